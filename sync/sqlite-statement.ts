@@ -1,0 +1,129 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
+
+export type Row = Record<string, unknown>
+
+type Values = Array<unknown>
+type Kind = "plain" | "boolean" | "json"
+
+/** A compiled statement, and how the columns it answers with are decoded: by the type their table declares. */
+export interface Prepared {
+  readonly statement: StatementSync
+  readonly names: ReadonlyArray<string>
+  readonly kinds: ReadonlyArray<Kind>
+  readonly isPlain: boolean
+  readonly changesSchema: boolean
+  readsBigints: boolean
+}
+
+const WRITES = /\b(insert|update|delete|replace|create|alter|drop|pragma)\b/i
+const CHANGES_SCHEMA = /^\s*(create|alter|drop|attach|detach|vacuum)\b/i
+
+/** Compiles one statement. Throws on a text with more than one: SQLite would silently run only the first. */
+export const prepare = (db: DatabaseSync, sql: string): Prepared => {
+  const statement = db.prepare(sql)
+  if (hasMore(sql, statement)) throw new Error("more than one SQL statement in one text")
+  const columns = statement.columns()
+  const kinds = columns.map(({ type }): Kind => {
+    const declared = type?.toLowerCase()
+    return declared === "boolean" ? "boolean" : declared === "jsonb" ? "json" : "plain"
+  })
+  // A query reads numbers and starts over with bigints when one does not fit. What writes must never start over, so
+  // there every integer is read as a bigint from the beginning.
+  const readsBigints = WRITES.test(sql)
+  statement.setReadBigInts(readsBigints)
+  // Half the time of objects, which the driver gives no prototype and builds column by column.
+  statement.setReturnArrays(true)
+  return {
+    statement,
+    names: columns.map(({ name }) => name),
+    kinds,
+    isPlain: kinds.every((kind) => kind === "plain"),
+    changesSchema: CHANGES_SCHEMA.test(sql),
+    readsBigints
+  }
+}
+
+/** True when the text goes on after the compiled statement with more than blanks and comments. */
+export const hasMore = (sql: string, statement: StatementSync): boolean =>
+  sql.slice(statement.sourceSQL.length).replace(/--.*|\/\*[\s\S]*?\*\/|[\s;]/g, "") !== ""
+
+/** Runs a statement and answers every row as an array of decoded values. */
+export const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Values> => {
+  const rows = read(prepared, params.map(bind))
+  if (prepared.readsBigints || !prepared.isPlain) for (const row of rows) decodeInPlace(row, prepared.kinds)
+  return rows
+}
+
+/** Runs a statement and answers every row as an object. */
+export const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> =>
+  runForValues(prepared, params).map((values) => asRow(prepared, values))
+
+/** The rows of a query one by one; the statement must be the caller's own, as it is busy meanwhile. */
+export function* iterate(prepared: Prepared, params: ReadonlyArray<unknown>): Generator<Row> {
+  prepared.statement.setReadBigInts(true)
+  const rows: Iterable<unknown> = prepared.statement.iterate(...params.map(bind))
+  for (const row of rows) {
+    const values = row as Values // setReturnArrays(true), which the driver's types do not follow
+    decodeInPlace(values, prepared.kinds)
+    yield asRow(prepared, values)
+  }
+}
+
+const read = (prepared: Prepared, bound: ReadonlyArray<SQLInputValue>): Array<Values> => {
+  try {
+    return allOf(prepared.statement, bound)
+  } catch (cause) {
+    const outOfRange = cause instanceof Error && "code" in cause && cause.code === "ERR_OUT_OF_RANGE"
+    if (prepared.readsBigints || !outOfRange) throw cause
+    prepared.readsBigints = true
+    prepared.statement.setReadBigInts(true)
+    return allOf(prepared.statement, bound)
+  }
+}
+
+const allOf = (statement: StatementSync, bound: ReadonlyArray<SQLInputValue>): Array<Values> => {
+  const rows: ReadonlyArray<unknown> = statement.all(...bound)
+  return rows as Array<Values> // setReturnArrays(true), which the driver's types do not follow
+}
+
+const asRow = ({ names }: Prepared, values: Values): Row => {
+  const row: Row = {}
+  for (let i = 0; i < names.length; i++) row[names[i] as string] = values[i]
+  return row
+}
+
+const decodeInPlace = (values: Values, kinds: ReadonlyArray<Kind>): void => {
+  for (let i = 0; i < values.length; i++) values[i] = decode(values[i] as SQLOutputValue, kinds[i] as Kind)
+}
+
+const decode = (value: SQLOutputValue, kind: Kind): unknown => {
+  if (value === null) return null
+  if (kind === "boolean") return value !== 0 && value !== 0n
+  // A `jsonb` column has numeric affinity: a document that is a bare number is stored, and comes back, as one.
+  if (kind === "json") return typeof value === "string" ? JSON.parse(value) : Number(value)
+  if (typeof value !== "bigint") return value
+  return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value
+}
+
+/**
+ * A value as SQLite takes it. The driver reads a leading object as named parameters, binds a Date or NaN as NULL and
+ * a whole number as a float ('a' || 5 would be 'a5.0'): the first two are refused, the last is bound as an integer.
+ */
+export const bind = (value: unknown): SQLInputValue => {
+  switch (typeof value) {
+    case "string":
+    case "bigint":
+      return value
+    case "number":
+      if (Number.isSafeInteger(value)) return BigInt(value)
+      if (Number.isFinite(value)) return value
+      throw new TypeError(`SQLite cannot bind ${value}`)
+    case "boolean":
+      return value ? 1n : 0n
+    case "undefined":
+      return null
+    default:
+      if (value === null || value instanceof Uint8Array) return value
+      throw new TypeError(`SQLite cannot bind a ${value instanceof Date ? "Date" : typeof value}`)
+  }
+}
