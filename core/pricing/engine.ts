@@ -1,0 +1,105 @@
+/**
+ * The rate engine: a price, a way to count and a window in; a breakdown out (rates 4). Whole minor units throughout;
+ * the only roundings are the multiplier per position and the factor, once.
+ */
+import { Result } from "effect"
+import { isJsonObject, type JsonObject } from "../kernel/json.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { isCurrency } from "../values/currency.ts"
+import { parseMoment } from "../values/moment.ts"
+import { type CalculatedLine, type RateBreakdown, type RateCalculation, toBreakdown } from "./breakdown.ts"
+import { applyModifier } from "./modifiers.ts"
+import { type BasePeriod, basePeriods, type CalculationStrategy, runningModifiers, strategyOf } from "./strategies.ts"
+import { countUnits, wholeOr } from "./units.ts"
+
+/** How a rate is worked out: the part of a rate definition the engine reads. */
+export interface RateMethod {
+  readonly calculation_strategy: CalculationStrategy
+  /** Null for `fixed` only. */
+  readonly base_period: BasePeriod | null
+  readonly strategy_config: JsonObject
+  readonly enabled_modifiers: ReadonlyArray<string>
+  readonly modifier_configs: JsonObject
+}
+
+export interface RateRequest extends RateMethod {
+  /** Minor units of `currency`. */
+  readonly price: number
+  readonly currency: string
+  /** ISO 8601 as submitted: times of day are read in the offset written (rates 4.2). */
+  readonly start: string
+  readonly end: string
+  /** Whole, at least 1. */
+  readonly quantity: number
+}
+
+/** The breakdown as the interface shows it; failures name the request field. */
+export const calculateRate = (request: RateRequest): Result.Result<RateBreakdown, FieldErrors> =>
+  Result.map(calculateRateMinor(request), toBreakdown)
+
+/** The same in minor units, for the pricing of lines. */
+export const calculateRateMinor = (request: RateRequest): Result.Result<RateCalculation, FieldErrors> => {
+  const strategy = strategyOf(request.calculation_strategy)
+  if (strategy === undefined) return Result.fail({ calculation_strategy: ["The calculation strategy is unknown."] })
+  if (!isCurrency(request.currency)) return Result.fail({ currency: ["The currency is unknown."] })
+  return Result.map(basePrice(request), (base) => {
+    const modified = runningModifiers(strategy, request.enabled_modifiers).reduce((calculation, facts) => {
+      const config = request.modifier_configs[facts.identifier]
+      return applyModifier(facts, isJsonObject(config) ? config : {}, calculation)
+    }, base)
+    return { ...modified, total: modified.per_unit_subtotal * BigInt(modified.quantity) }
+  })
+}
+
+const basePrice = (request: RateRequest): Result.Result<RateCalculation, FieldErrors> => {
+  const price = BigInt(request.price)
+  const start = parseMoment(request.start)
+  const end = parseMoment(request.end)
+  if (start === undefined) return Result.fail({ start: ["The start is not a valid date."] })
+  if (end === undefined) return Result.fail({ end: ["The end is not a valid date."] })
+  if (request.calculation_strategy === "fixed") {
+    return Result.succeed(unmodified(request, 1, "fixed", price, [flatLine(1, 1, price)]))
+  }
+  const period = request.base_period
+  if (period === null) return Result.fail({ base_period: ["The base period is required."] })
+  const { unit_label } = basePeriods[period]
+  return Result.map(countUnits(period, request.strategy_config, start, end), (units) => {
+    if (request.calculation_strategy === "hybrid") return hybridPrice(request, units, unit_label)
+    return unmodified(request, units, unit_label, price * BigInt(units), [flatLine(1, units, price)])
+  })
+}
+
+/** A block of units for one charge, however few of them are used; the price for each unit beyond it. */
+const hybridPrice = (request: RateRequest, units: number, unit_label: string): RateCalculation => {
+  const price = BigInt(request.price)
+  const block = Math.max(0, wholeOr(request.strategy_config["fixed_period_units"], 0))
+  const charge = BigInt(wholeOr(request.strategy_config["fixed_charge"], 0))
+  const extra = Math.max(0, units - block)
+  const lines: Array<CalculatedLine> = []
+  if (block > 0) lines.push({ from: 1, to: Math.min(units, block), multiplier: "1.0", unit_price: charge, total: charge })
+  if (extra > 0) lines.push(flatLine(block + 1, units, price))
+  return unmodified(request, units, unit_label, charge + price * BigInt(extra), lines)
+}
+
+const flatLine = (from: number, to: number, price: bigint): CalculatedLine => ({
+  from, to, multiplier: "1.0", unit_price: price, total: price * BigInt(to - from + 1)
+})
+
+const unmodified = (
+  request: RateRequest, units: number, unit_label: string, subtotal: bigint, lines: ReadonlyArray<CalculatedLine>
+): RateCalculation => ({
+  currency: request.currency,
+  unit_price: BigInt(request.price),
+  units,
+  unit_label,
+  per_unit_subtotal: subtotal,
+  quantity: request.quantity,
+  total: subtotal * BigInt(request.quantity),
+  lines,
+  applied: []
+})
+
+/** What a product without a matching rate costs: nothing, counted in plain days (rates 4.7). */
+export const noRateMethod: RateMethod = {
+  calculation_strategy: "period", base_period: "daily", strategy_config: {}, enabled_modifiers: [], modifier_configs: {}
+}

@@ -1,0 +1,77 @@
+/** Tax: how much of an amount it is, and which rule decides the percentage (rates 8). */
+import { exact, formatDecimal, roundHalfAway } from "../values/decimal.ts"
+import { percentOfMoney } from "../values/money.ts"
+
+/** Decimals of a tax percentage: "20.0000". */
+export const TAX_RATE_SCALE = 4
+
+/** Minor units; net + tax = gross always. */
+export interface TaxedAmount {
+  readonly net: number
+  readonly tax: number
+  readonly gross: number
+}
+
+/** Tax on top of a net amount. `rate` is a percentage: "20.0000". Negative amounts mirror positive ones. */
+export const exclusiveTax = (net: number, rate: string): TaxedAmount => {
+  const tax = percentOfMoney(net, rate)
+  return { net, tax, gross: net + tax }
+}
+
+/** Tax contained in a gross amount: the net is rounded, the tax is what remains. */
+export const inclusiveTax = (gross: number, rate: string): TaxedAmount => {
+  const net = roundHalfAway(exact(gross).times(100).dividedBy(exact(rate).plus(100))).toNumber() + 0
+  return { net, tax: gross - net, gross }
+}
+
+export interface TaxRate {
+  readonly id: number
+  readonly name: string
+  /** Percentage, 4 decimals. */
+  readonly rate: string
+  readonly is_active: boolean
+}
+export interface TaxRule {
+  readonly id: number
+  readonly organisation_tax_class_id: number
+  readonly product_tax_class_id: number
+  readonly tax_rate_id: number
+  readonly priority: number
+  readonly is_active: boolean
+}
+/** Everything tax depends on apart from the two classes asked about. */
+export interface TaxTable {
+  readonly rules: ReadonlyArray<TaxRule>
+  readonly rates: ReadonlyArray<TaxRate>
+  readonly default_organisation_tax_class_id: number | null
+  readonly default_product_tax_class_id: number | null
+}
+
+/** The tax of a pair of classes. No tax has no rate id, the name "No Tax" and 0 percent. */
+export interface ResolvedTax {
+  readonly tax_rate_id: number | null
+  readonly name: string
+  readonly percentage: string
+}
+export const noTax: ResolvedTax = { tax_rate_id: null, name: "No Tax", percentage: formatDecimal(0, TAX_RATE_SCALE) }
+
+/**
+ * The tax for a member's sale tax class and a product's tax class. A missing class means no tax; a pair without a rule
+ * falls back to the rule of the two default classes; an inactive rate means no tax and does not fall back.
+ */
+export const resolveTax = (
+  table: TaxTable, organisation_tax_class_id: number | null, product_tax_class_id: number | null
+): ResolvedTax => {
+  if (organisation_tax_class_id === null || product_tax_class_id === null) return noTax
+  const rule = ruleFor(table.rules, organisation_tax_class_id, product_tax_class_id) ??
+    ruleFor(table.rules, table.default_organisation_tax_class_id, table.default_product_tax_class_id)
+  const rate = table.rates.find(({ id, is_active }) => is_active && id === rule?.tax_rate_id)
+  return rate === undefined
+    ? noTax
+    : { tax_rate_id: rate.id, name: rate.name, percentage: formatDecimal(rate.rate, TAX_RATE_SCALE) }
+}
+
+const ruleFor = (rules: ReadonlyArray<TaxRule>, organisation: number | null, product: number | null): TaxRule | undefined =>
+  rules
+    .filter((rule) => rule.is_active && rule.organisation_tax_class_id === organisation && rule.product_tax_class_id === product)
+    .sort((a, b) => b.priority - a.priority || a.id - b.id)[0]

@@ -1,0 +1,68 @@
+/** How many units a window counts (rates 4.1). Constant work however long the window is. */
+import { Result } from "effect"
+import type { JsonObject } from "../kernel/json.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import {
+  DAY_MINUTES, DAY_MS, MINUTE_MS, minuteOfDay, type Moment, parseTimeOfDay, startOfDay, wallClockMs
+} from "../values/moment.ts"
+import { type BasePeriod, basePeriods } from "./strategies.ts"
+
+/** Hourly and half-hourly hires stop here; more is a mistake in the dates (rates 10). */
+export const MAX_CLOCK_UNITS = 100_000
+
+/**
+ * Units of a hire: at least one, parts always round up. Cut-offs move the window of day-based periods, business hours
+ * count only the opening minutes, the leeway is taken off once from the whole.
+ */
+export const countUnits = (
+  period: BasePeriod, config: JsonObject, start: Moment, end: Moment
+): Result.Result<number, FieldErrors> => {
+  const { kind } = basePeriods[period]
+  const window = kind === "day" ? cutOff(config, start, end) : { start, end }
+  const minutes = config["day_type"] === "business"
+    ? businessMinutes(config, window.start, window.end)
+    : elapsedMinutes(window.start, window.end)
+  const remaining = minutes - wholeOr(config["leeway_minutes"], 0)
+  const units = Math.max(1, Math.ceil(remaining / minutesPerUnit(period, config)))
+  return kind === "clock" && units > MAX_CLOCK_UNITS
+    ? Result.fail({ end: [`The hire is longer than ${MAX_CLOCK_UNITS} ${basePeriods[period].unit_label}.`] })
+    : Result.succeed(units)
+}
+
+const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
+  period === "weekly" ? Math.max(1, wholeOr(config["rental_days_per_week"], 7)) * DAY_MINUTES : basePeriods[period].minutes
+
+/** Equal to a cut-off changes nothing; each end is read on the clock it was written in. */
+const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
+  const last = parseTimeOfDay(config["last_day_cutoff"])
+  const first = parseTimeOfDay(config["first_day_cutoff"])
+  return {
+    start: first !== undefined && minuteOfDay(start) > first ? startOfDay(start) : start,
+    end: last !== undefined && minuteOfDay(end) < last ? startOfDay(end) : end
+  }
+}
+
+const elapsedMinutes = (start: Moment, end: Moment): number =>
+  Math.max(0, Math.floor((end.epoch_ms - start.epoch_ms) / MINUTE_MS))
+
+/** Every calendar day on the start's clock, weekends included; seconds are dropped day by day. */
+const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number => {
+  const open = (parseTimeOfDay(config["business_hours_start"]) ?? 0) * MINUTE_MS
+  const close = (parseTimeOfDay(config["business_hours_end"]) ?? DAY_MINUTES) * MINUTE_MS
+  const from = wallClockMs(start)
+  const to = end.epoch_ms + start.offset_minutes * MINUTE_MS
+  const firstDay = Math.floor(from / DAY_MS)
+  const lastDay = Math.floor(to / DAY_MS)
+  if (to <= from || close <= open) return 0
+  const openOn = (day: number): number => {
+    const overlap = Math.min(to, day * DAY_MS + close) - Math.max(from, day * DAY_MS + open)
+    return Math.max(0, Math.floor(overlap / MINUTE_MS))
+  }
+  if (firstDay === lastDay) return openOn(firstDay)
+  const wholeDays = lastDay - firstDay - 1
+  return openOn(firstDay) + wholeDays * ((close - open) / MINUTE_MS) + openOn(lastDay)
+}
+
+/** A stored whole number; absent and null count as the fallback. */
+export const wholeOr = (value: unknown, fallback: number): number =>
+  typeof value === "number" && Number.isFinite(value) ? Math.trunc(value) : fallback

@@ -1,0 +1,93 @@
+/** Currencies: ISO 4217 codes with the number of decimals their minor unit has, as seeded (conventions 17). */
+
+export interface Currency {
+  readonly code: string
+  readonly name: string
+  readonly symbol: string
+  readonly decimal_places: number
+  readonly symbol_position: "before" | "after"
+  readonly thousand_separator: string
+  readonly decimal_separator: string
+  readonly is_enabled: boolean
+}
+
+type Style = "1,234.5 before" | "1.234,5 before" | "1.234,5 after" | "1 234,5 after" | "1'234.5 before"
+const enabled: ReadonlySet<string> = new Set(["GBP", "USD", "EUR"])
+
+const currency = (code: string, name: string, symbol: string, decimal_places: number, style: Style): Currency => ({
+  code,
+  name,
+  symbol,
+  decimal_places,
+  symbol_position: style.endsWith("before") ? "before" : "after",
+  thousand_separator: style.charAt(1),
+  decimal_separator: style.charAt(5),
+  is_enabled: enabled.has(code)
+})
+
+/** The seeded currencies, by code. Money in any other currency is refused. */
+export const currencies: ReadonlyArray<Currency> = [
+  currency("AED", "United Arab Emirates Dirham", "AED", 2, "1,234.5 before"),
+  currency("ARS", "Argentine Peso", "$", 2, "1.234,5 before"),
+  currency("AUD", "Australian Dollar", "$", 2, "1,234.5 before"),
+  currency("BGN", "Bulgarian Lev", "лв", 2, "1 234,5 after"),
+  currency("BHD", "Bahraini Dinar", "BD", 3, "1,234.5 before"),
+  currency("BRL", "Brazilian Real", "R$", 2, "1.234,5 before"),
+  currency("CAD", "Canadian Dollar", "$", 2, "1,234.5 before"),
+  currency("CHF", "Swiss Franc", "CHF", 2, "1'234.5 before"),
+  currency("CLP", "Chilean Peso", "$", 0, "1.234,5 before"),
+  currency("CNY", "Chinese Yuan", "¥", 2, "1,234.5 before"),
+  currency("COP", "Colombian Peso", "$", 2, "1.234,5 before"),
+  currency("CZK", "Czech Koruna", "Kč", 2, "1 234,5 after"),
+  currency("DKK", "Danish Krone", "kr", 2, "1.234,5 after"),
+  currency("EGP", "Egyptian Pound", "E£", 2, "1,234.5 before"),
+  currency("EUR", "Euro", "€", 2, "1.234,5 before"),
+  currency("GBP", "Pound Sterling", "£", 2, "1,234.5 before"),
+  currency("HKD", "Hong Kong Dollar", "HK$", 2, "1,234.5 before"),
+  currency("HUF", "Hungarian Forint", "Ft", 2, "1 234,5 after"),
+  currency("IDR", "Indonesian Rupiah", "Rp", 2, "1.234,5 before"),
+  currency("ILS", "Israeli New Shekel", "₪", 2, "1,234.5 before"),
+  currency("INR", "Indian Rupee", "₹", 2, "1,234.5 before"),
+  currency("ISK", "Icelandic Króna", "kr", 0, "1.234,5 after"),
+  currency("JOD", "Jordanian Dinar", "JD", 3, "1,234.5 before"),
+  currency("JPY", "Japanese Yen", "¥", 0, "1,234.5 before"),
+  currency("KES", "Kenyan Shilling", "KSh", 2, "1,234.5 before"),
+  currency("KRW", "South Korean Won", "₩", 0, "1,234.5 before"),
+  currency("KWD", "Kuwaiti Dinar", "KD", 3, "1,234.5 before"),
+  currency("MXN", "Mexican Peso", "$", 2, "1,234.5 before"),
+  currency("MYR", "Malaysian Ringgit", "RM", 2, "1,234.5 before"),
+  currency("NOK", "Norwegian Krone", "kr", 2, "1 234,5 after"),
+  currency("NZD", "New Zealand Dollar", "$", 2, "1,234.5 before"),
+  currency("OMR", "Omani Rial", "OMR", 3, "1,234.5 before"),
+  currency("PHP", "Philippine Peso", "₱", 2, "1,234.5 before"),
+  currency("PLN", "Polish Złoty", "zł", 2, "1 234,5 after"),
+  currency("QAR", "Qatari Riyal", "QR", 2, "1,234.5 before"),
+  currency("RON", "Romanian Leu", "lei", 2, "1.234,5 after"),
+  currency("SAR", "Saudi Riyal", "SR", 2, "1,234.5 before"),
+  currency("SEK", "Swedish Krona", "kr", 2, "1 234,5 after"),
+  currency("SGD", "Singapore Dollar", "S$", 2, "1,234.5 before"),
+  currency("THB", "Thai Baht", "฿", 2, "1,234.5 before"),
+  currency("TND", "Tunisian Dinar", "DT", 3, "1 234,5 after"),
+  currency("TRY", "Turkish Lira", "₺", 2, "1.234,5 before"),
+  currency("TWD", "New Taiwan Dollar", "NT$", 2, "1,234.5 before"),
+  currency("UAH", "Ukrainian Hryvnia", "₴", 2, "1 234,5 after"),
+  currency("USD", "US Dollar", "$", 2, "1,234.5 before"),
+  currency("VND", "Vietnamese Đồng", "₫", 0, "1.234,5 after"),
+  currency("ZAR", "South African Rand", "R", 2, "1 234,5 after")
+]
+
+const byCode: ReadonlyMap<string, Currency> = new Map(currencies.map((row) => [row.code, row]))
+
+/** The currency of an upper-case ISO code, or undefined when it is not one this system knows. */
+export const currencyOf = (code: string): Currency | undefined => byCode.get(code)
+export const isCurrency = (code: string): boolean => byCode.has(code)
+
+/** Decimals of a currency's minor unit: GBP 2, JPY 0, KWD 3. Codes are checked at the edge; a foreign one counts as 2. */
+export const scaleOf = (code: string): number => byCode.get(code)?.decimal_places ?? 2
+
+/** The code as stored: trimmed and upper-case; undefined when it is not text or not a known currency. */
+export const normaliseCurrency = (input: unknown): string | undefined => {
+  if (typeof input !== "string") return undefined
+  const code = input.trim().toUpperCase()
+  return isCurrency(code) ? code : undefined
+}

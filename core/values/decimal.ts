@@ -1,0 +1,75 @@
+/**
+ * Decimals: exact arithmetic and the one place where numbers are rounded, always half away from zero.
+ * Outside they are strings at a stated scale; where sums are needed they are integers scaled by a power of ten.
+ */
+import { Decimal } from "decimal.js"
+import { Result } from "effect"
+
+/** Enough digits that no product of a price, a rate and a quantity this system accepts is ever rounded on the way. */
+const Exact = Decimal.clone({ precision: 100, rounding: Decimal.ROUND_HALF_UP, toExpNeg: -200, toExpPos: 200 })
+export type ExactNumber = InstanceType<typeof Exact>
+export type Numeric = string | number | bigint | ExactNumber
+
+/** An exact number. Throws on text that is not a number: check input with `parseDecimal` or `isNumericText` first. */
+export const exact = (value: Numeric): ExactNumber => new Exact(value)
+
+const plain = /^\d{1,20}(\.\d{1,20})?$/
+const numeric = /^[+-]?(\d{1,60}\.?\d{0,60}|\.\d{1,60})([eE][+-]?\d{1,3})?$/
+
+/** A number written in digits, with or without a sign, a fraction or an exponent. */
+export const isNumericText = (text: string): boolean => numeric.test(text)
+
+/** Rounds half away from zero to `scale` decimals (0 = whole). */
+export const roundHalfAway = (value: Numeric, scale = 0): ExactNumber =>
+  exact(value).toDecimalPlaces(scale, Decimal.ROUND_HALF_UP)
+
+/** Cuts towards zero at `scale` decimals: exchange rates are cut, not rounded (rates 9.5). */
+export const cut = (value: Numeric, scale: number): ExactNumber => exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
+
+/** Whole units, half away from zero. */
+export const wholeUnits = (value: Numeric): number => roundHalfAway(value).toNumber()
+
+/** `value × 10^scale` as an integer, rounded half away from zero: "2.5" at scale 1 is 25n. */
+export const toScaled = (value: Numeric, scale: number): bigint =>
+  BigInt(roundHalfAway(exact(value).times(exact(10).pow(scale))).toFixed(0))
+
+/** The decimal string of an integer scaled by `10^scale`: 25n at scale 1 is "2.5". Exact at any size. */
+export const fromScaled = (scaled: bigint, scale: number): string => {
+  const digits = (scaled < 0n ? -scaled : scaled).toString().padStart(scale + 1, "0")
+  const sign = scaled < 0n ? "-" : ""
+  if (scale === 0) return sign + digits
+  return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}
+
+/** A number as a decimal string with exactly `scale` decimals, rounded half away from zero; never "-0". */
+export const formatDecimal = (value: Numeric, scale: number): string => fromScaled(toScaled(value, scale), scale)
+
+/** Negative, zero or positive as `a` is less than, equal to or greater than `b`. */
+export const compareDecimals = (a: Numeric, b: Numeric): number => exact(a).comparedTo(exact(b))
+
+export interface DecimalRules {
+  readonly scale: number
+  readonly min?: string
+  readonly max?: string
+  /** Refuse more decimals than the scale instead of rounding them away. Default true. */
+  readonly strict?: boolean
+}
+
+/**
+ * Reads a decimal from a body (number or string) into a string at the scale.
+ * The failure is a text that continues a field's name: "must be a number."
+ */
+export const parseDecimal = (input: unknown, rules: DecimalRules): Result.Result<string, string> => {
+  const text = typeof input === "number" ? String(input) : typeof input === "string" ? input.trim() : ""
+  if (!isNumericText(text)) return Result.fail("must be a number.")
+  const value = exact(text)
+  if ((rules.strict ?? true) && value.decimalPlaces() > rules.scale) {
+    return Result.fail(rules.scale === 0 ? "must be a whole number." : `must have at most ${rules.scale} decimals.`)
+  }
+  if (rules.min !== undefined && value.lessThan(rules.min)) return Result.fail(`must be at least ${rules.min}.`)
+  if (rules.max !== undefined && value.greaterThan(rules.max)) return Result.fail(`must not be greater than ${rules.max}.`)
+  return Result.succeed(formatDecimal(value, rules.scale))
+}
+
+/** Digits with an optional fraction, as multipliers and factors are written: no sign, no exponent, no bare point. */
+export const isPlainDecimalText = (text: string): boolean => plain.test(text)

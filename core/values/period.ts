@@ -1,0 +1,78 @@
+/** Half-open stretches of time, and the store-local days a person means by a plain date. Instants are milliseconds. */
+import { millisOf, openEnd, parseDate, parseTimestamp } from "./time.ts"
+import { dayOf, startOfDay } from "./zone.ts"
+
+/** From `from`, included, to `to`, excluded. */
+export interface Period {
+  readonly from: number
+  readonly to: number
+}
+
+/** "No known end" in milliseconds. */
+export const openEndMillis = millisOf(openEnd)
+
+/** Half-open overlap: periods that only touch do not meet (availability 4). */
+export const overlaps = (one: Period, other: Period): boolean => one.from < other.to && one.to > other.from
+
+/** Whether a period meets a window; a window without length is an instant, not nothing (availability 6.4). */
+export const meets = (period: Period, window: Period): boolean =>
+  window.from === window.to ? period.from <= window.from && window.from < period.to : overlaps(period, window)
+
+/** Both bounds in order. */
+export const inOrder = (period: Period): Period => period.from <= period.to ? period : { from: period.to, to: period.from }
+
+/** The part of `period` inside `limits`, or undefined when there is none. */
+export const clipped = (period: Period, limits: Period): Period | undefined => {
+  const from = Math.max(period.from, limits.from), to = Math.min(period.to, limits.to)
+  return from < to || (period.from === period.to && from === to && from < limits.to) ? { from, to } : undefined
+}
+
+/** A plain date, `days` later. */
+export const dateAfter = (date: string, days = 1): string =>
+  new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
+
+/** Days of a span counted inclusively; 0 or less when `last` lies before `first`. */
+export const daysInclusive = (first: string, last: string): number =>
+  Math.round((Date.parse(`${last}T00:00:00Z`) - Date.parse(`${first}T00:00:00Z`)) / 86_400_000) + 1
+
+/** One store-local day as a stretch of time: 23, 24 or 25 hours, or whatever the clocks make of it. */
+export interface LocalDay extends Period {
+  readonly date: string
+}
+
+/** Every local day of a span, both ends included; a day the zone skipped (Samoa, 30 December 2011) is absent. */
+export const localDays = (first: string, last: string, zone: string): ReadonlyArray<LocalDay> => {
+  const days: Array<LocalDay> = []
+  let from = startOfDay(first, zone)
+  for (let date = first; date <= last; date = dateAfter(date)) {
+    const to = startOfDay(dateAfter(date), zone)
+    if (to > from) days.push({ date, from, to })
+    from = to
+  }
+  return days
+}
+
+/** A moment as asked for: an instant, and the plain date it was written as, if it was. */
+export interface Moment {
+  readonly at: number
+  readonly date: string | undefined
+}
+
+/** A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (availability 4). Undefined when neither. */
+export const momentOf = (text: string, zone: string): Moment | undefined => {
+  const trimmed = text.trim()
+  if (/^\d{4}-\d{2}-\d{2}$/.test(trimmed)) {
+    return parseDate(trimmed) === undefined || parseTimestamp(trimmed) === undefined
+      ? undefined
+      : { at: startOfDay(trimmed, zone), date: trimmed }
+  }
+  const instant = parseTimestamp(trimmed)
+  return instant === undefined ? undefined : { at: millisOf(instant), date: undefined }
+}
+
+/** The local day a moment falls on. */
+export const dayOfMoment = (moment: Moment, zone: string): string => moment.date ?? dayOf(moment.at, zone)
+
+/** The end of a window whose last day was named: that day counts whole; an instant is excluded as always. */
+export const endOfMoment = (moment: Moment, zone: string): number =>
+  moment.date === undefined ? moment.at : startOfDay(dateAfter(moment.date), zone)

@@ -1,0 +1,27 @@
+/** Instants and plain dates as text. One form for all instants: `YYYY-MM-DDTHH:mm:ss.sssZ` (rulings). */
+import { formatTimestamp, isPlainDate, parseMoment, plainDateOf } from "./moment.ts"
+
+/** No known end: later than any hire, inside what both databases can hold (availability 2.1). */
+export const openEnd = "2199-01-01T00:00:00.000Z"
+
+/** Milliseconds since 1970 → the one form of an instant. */
+export const instantOf = (epochMillis: number): string => new Date(epochMillis).toISOString()
+/** The one form of an instant (or a plain date: its midnight UTC) → milliseconds since 1970. */
+export const millisOf = (instant: string): number => Date.parse(instant)
+export const plusMinutes = (instant: string, minutes: number): string => instantOf(millisOf(instant) + minutes * 60_000)
+export const plusDays = (instant: string, days: number): string => instantOf(millisOf(instant) + days * 86_400_000)
+
+/** A plain date; of a full time its date as written. Undefined when it is none that exists. */
+export const parseDate = (text: string): string | undefined => {
+  if (isPlainDate(text)) return text
+  const moment = parseMoment(text)
+  return moment === undefined ? undefined : plainDateOf(moment)
+}
+
+/** Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (conventions 7). Years 1 to 2199. */
+export const parseTimestamp = (text: string): string | undefined => {
+  const moment = parseMoment(text)
+  if (moment === undefined) return undefined
+  const instant = formatTimestamp(moment)
+  return instant.length === 24 && instant >= "0001-01-01" && instant <= openEnd ? instant : undefined
+}

@@ -1,0 +1,30 @@
+/** Reads the golden cases of the rate engine (format: rates 12). */
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+export const copyPath = fileURLToPath(new URL("../../fixtures/golden/rates.json", import.meta.url))
+export const originalPath = fileURLToPath(new URL("../../../../shared/spec/cases/rates.json", import.meta.url))
+
+export interface GoldenCase<I, E> {
+  readonly id: string
+  readonly kind: string
+  readonly name: string
+  readonly input: I
+  readonly expected: E
+}
+/** What a case expects of a refused request. */
+export interface Refusal { readonly status: 422; readonly error_keys: ReadonlyArray<string> }
+
+// Whole numbers beyond 2^53 would lose digits in JSON.parse; they are read as text.
+const cases: ReadonlyArray<GoldenCase<unknown, unknown>> = JSON.parse(
+  readFileSync(copyPath, "utf8").replace(/(:\s*)(\d{16,})(?=\s*[,}])/g, "$1\"$2\"")
+)
+
+export const goldenCount = cases.length
+export const goldenKinds: ReadonlySet<string> = new Set(cases.map(({ kind }) => kind))
+
+/** All cases of a kind, titled for the report. The shapes are the file's own and are asserted by using them. */
+export const golden = <I, E>(kind: string): ReadonlyArray<[title: string, test: GoldenCase<I, E>]> =>
+  (cases as ReadonlyArray<GoldenCase<I, E>>)
+    .filter((test) => test.kind === kind)
+    .map((test) => [`${test.id} ${test.name}`, test])
