@@ -20,7 +20,6 @@ const cases: ReadonlyArray<GoldenCase<unknown, unknown>> = JSON.parse(
   readFileSync(copyPath, "utf8").replace(/(:\s*)(\d{16,})(?=\s*[,}])/g, "$1\"$2\"")
 )
 
-export const goldenCount = cases.length
 export const goldenKinds: ReadonlySet<string> = new Set(cases.map(({ kind }) => kind))
 
 /** All cases of a kind, titled for the report. The shapes are the file's own and are asserted by using them. */

@@ -2,13 +2,21 @@
 import { Result } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import type { FieldErrors } from "../../../core/kernel/rejection.ts"
 import type { RateBreakdown } from "../../../core/pricing/breakdown.ts"
+import { calculateEndpoint, type PricedRate } from "../../../core/pricing/calculate.ts"
+import { schemaSections } from "../../../core/pricing/config-schema.ts"
+import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMethod } from "../../../core/pricing/definition.ts"
 import { calculateRate, type RateRequest } from "../../../core/pricing/engine.ts"
+import { chargeableDays, type DayOverride, type Window } from "../../../core/pricing/line.ts"
+import { presets } from "../../../core/pricing/presets.ts"
 import { overlappingRateIds, type ProductRateWindow, type RateQuestion, resolveProductRate } from "../../../core/pricing/resolution.ts"
 import { exclusiveTax, inclusiveTax, resolveTax, type TaxedAmount } from "../../../core/pricing/tax.ts"
 import { convertMoney } from "../../../core/values/exchange.ts"
 import { formatMoney, parseMoney } from "../../../core/values/money.ts"
-import { copyPath, golden, originalPath, type Refusal } from "./golden-file.ts"
+import { copyPath, golden, goldenKinds, originalPath, type Refusal } from "./golden-file.ts"
+import { type GoldenOpportunity, priceGoldenOpportunity } from "./golden-opportunity.ts"
 
 /** The breakdown without the free text of its modifiers, which clients must not parse. */
 const withoutDescriptions = (breakdown: RateBreakdown) => ({
@@ -88,7 +96,89 @@ describe("currency_conversion", () => {
   })
 })
 
+/** What a refused request looks like in the file. */
+const refusal = (errors: FieldErrors): Refusal => ({ status: 422, error_keys: Object.keys(errors) })
+
+describe("calculate_endpoint", () => {
+  interface Input { readonly product_rates?: ReadonlyArray<PricedRate>; readonly request: JsonObject; readonly base_currency?: string }
+  it.each(golden<Input, object>("calculate_endpoint"))("%s", (_, { expected, input }) => {
+    const answer = calculateEndpoint(input.request, {
+      rates: input.product_rates ?? [], base_currency: input.base_currency ?? "GBP", store_exists: () => false
+    })
+    expect(Result.match(answer, {
+      onSuccess: ({ meta, rate_breakdown }) => ({ status: 200, rate_breakdown: withoutDescriptions(rate_breakdown), meta }),
+      onFailure: refusal
+    })).toEqual(expected)
+  })
+})
+
+describe("definition_config", () => {
+  interface Existing extends SubmittedMethod { readonly is_preset?: boolean; readonly in_use?: boolean; readonly name?: string }
+  interface Input extends SubmittedMethod {
+    readonly existing?: Existing
+    readonly update?: SubmittedMethod
+    readonly action?: "delete" | "duplicate"
+  }
+  const run = ({ action, existing, update, ...submitted }: Input): { readonly [field: string]: unknown } => {
+    if (action === "delete") {
+      const errors = deletionErrors({ is_preset: existing?.is_preset ?? false, in_use: existing?.in_use ?? false })
+      return errors === undefined ? { status: 204 } : { ...refusal(errors) }
+    }
+    if (action === "duplicate") return { status: 201, name: copyName(existing?.name ?? "") }
+    const stored = existing === undefined
+      ? composeMethod(submitted)
+      : updateMethod(Result.getOrThrow(composeMethod(existing)), update ?? {})
+    return Result.match(stored, {
+      onSuccess: (method) => ({ status: existing === undefined ? 201 : 200, ...method }),
+      onFailure: (errors) => ({ ...refusal(errors) })
+    })
+  }
+  it.each(golden<Input, { readonly [field: string]: unknown }>("definition_config"))("%s", (_, { expected, input }) => {
+    const answer = run(input)
+    const named = Object.fromEntries(Object.keys(expected).map((field) => [field, answer[field]]))
+    expect(named).toStrictEqual(expected)
+  })
+})
+
+describe("chargeable_days", () => {
+  it.each(golden<Window & DayOverride, { days: number }>("chargeable_days"))("%s", (_, { expected, input }) => {
+    expect(chargeableDays(input, input)).toBe(expected.days)
+  })
+})
+
+describe("opportunity_totals", () => {
+  it.each(golden<GoldenOpportunity, object>("opportunity_totals"))("%s", (_, { expected, input }) => {
+    expect(priceGoldenOpportunity(input)).toEqual(expected)
+  })
+})
+
+describe("presets", () => {
+  it.each(golden<object, object>("presets"))("%s", (_, { expected }) => {
+    expect({ presets: presets.map(({ description: _, ...preset }) => preset) }).toEqual(expected)
+  })
+})
+
+describe("schema_sections", () => {
+  type Input = { readonly strategy?: string; readonly modifiers?: ReadonlyArray<string> }
+  it.each(golden<Input, object>("schema_sections"))("%s", (_, { expected, input }) => {
+    expect(Result.match(schemaSections(input), {
+      onSuccess: (sections) => ({
+        section_keys: sections.map(({ key }) => key),
+        option_keys: sections.find(({ key }) => key === "options")?.fields.map((field) => field["key"])
+      }),
+      onFailure: refusal
+    })).toEqual(expected)
+  })
+})
+
 describe("the golden file", () => {
+  it("holds no kind of case that is not run here", () => {
+    expect([...goldenKinds].sort()).toEqual([
+      "calculate_endpoint", "chargeable_days", "currency_conversion", "definition_config", "money_format", "money_input",
+      "opportunity_totals", "presets", "rate_calculation", "rate_overlap", "rate_resolution", "schema_sections",
+      "tax_exclusive", "tax_inclusive", "tax_rule_resolution"
+    ])
+  })
   it.runIf(existsSync(originalPath))("is byte for byte the one of the specification", () => {
     expect(readFileSync(copyPath).equals(readFileSync(originalPath))).toBe(true)
   })

@@ -1,0 +1,131 @@
+/** What a rate definition may be made of, and what becomes of it on update, copy and deletion (rates 2, 6.1). */
+import { Result } from "effect"
+import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { readConfig } from "./config.ts"
+import { modifierFields, strategyFields } from "./config-schema.ts"
+import type { RateMethod } from "./engine.ts"
+import {
+  isBasePeriod, modifierOf, modifiers, runningModifiers, strategies, type StrategyFacts, strategyOf, supportsModifier
+} from "./strategies.ts"
+
+/** The method part of a body; absent and null mean "not sent". */
+export interface SubmittedMethod {
+  readonly calculation_strategy?: Json | undefined
+  readonly base_period?: Json | undefined
+  readonly enabled_modifiers?: Json | undefined
+  readonly strategy_config?: Json | undefined
+  readonly modifier_configs?: Json | undefined
+}
+
+/**
+ * The method as stored: shape checked, then strategy against period and modifiers, then configs against the schema
+ * they compose; each step's failures are answered alone. Hidden values and those of disabled modifiers are stripped.
+ */
+export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMethod, FieldErrors> => {
+  const shape = shapeErrors(submitted)
+  if (hasErrors(shape)) return Result.fail(shape)
+  const strategy = strategyOf(submitted.calculation_strategy)
+  if (strategy === undefined) return Result.fail({ calculation_strategy: [oneOf("calculation strategy", strategies)] })
+  const enabled_modifiers = stringsOf(submitted.enabled_modifiers)
+  const fit = fitErrors(strategy, submitted.base_period, enabled_modifiers)
+  if (hasErrors(fit)) return Result.fail(fit)
+  const config = readConfig(strategyFields[strategy.identifier], objectOf(submitted.strategy_config), "strategy_config")
+  const entries = objectOf(submitted.modifier_configs)
+  const modified = runningModifiers(strategy, enabled_modifiers).map(({ identifier }) => ({
+    identifier,
+    read: readConfig(modifierFields[identifier], objectOf(entries[identifier]), `modifier_configs.${identifier}`)
+  }))
+  const errors = Object.assign({}, config.errors, ...modified.map(({ read }) => read.errors))
+  if (hasErrors(errors)) return Result.fail(errors)
+  return Result.succeed({
+    calculation_strategy: strategy.identifier,
+    base_period: strategy.identifier === "fixed" || !isBasePeriod(submitted.base_period) ? null : submitted.base_period,
+    strategy_config: config.stored,
+    enabled_modifiers,
+    modifier_configs: Object.fromEntries(modified.map(({ identifier, read }) => [identifier, read.stored]))
+  })
+}
+
+/** An update keeps what is absent or null and replaces configs as a whole; the merged method is checked and stripped anew. */
+export const updateMethod = (existing: RateMethod, patch: SubmittedMethod): Result.Result<RateMethod, FieldErrors> =>
+  composeMethod({
+    calculation_strategy: patch.calculation_strategy ?? existing.calculation_strategy,
+    base_period: patch.base_period ?? existing.base_period,
+    enabled_modifiers: patch.enabled_modifiers ?? existing.enabled_modifiers,
+    strategy_config: patch.strategy_config ?? existing.strategy_config,
+    modifier_configs: patch.modifier_configs ?? existing.modifier_configs
+  })
+
+/** Why a definition may not be deleted, or undefined. */
+export const deletionErrors = (facts: { readonly is_preset: boolean; readonly in_use: boolean }): FieldErrors | undefined =>
+  facts.is_preset
+    ? { rate_definition: ["A shipped preset cannot be deleted. Duplicate it and change the copy instead."] }
+    : facts.in_use
+    ? { rate_definition: ["The rate definition is in use by product rates. Remove or change those first."] }
+    : undefined
+
+const NAME_MAX = 255
+const COPY_SUFFIX = " (Copy)"
+
+/** The name of a duplicate: the base name gives way when both would not fit. */
+export const copyName = (name: string): string =>
+  [...name].slice(0, NAME_MAX - COPY_SUFFIX.length).join("").trimEnd() + COPY_SUFFIX
+
+const shapeErrors = (submitted: SubmittedMethod): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const { base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config } = submitted
+  if (calculation_strategy === undefined || calculation_strategy === null || calculation_strategy === "") {
+    errors["calculation_strategy"] = ["The calculation strategy field is required."]
+  } else if (strategyOf(calculation_strategy) === undefined) {
+    errors["calculation_strategy"] = [oneOf("calculation strategy", strategies)]
+  }
+  if (base_period !== undefined && base_period !== null && typeof base_period !== "string") {
+    errors["base_period"] = ["The base period must be a string."]
+  }
+  if (Array.isArray(enabled_modifiers)) {
+    enabled_modifiers.forEach((name: unknown, index) => {
+      if (typeof name !== "string") errors[`enabled_modifiers.${index}`] = ["The modifier must be a string."]
+    })
+  } else if (enabled_modifiers !== undefined && enabled_modifiers !== null) {
+    errors["enabled_modifiers"] = ["The enabled modifiers must be an array."]
+  }
+  if (!isObjectLike(strategy_config)) errors["strategy_config"] = ["The strategy config must be an object."]
+  if (!isObjectLike(modifier_configs)) errors["modifier_configs"] = ["The modifier configs must be an object."]
+  for (const name of stringsOf(enabled_modifiers)) {
+    if (modifierOf(name) !== undefined && !isObjectLike(objectOf(modifier_configs)[name])) {
+      errors[`modifier_configs.${name}`] = [`The ${name} config must be an object.`]
+    }
+  }
+  return errors
+}
+
+const fitErrors = (strategy: StrategyFacts, base_period: Json | undefined, enabled: ReadonlyArray<string>): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const allowed = strategy.allowed_base_periods
+  if (allowed.length > 0 && (base_period === undefined || base_period === null || base_period === "")) {
+    errors["base_period"] = [`A base period is required with the ${strategy.label} strategy.`]
+  } else if (allowed.length > 0 && !allowed.some((period) => period === base_period)) {
+    errors["base_period"] = [`The base period must be one of: ${allowed.join(", ")}.`]
+  }
+  const refused = [...new Set(enabled)].flatMap((name) => {
+    const modifier = modifierOf(name)
+    if (modifier === undefined) return [oneOf("modifier", modifiers)]
+    return supportsModifier(strategy, modifier.identifier)
+      ? []
+      : [`The ${strategy.label} strategy does not support the ${modifier.label} modifier.`]
+  })
+  if (refused.length > 0) errors["enabled_modifiers"] = refused
+  return errors
+}
+
+const oneOf = (what: string, rows: ReadonlyArray<{ readonly identifier: string }>): string =>
+  `The ${what} must be one of: ${rows.map(({ identifier }) => identifier).join(", ")}.`
+const hasErrors = (errors: FieldErrors): boolean => Object.keys(errors).length > 0
+
+/** Absent, null and an empty list all stand for the empty object: some clients cannot write one. */
+const isObjectLike = (value: Json | undefined): boolean =>
+  value === undefined || value === null || isJsonObject(value) || (Array.isArray(value) && value.length === 0)
+const objectOf = (value: Json | undefined): JsonObject => (value !== undefined && isJsonObject(value) ? value : {})
+const stringsOf = (value: Json | undefined): ReadonlyArray<string> =>
+  Array.isArray(value) ? value.filter((name: unknown) => typeof name === "string") : []

@@ -1,0 +1,130 @@
+/** Stage 1 of pricing: what one line costs before rules, surcharges and tax (rates 9.1, 9.2; opportunities 7.6). */
+import { Result } from "effect"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { wholeUnits } from "../values/decimal.ts"
+import { DAY_MS, parseMoment } from "../values/moment.ts"
+import { MAX_MONEY_MINOR, percentOfMoney } from "../values/money.ts"
+import { calculateRateMinor, type RateMethod } from "./engine.ts"
+import type { RateTransactionType } from "./strategies.ts"
+import { inclusiveTax } from "./tax.ts"
+
+export type TransactionType = RateTransactionType | "sub_rental"
+
+/** Transaction types of lines by their code in the interface. */
+export const transactionTypes: { readonly [code: number]: TransactionType } = { 0: "rental", 1: "sale", 2: "service", 3: "sub_rental" }
+
+/** Which product rates price a line. Equipment hired in is hired out at the rental rate. */
+export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionType } = {
+  rental: "rental", sale: "sale", service: "service", sub_rental: "rental"
+}
+
+export interface Window {
+  /** Timestamps; a null one leaves a single day. */
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+}
+export interface DayOverride {
+  readonly use_chargeable_days: boolean
+  /** Decimal string with one decimal, or null. */
+  readonly chargeable_days: string | null
+}
+
+/**
+ * Days of a line without a rate: the override, rounded to whole days, else the whole 24-hour days of the window,
+ * rounded down; at least one. The rate engine rounds its days up and never asks here.
+ */
+export const chargeableDays = (window: Window, override: DayOverride): number => {
+  if (override.use_chargeable_days && override.chargeable_days !== null) {
+    return Math.max(1, wholeUnits(override.chargeable_days))
+  }
+  const start = window.starts_at === null ? undefined : parseMoment(window.starts_at)
+  const end = window.ends_at === null ? undefined : parseMoment(window.ends_at)
+  if (start === undefined || end === undefined) return 1
+  return Math.max(1, Math.floor((end.epoch_ms - start.epoch_ms) / DAY_MS))
+}
+
+export interface LineRequest extends Window {
+  readonly transaction_type: TransactionType
+  /** Decimal string; priced in whole units, rounded half away from zero. */
+  readonly quantity: string
+  /** The manual price in minor units, or null to let a rate decide. 0 for accessories charged at zero. */
+  readonly manual_unit_price: number | null
+  /** The product rate that won, its price already in `currency`; null when none did. */
+  readonly rate: { readonly price: number; readonly method: RateMethod } | null
+  /** The unit price already on the row, in minor units: what a line keeps when neither of the above applies. */
+  readonly carried_unit_price: number
+  /** Percentage with up to 2 decimals, or null. */
+  readonly discount_percent: string | null
+  readonly days: DayOverride
+  readonly currency: string
+  readonly prices_include_tax: boolean
+  /** Percentage of the line's tax: "20.0000". */
+  readonly tax_rate: string
+}
+
+/** Minor units. */
+export interface PricedLine {
+  readonly source: "manual" | "rate" | "carried"
+  readonly unit_price: number
+  /** Engine units or chargeable days; 1 for manual sales. */
+  readonly units: number
+  readonly subtotal: number
+  /** What the line's own percentage takes off. */
+  readonly discount: number
+  /** Net of the line discount and of tax. */
+  readonly total: number
+}
+
+/** The highest line total: a roll-up of a thousand such lines still counts exactly. */
+export const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
+
+export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErrors> =>
+  Result.flatMap(lineSubtotal(line), (priced) => {
+    if (priced.subtotal > BigInt(MAX_LINE_TOTAL_MINOR)) {
+      return Result.fail({ quantity: ["The line total is too large. Split the line or lower its quantity."] })
+    }
+    const subtotal = Number(priced.subtotal)
+    const discount = line.discount_percent === null ? 0 : percentOfMoney(subtotal, line.discount_percent)
+    const discounted = subtotal - discount
+    const total = line.prices_include_tax ? inclusiveTax(discounted, line.tax_rate).net : discounted
+    return Result.succeed({ ...priced, subtotal, discount, total })
+  })
+
+interface Subtotal {
+  readonly source: PricedLine["source"]
+  readonly unit_price: number
+  readonly units: number
+  readonly subtotal: bigint
+}
+
+const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> => {
+  const quantity = wholeUnits(line.quantity)
+  if (line.manual_unit_price !== null) return Result.succeed(byTheDay(line, "manual", line.manual_unit_price, quantity))
+  if (line.rate === null) return Result.succeed(byTheDay(line, "carried", line.carried_unit_price, quantity))
+  const { method, price } = line.rate
+  const start = line.starts_at ?? line.ends_at
+  const end = line.ends_at ?? line.starts_at
+  if (start === null || end === null) return Result.fail({ starts_at: ["A line priced by a rate needs its dates."] })
+  const request = { ...method, price, currency: line.currency, start, end, quantity: Math.max(1, quantity) }
+  return Result.mapBoth(calculateRateMinor(request), {
+    onSuccess: ({ total, units }): Subtotal => ({ source: "rate", unit_price: price, units, subtotal: total }),
+    onFailure: asLineErrors
+  })
+}
+
+const byTheDay = (line: LineRequest, source: "manual" | "carried", unit_price: number, quantity: number): Subtotal => {
+  const units = line.transaction_type === "sale" ? 1 : chargeableDays(line, line.days)
+  return { source, unit_price, units, subtotal: BigInt(unit_price) * BigInt(quantity) * BigInt(units) }
+}
+
+/** The engine names the fields of a calculation; a line calls its window otherwise. */
+const asLineErrors = (errors: FieldErrors): FieldErrors => {
+  const names: { readonly [field: string]: string } = { start: "starts_at", end: "ends_at" }
+  return Object.fromEntries(Object.entries(errors).map(([field, texts]) => [names[field] ?? field, texts]))
+}
+
+/** The guard of a price override: the unit price and the line it leads to must fit the money range (rates 9.3). */
+export const overrideErrors = (unit_price: number, line: PricedLine): FieldErrors | undefined =>
+  unit_price < 0 || unit_price > MAX_MONEY_MINOR || line.subtotal > MAX_MONEY_MINOR
+    ? { unit_price: [`The unit price makes the line total greater than ${MAX_MONEY_MINOR} minor units.`] }
+    : undefined

@@ -1,0 +1,159 @@
+/** The roll-up: lines and costs into an opportunity's totals, with deal price, tax groups and locks (rates 9.3, 9.4). */
+import { formatMoney } from "../values/money.ts"
+import { wholeUnits } from "../values/decimal.ts"
+import type { TransactionType } from "./line.ts"
+import { exclusiveTax, inclusiveTax, noTax, type ResolvedTax } from "./tax.ts"
+
+export interface TotalLine {
+  readonly transaction_type: TransactionType
+  /** Minor units, net: after every discount, without tax. */
+  readonly net: number
+  /** Null (no product, or one without a class): untaxed. */
+  readonly product_tax_class_id: number | null
+  readonly is_optional: boolean
+}
+
+/** Cost types by their code in the interface. */
+export const costTypes = {
+  0: "Delivery", 1: "Labour", 2: "Surcharge", 3: "Insurance", 4: "Loss / Damage", 5: "Miscellaneous"
+} as const
+export const SURCHARGE_COST_TYPE = 2
+
+export interface TotalCost {
+  readonly cost_type: number
+  /** Minor units for one; net, or gross when prices include tax. */
+  readonly amount: number
+  /** Decimal string, counted in whole units. */
+  readonly quantity: string
+  readonly is_optional: boolean
+}
+/** A cost that is net whatever the prices include: what surcharges come to. */
+export interface NetCharge {
+  readonly cost_type: number
+  readonly net: number
+  /** Null: the default product class. */
+  readonly product_tax_class_id: number | null
+}
+
+export interface TotalsRequest {
+  readonly lines: ReadonlyArray<TotalLine>
+  readonly costs: ReadonlyArray<TotalCost>
+  readonly surcharges?: ReadonlyArray<NetCharge>
+  readonly prices_include_tax: boolean
+  /** Net headline agreed by hand, in minor units, or null. */
+  readonly deal_total: number | null
+  /** The tax kept while tax is locked, else null. */
+  readonly locked_tax_total: number | null
+  readonly default_product_tax_class_id: number | null
+  /** Tax of the member for a product tax class. Asked for classes only, never for null. */
+  readonly taxOf: (product_tax_class_id: number) => ResolvedTax
+}
+
+/** One row per product tax class, minor units; tax is rounded once for the whole group. */
+export interface TaxGroup extends ResolvedTax {
+  readonly product_tax_class_id: number | null
+  readonly net: number
+  readonly tax: number
+}
+
+/** Minor units, all net but the last two. */
+export interface Totals {
+  readonly rental_charge_total: number
+  readonly sale_charge_total: number
+  readonly service_charge_total: number
+  readonly sub_rental_charge_total: number
+  readonly transit_charge_total: number
+  readonly loss_damage_charge_total: number
+  readonly charge_excluding_tax_total: number
+  /** Always equal to charge_excluding_tax_total. */
+  readonly charge_total: number
+  readonly tax_total: number
+  readonly charge_including_tax_total: number
+}
+export interface RollUp {
+  readonly totals: Totals
+  /** What tax_total is made of; with locked tax, what it would be made of now. */
+  readonly tax_groups: ReadonlyArray<TaxGroup>
+}
+
+/** Lines and costs of the active version, optional ones left out. The parts keep their real sums under a deal price. */
+export const rollUp = (request: TotalsRequest): RollUp => {
+  const lines = request.lines.filter((line) => !line.is_optional)
+  const charges = [...request.costs.filter((cost) => !cost.is_optional).map((cost) => netCost(request, cost)),
+    ...(request.surcharges ?? []).map((charge) => ({ ...charge, ...classOrDefault(request, charge) }))]
+  const parts = partTotals(lines, charges)
+  const net = request.deal_total ?? sum(Object.values(parts))
+  const tax_groups = request.deal_total === null
+    ? taxGroups(request, [...lines, ...charges])
+    : taxGroups(request, [{ net: request.deal_total, product_tax_class_id: request.default_product_tax_class_id }])
+  const tax_total = request.locked_tax_total ?? sum(tax_groups.map(({ tax }) => tax))
+  return {
+    totals: {
+      ...parts,
+      charge_excluding_tax_total: net,
+      charge_total: net,
+      tax_total,
+      charge_including_tax_total: net + tax_total
+    },
+    tax_groups
+  }
+}
+
+/** The net of one cost; costs are taxed in the default product class. */
+export const netCost = (
+  request: Pick<TotalsRequest, "prices_include_tax" | "default_product_tax_class_id" | "taxOf">, cost: TotalCost
+): NetCharge => {
+  const product_tax_class_id = request.default_product_tax_class_id
+  const amount = cost.amount * wholeUnits(cost.quantity)
+  const { percentage } = product_tax_class_id === null ? noTax : request.taxOf(product_tax_class_id)
+  const net = request.prices_include_tax ? inclusiveTax(amount, percentage).net : amount
+  return { cost_type: cost.cost_type, net, product_tax_class_id }
+}
+
+const classOrDefault = (request: TotalsRequest, charge: NetCharge): Pick<NetCharge, "product_tax_class_id"> => ({
+  product_tax_class_id: charge.product_tax_class_id ?? request.default_product_tax_class_id
+})
+
+const partTotals = (lines: ReadonlyArray<TotalLine>, charges: ReadonlyArray<NetCharge>) => {
+  const linesOf = (type: TransactionType): number =>
+    sum(lines.filter(({ transaction_type }) => transaction_type === type).map(({ net }) => net))
+  const chargesOf = (types: ReadonlyArray<number>): number =>
+    sum(charges.filter(({ cost_type }) => types.includes(cost_type)).map(({ net }) => net))
+  return {
+    rental_charge_total: linesOf("rental"),
+    sale_charge_total: linesOf("sale"),
+    service_charge_total: linesOf("service") + chargesOf([1, 2, 3, 5]),
+    sub_rental_charge_total: linesOf("sub_rental"),
+    transit_charge_total: chargesOf([0]),
+    loss_damage_charge_total: chargesOf([4])
+  }
+}
+
+interface Taxable { readonly net: number; readonly product_tax_class_id: number | null }
+
+const taxGroups = (request: TotalsRequest, taxables: ReadonlyArray<Taxable>): ReadonlyArray<TaxGroup> => {
+  const nets = new Map<number | null, number>()
+  for (const { net, product_tax_class_id } of taxables) {
+    nets.set(product_tax_class_id, (nets.get(product_tax_class_id) ?? 0) + net)
+  }
+  return [...nets].map(([product_tax_class_id, net]): TaxGroup => {
+    const tax = product_tax_class_id === null ? noTax : request.taxOf(product_tax_class_id)
+    return { ...tax, product_tax_class_id, net, tax: exclusiveTax(net, tax.percentage).tax }
+  })
+}
+
+const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((total, amount) => total + amount, 0)
+
+/** Totals as the interface shows them: decimal strings at the currency's own scale. */
+export const formatTotals = (totals: Totals, currency: string): { readonly [K in keyof Totals]: string } => ({
+  rental_charge_total: formatMoney(totals.rental_charge_total, currency),
+  sale_charge_total: formatMoney(totals.sale_charge_total, currency),
+  service_charge_total: formatMoney(totals.service_charge_total, currency),
+  sub_rental_charge_total: formatMoney(totals.sub_rental_charge_total, currency),
+  transit_charge_total: formatMoney(totals.transit_charge_total, currency),
+  loss_damage_charge_total: formatMoney(totals.loss_damage_charge_total, currency),
+  charge_excluding_tax_total: formatMoney(totals.charge_excluding_tax_total, currency),
+  charge_total: formatMoney(totals.charge_total, currency),
+  tax_total: formatMoney(totals.tax_total, currency),
+  charge_including_tax_total: formatMoney(totals.charge_including_tax_total, currency)
+})
