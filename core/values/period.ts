@@ -24,7 +24,8 @@ export const inOrder = (period: Period): Period => period.from <= period.to ? pe
 /** The part of `period` inside `limits`, or undefined when there is none. */
 export const clipped = (period: Period, limits: Period): Period | undefined => {
   const from = Math.max(period.from, limits.from), to = Math.min(period.to, limits.to)
-  return from < to || (period.from === period.to && from === to && from < limits.to) ? { from, to } : undefined
+  if (from > to || from >= limits.to) return undefined
+  return from < to || period.from === period.to ? { from, to } : undefined
 }
 
 /** A plain date, `days` later. */

@@ -1,0 +1,147 @@
+/** One store's stock and claims, ready to be asked. Every reading of availability goes through a book. */
+import { instantOf, millisOf } from "../values/time.ts"
+import type { Period } from "../values/period.ts"
+import { zoneOf } from "../values/zone.ts"
+import { type Buffers, type Claim, type StandingClaim, standing } from "./claim.ts"
+import type { Resolution } from "./slots.ts"
+import { type StandingStock, type StockLevel, countsAsStock, standingStock } from "./stock.ts"
+
+export type ContainerMode = "kit" | "hybrid" | "transport"
+
+/** A part of a kit: `pool` is drawn from general stock, `fixed` is packed in its container. Quantity up to 4 decimals. */
+export interface KitPart {
+  readonly component_product_id: number
+  readonly quantity: number
+  readonly binding: "pool" | "fixed"
+}
+
+/** What availability must know of a product. Parts of deleted products are left out by the caller. */
+export interface StockedProduct extends Buffers {
+  readonly id: number
+  /** Null once the product is deleted. */
+  readonly name: string | null
+  readonly is_serialised: boolean
+  readonly track_availability: boolean
+  readonly is_kit: boolean
+  readonly container_mode: ContainerMode | null
+  readonly parts: ReadonlyArray<KitPart>
+}
+
+/** A container that still holds its contents (not dissolved), with its memberships, past ones included if known. */
+export interface PackedContainer {
+  readonly id: number
+  readonly product_id: number | null
+  /** The stock level of the case itself; null for a temporary container. */
+  readonly housing_id: number | null
+  readonly items: ReadonlyArray<PackedItem>
+}
+
+export interface PackedItem {
+  readonly container_item_id: number
+  readonly stock_level_id: number
+  readonly product_id: number
+  readonly packed_at: string
+  readonly unpacked_at: string | null
+}
+
+/** Days before and after today for which ranges, calendars and sweeps answer (availability 5). */
+export interface Horizon {
+  readonly past_days: number
+  readonly future_days: number
+}
+
+export const defaultHorizon: Horizon = { past_days: 90, future_days: 365 }
+export const defaultKitDepth = 3
+
+export interface Book {
+  readonly store_id: number
+  readonly zone: string
+  readonly resolution: Resolution
+  readonly now: number
+  /** Start of the UTC day `past_days` ago to the end of the UTC day `future_days` ahead. */
+  readonly horizon: Period
+  readonly kit_depth: number
+  readonly products: ReadonlyMap<number, StockedProduct>
+  readonly claimsOf: (product_id: number) => ReadonlyArray<StandingClaim>
+  readonly stockOf: (product_id: number) => ReadonlyArray<StandingStock>
+  readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
+  /** Products with any stock level or claim here, by id. */
+  readonly known: ReadonlyArray<number>
+}
+
+export interface BookEntries {
+  readonly store: { readonly id: number; readonly timezone: string | null }
+  readonly resolution: Resolution
+  readonly now: string
+  /** All claims of the store's products that are asked about; inactive ones too, for units waiting for their check. */
+  readonly claims: ReadonlyArray<Claim>
+  readonly stock: ReadonlyArray<StockLevel>
+  readonly products?: ReadonlyArray<StockedProduct>
+  readonly containers?: ReadonlyArray<PackedContainer>
+  readonly horizon?: Horizon
+  readonly kit_nesting_max_depth?: number
+}
+
+/** Rows of other stores are left out, so one reading of the tables may serve several books. */
+export const bookOf = (entries: BookEntries): Book => {
+  const now = millisOf(entries.now)
+  const store_id = entries.store.id
+  const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
+  const claims = grouped(entries.claims.filter(here), (claim) => claim.product_id, (claim) => standing(claim, now))
+  const levels = entries.stock.filter(here)
+  const stock = grouped(levels.filter(countsAsStock), (level) => level.product_id, standingStock)
+  const containers = grouped(entries.containers ?? [], (container) => container.product_id ?? 0, (container) => container)
+  const known = new Set([...claims.keys(), ...levels.map((level) => level.product_id)])
+  return {
+    store_id,
+    zone: zoneOf(entries.store.timezone),
+    resolution: entries.resolution,
+    now,
+    horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
+    kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
+    products: new Map((entries.products ?? []).map((product) => [product.id, product])),
+    claimsOf: (product_id) => claims.get(product_id) ?? [],
+    stockOf: (product_id) => stock.get(product_id) ?? [],
+    containersOf: (product_id) => containers.get(product_id) ?? [],
+    known: [...known].sort((left, right) => left - right)
+  }
+}
+
+/** The same book without the claims of one source: what would be free if that line did not exist. */
+export const withoutSource = (book: Book, source_type: string, source_id: number): Book => ({
+  ...book,
+  claimsOf: (product_id) => book.claimsOf(product_id)
+    .filter(({ claim }) => claim.source_type !== source_type || claim.source_id !== source_id)
+})
+
+/** `kit`, `hybrid` or a catalogue kit; `plain` for the rest, transport boxes included (availability 7.3). */
+export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
+
+export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "container_mode"> | undefined): Composition =>
+  product === undefined ? "plain"
+    : product.container_mode === "kit" || product.container_mode === "hybrid" ? product.container_mode
+    : product.is_kit ? "catalogue"
+    : "plain"
+
+/** Whether ranges and sweeps speak of the product here at all (availability 5). */
+export const isTracked = (book: Book, product_id: number): boolean =>
+  book.products.get(product_id)?.track_availability ?? true
+
+const dayMillis = 86_400_000
+
+const horizonAt = (now: number, horizon: Horizon): Period => {
+  const today = millisOf(`${instantOf(now).slice(0, 10)}T00:00:00.000Z`)
+  return { from: today - horizon.past_days * dayMillis, to: today + (horizon.future_days + 1) * dayMillis }
+}
+
+const grouped = <Row, Kept>(
+  rows: ReadonlyArray<Row>, keyOf: (row: Row) => number, kept: (row: Row) => Kept
+): ReadonlyMap<number, ReadonlyArray<Kept>> => {
+  const groups = new Map<number, Array<Kept>>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group === undefined) groups.set(keyOf(row), [kept(row)])
+    else group.push(kept(row))
+  }
+  return groups
+}

@@ -1,0 +1,106 @@
+/** Claims on stock: who wants how much of what, from when to when (availability 2). */
+import { millisOf, openEnd, plusMinutes } from "../values/time.ts"
+import { type Period, openEndMillis } from "../values/period.ts"
+import { type Phase, takesBuffers } from "./phase.ts"
+
+/** One stored claim. Quantities are whole units; instants in the one text form; `openEnd` stands for no known end. */
+export interface Claim {
+  readonly id: number
+  readonly product_id: number
+  readonly store_id: number
+  /** A serialised stock level; null claims a quantity of the product. */
+  readonly asset_id: number | null
+  /** 1 when `asset_id` is set. */
+  readonly quantity: number
+  readonly starts_at: string
+  readonly ends_at: string
+  /** Frozen when written, so later product edits do not move them; null falls back to the hire window. */
+  readonly buffered_starts_at: string | null
+  readonly buffered_ends_at: string | null
+  readonly source_type: string
+  readonly source_id: number
+  readonly phase: Phase
+  readonly is_active: boolean
+  /** At least one of the claimed units was dispatched and has not come back. */
+  readonly out: boolean
+  /** The unit came back and nobody has checked it yet. */
+  readonly pending_checkin: boolean
+  readonly returned_at: string | null
+  readonly checked_at: string | null
+  readonly opportunity_id: number | null
+  readonly container_id: number | null
+}
+
+/** Minutes a product needs before and after every hire. */
+export interface Buffers {
+  readonly before_minutes: number
+  readonly after_minutes: number
+}
+
+export const noBuffers: Buffers = { before_minutes: 0, after_minutes: 0 }
+
+/** The frozen window with buffers. An open end stays the open end (availability 2.6). */
+export const bufferedWindow = (
+  starts_at: string, ends_at: string, phase: Phase, buffers: Buffers
+): { readonly buffered_starts_at: string; readonly buffered_ends_at: string } => {
+  if (!takesBuffers(phase)) return { buffered_starts_at: starts_at, buffered_ends_at: ends_at }
+  return {
+    buffered_starts_at: plusMinutes(starts_at, -buffers.before_minutes),
+    buffered_ends_at: ends_at >= openEnd ? ends_at : plusMinutes(ends_at, buffers.after_minutes)
+  }
+}
+
+/** A claim as it stands now: its windows in milliseconds, overdue returns taken as open-ended. */
+export interface StandingClaim extends Period {
+  readonly claim: Claim
+  /** `from`, `to` of the period include buffers; these do not. */
+  readonly hire: Period
+  readonly is_overdue: boolean
+  /** While the returned unit waits for its check; undefined when it never did. */
+  readonly waiting: Period | undefined
+}
+
+/**
+ * Reads a claim at `now`. Overdue is judged here, not by a sweep: an active claim whose end has passed while a unit is
+ * still out has no known end (availability 2.7). The waiting time runs from the return to the check (2.8).
+ */
+export const standing = (claim: Claim, now: number): StandingClaim => {
+  const starts = millisOf(claim.starts_at), ends = millisOf(claim.ends_at)
+  const is_overdue = claim.is_active && claim.out && ends < now
+  return {
+    claim,
+    from: claim.buffered_starts_at === null ? starts : millisOf(claim.buffered_starts_at),
+    to: is_overdue ? openEndMillis : claim.buffered_ends_at === null ? ends : millisOf(claim.buffered_ends_at),
+    hire: { from: starts, to: is_overdue ? openEndMillis : ends },
+    is_overdue,
+    waiting: waitingTime(claim)
+  }
+}
+
+/** Only single units take part; a unit finalised without a check no longer waits. */
+const waitingTime = (claim: Claim): Period | undefined => {
+  if (claim.asset_id === null || claim.returned_at === null) return undefined
+  if (claim.pending_checkin) return { from: millisOf(claim.returned_at), to: openEndMillis }
+  return claim.checked_at === null ? undefined : { from: millisOf(claim.returned_at), to: millisOf(claim.checked_at) }
+}
+
+/** Names and colours of the registered sources; any other source is counted under its own name (availability 2.2). */
+const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
+  ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
+  ["container", { name: "Containers", colour: "#0EA5E9" }]
+])
+
+export const sourceColour = (source_type: string): string | null => sources.get(source_type)?.colour ?? null
+
+/** What an opportunity is called by people. */
+export interface DealName {
+  readonly subject: string | null
+  readonly number: string | null
+}
+
+/** The opportunity's subject, else its number; else "Bookings #12" (availability 6.6). */
+export const sourceName = (claim: Claim, deals: ReadonlyMap<number, DealName>): string => {
+  const deal = claim.opportunity_id === null ? undefined : deals.get(claim.opportunity_id)
+  const called = [deal?.subject, deal?.number].find((text) => text !== undefined && text !== null && text !== "")
+  return called ?? `${sources.get(claim.source_type)?.name ?? claim.source_type} #${claim.source_id}`
+}

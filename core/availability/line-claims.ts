@@ -1,0 +1,238 @@
+/** Which claims an opportunity line and a packed item make (availability 2.4 to 2.6 and 8.5, opportunities 10). */
+import { openEnd } from "../values/time.ts"
+import { type StockedProduct, compositionOf } from "./book.ts"
+import { type Buffers, type Claim, bufferedWindow, noBuffers } from "./claim.ts"
+import { KitNestedTooDeep, poolParts } from "./kits.ts"
+import { requestedUnits } from "./line.ts"
+import { type Phase, type ReleasePoint, claimPhaseOf, holdsStock } from "./phase.ts"
+
+/** A claim to be written; it gets its id from whoever writes it. */
+export type NewClaim = Omit<Claim, "id">
+
+/** Setting `demand_date_source`: the dates the gear is away, or the dates charged for. */
+export type DemandDateSource = "operational" | "charge"
+
+export interface DealFacts {
+  readonly id: number
+  readonly state: number
+  readonly status: number
+  readonly store_id: number | null
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly charge_starts_at: string | null
+  readonly charge_ends_at: string | null
+}
+
+/** One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised. */
+export interface AllocatedUnit {
+  readonly stock_level_id: number
+  readonly product_id: number
+  readonly status: number
+  readonly dispatched_at: string | null
+  readonly returned_at: string | null
+  readonly checked_at: string | null
+}
+
+export interface LineFacts {
+  readonly id: number
+  readonly product_id: number | null
+  readonly quantity: number
+  readonly dispatched_quantity: number
+  readonly returned_quantity: number
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly dispatch_store_id: number | null
+  /** False for lines of superseded quote versions and removed lines: their claims are void. */
+  readonly is_live: boolean
+  readonly units: ReadonlyArray<AllocatedUnit>
+}
+
+export interface ClaimSettings {
+  readonly release_point: ReleasePoint
+  readonly demand_date_source: DemandDateSource
+  readonly kit_nesting_max_depth: number
+  readonly now: string
+}
+
+/** The line's window before buffers: its own dates, else the deal's, else from now on. */
+export const lineWindow = (
+  line: Pick<LineFacts, "starts_at" | "ends_at">, deal: DealFacts, settings: Pick<ClaimSettings, "demand_date_source" | "now">
+): { readonly starts_at: string; readonly ends_at: string } => {
+  const starts_at = line.starts_at ?? deal.starts_at ?? settings.now
+  const ends_at = line.ends_at ?? deal.ends_at ?? openEnd
+  return settings.demand_date_source === "charge"
+    ? { starts_at: deal.charge_starts_at ?? starts_at, ends_at: deal.charge_ends_at ?? ends_at }
+    : { starts_at, ends_at }
+}
+
+/** The store whose stock the line takes. */
+export const storeOfLine = (line: Pick<LineFacts, "dispatch_store_id">, deal: Pick<DealFacts, "store_id">): number | null =>
+  line.dispatch_store_id ?? deal.store_id
+
+/**
+ * Every claim of one line. Without a product or a store there is none. Kits claim their pool parts, case kits the case;
+ * units allocated claim themselves and the rest of the quantity stays one claim. Throws KitNestedTooDeep.
+ */
+export const claimsOfLine = (
+  line: LineFacts, deal: DealFacts, products: ReadonlyMap<number, StockedProduct>, settings: ClaimSettings
+): ReadonlyArray<NewClaim> => {
+  const store_id = storeOfLine(line, deal)
+  const product = line.product_id === null ? undefined : products.get(line.product_id)
+  if (store_id === null || product === undefined) return []
+  const phase: Phase = line.is_live ? claimPhaseOf(deal.state, deal.status, settings.release_point) : "void"
+  const base: ClaimBase = {
+    line, phase, store_id, opportunity_id: deal.id,
+    releasesAtCheck: settings.release_point === "checked",
+    ...lineWindow(line, deal, settings)
+  }
+  return needsOf(product, 1, products, settings.kit_nesting_max_depth, 0)
+    .flatMap(({ per_line, product: needed, is_part }) => needed.is_serialised
+      // Units of the line itself come back one by one, with their own claims; only parts go by the line's count.
+      ? claimsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
+      : claimOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity)))
+}
+
+interface ClaimBase {
+  readonly line: LineFacts
+  readonly phase: Phase
+  readonly store_id: number
+  readonly opportunity_id: number
+  readonly starts_at: string
+  readonly ends_at: string
+  readonly releasesAtCheck: boolean
+}
+
+interface Need {
+  readonly product: StockedProduct
+  /** Units per unit of the line. */
+  readonly per_line: number
+  readonly is_part: boolean
+}
+
+/** What one unit of a product takes from stock, kits taken apart. Parts of unknown products are skipped. */
+const needsOf = (
+  product: StockedProduct, per_line: number, products: ReadonlyMap<number, StockedProduct>, max_depth: number, depth: number
+): ReadonlyArray<Need> => {
+  const composition = compositionOf(product)
+  const itself: Need = { product, per_line, is_part: depth > 0 }
+  if (composition === "plain" || composition === "kit") return [itself]
+  const parts = poolParts(product)
+  if (parts.length > 0 && depth >= max_depth) throw new KitNestedTooDeep(product.id, max_depth)
+  const exploded = parts.flatMap((part) => {
+    const component = products.get(part.component_product_id)
+    return component === undefined ? [] : needsOf(component, per_line * part.quantity, products, max_depth, depth + 1)
+  })
+  return composition === "hybrid" ? [itself, ...exploded] : exploded
+}
+
+/** Whole units claimed: a line's own product rounded, a kit's part rounded up; none once all came back. */
+const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returned: number): number => {
+  if (returned > 0 && returned >= line.quantity) return 0
+  if (!is_part) return Math.max(0, Math.ceil(exact(requestedUnits(line.quantity) - returned)))
+  return Math.max(1, Math.ceil(exact((line.quantity - returned) * per_line)))
+}
+
+/** Takes off what binary fractions add, so that 10 × 1.1 is 11 and not a little more. */
+const exact = (quantity: number): number => Math.round(quantity * 1e6) / 1e6
+
+const claimOfQuantity = (base: ClaimBase, product: StockedProduct, quantity: number): ReadonlyArray<NewClaim> =>
+  quantity === 0 ? [] : [{
+    ...claimOn(base, product, base.phase, base.starts_at, base.ends_at),
+    quantity,
+    out: isLineOut(base.line, product)
+  }]
+
+/** Where single units are tracked, those not allocated never left. */
+const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
+  line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
+
+const claimsOfUnits = (base: ClaimBase, product: StockedProduct, quantity: number): ReadonlyArray<NewClaim> => {
+  const units = base.line.units.filter((unit) => unit.product_id === product.id)
+  const rest = quantity - units.length
+  const claims = units.map((unit) => claimOfUnit(base, product, unit))
+  return rest > 0
+    ? [...claims, ...claimOfQuantity(base, product, rest)]
+    : claims
+}
+
+const dispatched = 2, onHire = 3, checkedIn = 4, finalised = 5
+
+/** A unit that left early claims from then; one that came back claims until then and no longer. */
+const claimOfUnit = (base: ClaimBase, product: StockedProduct, unit: AllocatedUnit): NewClaim => {
+  const starts_at = unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
+  const isBack = unit.status === checkedIn || unit.status === finalised
+  const waits = unit.status === checkedIn && unit.returned_at !== null && unit.checked_at === null
+  // Where stock is released by its check, a unit back but unchecked still occupies the order.
+  const isHeldForCheck = waits && base.releasesAtCheck && holdsStock(base.phase)
+  const facts = {
+    asset_id: unit.stock_level_id,
+    returned_at: unit.returned_at,
+    checked_at: unit.checked_at,
+    pending_checkin: waits
+  }
+  if (!isBack || isHeldForCheck) {
+    const out = isHeldForCheck || unit.status === dispatched || unit.status === onHire
+    return { ...claimOn(base, product, base.phase, starts_at, base.ends_at), ...facts, out }
+  }
+  const ends_at = unit.returned_at ?? base.ends_at
+  const phase = base.phase === "void" ? "void" : "closed"
+  return { ...claimOn(base, product, phase, ends_at < starts_at ? ends_at : starts_at, ends_at), ...facts }
+}
+
+const claimOn = (
+  base: ClaimBase, product: Buffers & { readonly id: number }, phase: Phase, starts_at: string, ends_at: string
+): NewClaim => ({
+  product_id: product.id,
+  store_id: base.store_id,
+  asset_id: null,
+  quantity: 1,
+  starts_at,
+  ends_at,
+  ...bufferedWindow(starts_at, ends_at, phase, product),
+  source_type: "opportunity_item",
+  source_id: base.line.id,
+  phase,
+  is_active: holdsStock(phase),
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: base.opportunity_id,
+  container_id: null
+})
+
+/**
+ * Whether packing takes a unit out of general stock: always in a kit case, in a hybrid one only when its product is a
+ * fixed part of the case's product, never in a transport box or a temporary container.
+ */
+export const holdsPacked = (
+  container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined, packed_product_id: number
+): boolean =>
+  container_product?.container_mode === "kit" ||
+  (container_product?.container_mode === "hybrid" && container_product.parts.some((part) =>
+    part.component_product_id === packed_product_id && part.binding === "fixed"))
+
+/** The claim of one held membership: the unit, from packing on, no buffers, no known end. */
+export const claimOfPackedUnit = (
+  packed: { readonly container_id: number; readonly container_item_id: number; readonly stock_level_id: number
+    readonly product_id: number; readonly packed_at: string },
+  store_id: number
+): NewClaim => ({
+  product_id: packed.product_id,
+  store_id,
+  asset_id: packed.stock_level_id,
+  quantity: 1,
+  starts_at: packed.packed_at,
+  ends_at: openEnd,
+  ...bufferedWindow(packed.packed_at, openEnd, "reserved", noBuffers),
+  source_type: "container",
+  source_id: packed.container_item_id,
+  phase: "reserved",
+  is_active: true,
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: null,
+  container_id: packed.container_id
+})

@@ -1,0 +1,37 @@
+/** What is free at one moment (availability 6.1). */
+import type { Book } from "./book.ts"
+import { compositionOf } from "./book.ts"
+import { freeUnits } from "./kits.ts"
+import { slotBounds } from "./slots.ts"
+import { breakdownAt, timelineOf } from "./timeline.ts"
+import { dayOf } from "../values/zone.ts"
+
+export interface PointAvailability {
+  readonly product_id: number
+  readonly store_id: number
+  /** The store-local day of the slot. */
+  readonly date: string
+  readonly total_stock: number
+  readonly total_demanded: number
+  /** May be negative: a shortage. */
+  readonly available: number
+  readonly demand_breakdown: { readonly [source_type: string]: number }
+}
+
+/** The slot that holds `at` (milliseconds), at any date, beyond the horizon too. */
+export const pointAvailability = (book: Book, product_id: number, at: number): PointAvailability => {
+  const bounds = slotBounds(at, at, book.resolution, book.zone)
+  const where = { product_id, store_id: book.store_id, date: dayOf(bounds[0]!, book.zone) }
+  if (compositionOf(book.products.get(product_id)) !== "plain") {
+    const available = freeUnits(book, product_id, bounds)?.[0] ?? 0
+    return { ...where, total_stock: available, total_demanded: 0, available, demand_breakdown: {} }
+  }
+  const line = timelineOf(book, product_id, bounds)
+  return {
+    ...where,
+    total_stock: line.total_stock[0]!,
+    total_demanded: line.total_demanded[0]!,
+    available: line.available[0]!,
+    demand_breakdown: breakdownAt(line, 0)
+  }
+}

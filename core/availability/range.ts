@@ -1,0 +1,83 @@
+/** What is free over a span, slot by slot (availability 6.2). */
+import { instantOf } from "../values/time.ts"
+import { type Period, clipped } from "../values/period.ts"
+import { type Book, compositionOf, isTracked } from "./book.ts"
+import { freeUnits } from "./kits.ts"
+import { slotBounds } from "./slots.ts"
+import { breakdownAt, timelineOf } from "./timeline.ts"
+
+export interface AvailabilitySlot {
+  readonly slot_start: string
+  readonly total_stock: number
+  readonly total_demanded: number
+  readonly available: number
+  readonly demand_breakdown: { readonly [source_type: string]: number }
+  readonly pending_checkin_quantity: number
+}
+
+export interface RangeAvailability {
+  readonly product_id: number
+  readonly store_id: number
+  readonly from: string
+  readonly to: string
+  readonly min_available: number | null
+  readonly max_available: number | null
+  /** When the figures were computed; null without slots, and for composed products. */
+  readonly calculated_at: string | null
+  readonly slots: ReadonlyArray<AvailabilitySlot>
+}
+
+/**
+ * Slots of [from, to), the one in progress at `from` included, inside the horizon. No slots for a product that is not
+ * tracked, that this store has never had or promised, or for a kit without pool parts.
+ */
+export const rangeAvailability = (book: Book, product_id: number, window: Period): RangeAvailability => {
+  const isComposed = compositionOf(book.products.get(product_id)) !== "plain"
+  const inside = clipped(window, book.horizon)
+  const slots = inside === undefined || !isTracked(book, product_id) ? []
+    : isComposed ? composedSlots(book, product_id, inside)
+    : book.known.includes(product_id) ? ownSlots(book, product_id, inside)
+    : []
+  const free = slots.map((slot) => slot.available)
+  return {
+    product_id,
+    store_id: book.store_id,
+    from: instantOf(window.from),
+    to: instantOf(window.to),
+    min_available: lowest(free),
+    max_available: highest(free),
+    calculated_at: slots.length === 0 || isComposed ? null : instantOf(book.now),
+    slots
+  }
+}
+
+const ownSlots = (book: Book, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
+  const line = timelineOf(book, product_id, slotBounds(from, to, book.resolution, book.zone))
+  return line.available.map((available, slot) => ({
+    slot_start: instantOf(line.bounds[slot]!),
+    total_stock: line.total_stock[slot]!,
+    total_demanded: line.total_demanded[slot]!,
+    available,
+    demand_breakdown: breakdownAt(line, slot),
+    pending_checkin_quantity: line.pending_checkin[slot]!
+  }))
+}
+
+const composedSlots = (book: Book, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
+  const bounds = slotBounds(from, to, book.resolution, book.zone)
+  return (freeUnits(book, product_id, bounds) ?? []).map((available, slot) => ({
+    slot_start: instantOf(bounds[slot]!),
+    total_stock: 0,
+    total_demanded: 0,
+    available,
+    demand_breakdown: {},
+    pending_checkin_quantity: 0
+  }))
+}
+
+/** The least of many figures, null of none; a loop, because a long range overflows an argument list. */
+export const lowest = (figures: ReadonlyArray<number>): number | null =>
+  figures.reduce<number | null>((least, figure) => least === null || figure < least ? figure : least, null)
+
+export const highest = (figures: ReadonlyArray<number>): number | null =>
+  figures.reduce<number | null>((most, figure) => most === null || figure > most ? figure : most, null)

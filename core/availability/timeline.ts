@@ -1,0 +1,104 @@
+/**
+ * The one count behind every answer: stock and claims of a product over slots. Claims and stock rows mark the slots
+ * they touch at both ends only, and one pass adds up: (claims + stock) × log slots + slots, never claims × slots.
+ */
+import type { Book } from "./book.ts"
+import type { StandingClaim } from "./claim.ts"
+import { slotsTouched } from "./slots.ts"
+import { type StandingStock, wholeUnits } from "./stock.ts"
+
+/** Columns of equal length, one entry per slot; slot i runs from bounds[i] to bounds[i + 1]. */
+export interface Timeline {
+  readonly bounds: ReadonlyArray<number>
+  readonly total_stock: ReadonlyArray<number>
+  readonly total_demanded: ReadonlyArray<number>
+  readonly available: ReadonlyArray<number>
+  readonly pending_checkin: ReadonlyArray<number>
+  readonly demanded_by_source: ReadonlyMap<string, ReadonlyArray<number>>
+}
+
+/** How many of each slot something covers, marked by its ends. */
+export class SlotTally {
+  private readonly steps: Float64Array
+  private readonly bounds: ReadonlyArray<number>
+
+  constructor(bounds: ReadonlyArray<number>) {
+    this.bounds = bounds
+    this.steps = new Float64Array(bounds.length)
+  }
+
+  /** Adds `amount` to every slot the half-open period touches. */
+  add(from: number, to: number, amount: number): void {
+    const { first, last } = slotsTouched(this.bounds, from, to)
+    this.addSlots(first, last, amount)
+  }
+
+  /** Adds `amount` to the slots from `first` to `last`, both included; nothing when `last` lies before `first`. */
+  addSlots(first: number, last: number, amount: number): void {
+    if (last < first) return
+    this.steps[first]! += amount
+    this.steps[last + 1]! -= amount
+  }
+
+  /** One sum per slot. */
+  sums(): Array<number> {
+    const sums: Array<number> = []
+    let sum = 0
+    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push(sum += this.steps[slot]!)
+    return sums
+  }
+}
+
+/** The timeline of one product of the book over the given bounds. */
+export const timelineOf = (book: Book, product_id: number, bounds: ReadonlyArray<number>): Timeline =>
+  timeline(bounds, book.claimsOf(product_id), book.stockOf(product_id))
+
+/** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a claim. */
+export const timeline = (
+  bounds: ReadonlyArray<number>, claims: ReadonlyArray<StandingClaim>, stock: ReadonlyArray<StandingStock>
+): Timeline => {
+  const total_stock = stockTotals(bounds, stock)
+  const by_source = new Map<string, SlotTally>()
+  const waiting = new SlotTally(bounds)
+  for (const { claim, from, to, waiting: wait } of claims) {
+    if (claim.is_active) sourceTally(by_source, claim.source_type, bounds).add(from, to, claim.quantity)
+    if (wait !== undefined) waiting.add(wait.from, wait.to, claim.quantity)
+  }
+  const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
+  const total_demanded = total_stock.map(() => 0)
+  for (const sums of demanded_by_source.values()) sums.forEach((sum, slot) => total_demanded[slot]! += sum)
+  return {
+    bounds,
+    total_stock,
+    total_demanded,
+    available: total_stock.map((total, slot) => total - total_demanded[slot]!),
+    pending_checkin: waiting.sums(),
+    demanded_by_source
+  }
+}
+
+/** Source → quantity at one slot; sources that claim nothing there are absent (availability 6.1). */
+export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
+  const breakdown: Record<string, number> = {}
+  for (const [source, sums] of line.demanded_by_source) if (sums[slot] !== 0) breakdown[source] = sums[slot]!
+  return breakdown
+}
+
+/** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (availability 3). */
+export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StandingStock>): Array<number> => {
+  const bulk = new SlotTally(bounds), units = new SlotTally(bounds)
+  for (const { from, is_unit, ten_thousandths, to } of stock) {
+    if (is_unit) units.add(from, to, 1)
+    else bulk.add(from, to, ten_thousandths)
+  }
+  const unitSums = units.sums()
+  return bulk.sums().map((sum, slot) => wholeUnits(sum) + unitSums[slot]!)
+}
+
+const sourceTally = (
+  tallies: Map<string, SlotTally>, source_type: string, bounds: ReadonlyArray<number>
+): SlotTally => {
+  let tally = tallies.get(source_type)
+  if (tally === undefined) tallies.set(source_type, tally = new SlotTally(bounds))
+  return tally
+}

@@ -1,0 +1,171 @@
+/** Activities as an iCalendar feed that phones and mail programs subscribe to (part 4.17, members-activities 7). */
+import ICAL from "ical.js"
+import { instantOf, millisOf } from "../values/time.ts"
+import { dateAfter } from "../values/period.ts"
+import { dayOf, startOfDay, wallOf } from "../values/zone.ts"
+
+export interface FeedActivity {
+  readonly id: number
+  readonly subject: string
+  readonly location: string | null
+  readonly description: string | null
+  /** Activities without a start never appear. */
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  /** 2001 Scheduled, 2002 Completed, 2003 Cancelled, 2004 Held. */
+  readonly status_id: number
+  /** 0 Free, 1 Busy. */
+  readonly time_status: number
+  readonly owner: { readonly name: string; readonly email: string | null } | null
+}
+
+export interface FeedFacts {
+  readonly generated_at: string
+  /** Right-hand side of the UIDs: the host of the configured address (`uidHost`). */
+  readonly host: string
+  readonly calendar_name: string
+  /** The company's time zone, in which an activity is seen to fill whole days. */
+  readonly zone: string
+}
+
+export const feedFileName = "flightcase-calendar.ics"
+export const feedHeaders: { readonly [name: string]: string } = {
+  "content-type": "text/calendar; charset=utf-8",
+  "content-disposition": `inline; filename=${feedFileName}`
+}
+
+/** The calendar's name: everybody's, or one person's. */
+export const feedName = (user_name: string | null): string => `Flightcase — ${user_name ?? "All Activities"}`
+
+/** Host of the configured address; a fixed word when it has none, so UIDs stay stable. */
+export const uidHost = (address: string): string => {
+  const host = URL.canParse(address) ? new URL(address).hostname : ""
+  return host === "" ? "flightcase" : host
+}
+
+/** First instant a feed of `generated_at` covers: one calendar year before it; 29 February counts from the 28th. */
+export const feedStart = (generated_at: string): string => {
+  const moment = new Date(millisOf(generated_at))
+  const month = moment.getUTCMonth()
+  moment.setUTCFullYear(moment.getUTCFullYear() - 1)
+  if (moment.getUTCMonth() !== month) moment.setUTCDate(0)
+  return moment.toISOString()
+}
+
+/** The whole VCALENDAR: lines of at most 75 octets, CRLF after every one. Activities outside the window are left out. */
+export const calendarFeed = (activities: ReadonlyArray<FeedActivity>, facts: FeedFacts): string => {
+  const since = feedStart(facts.generated_at)
+  const scheduled = activities
+    .filter((activity): activity is ScheduledActivity => activity.starts_at !== null && activity.starts_at >= since)
+    .sort((one, other) => one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : one.id - other.id)
+  const lines = [
+    "BEGIN:VCALENDAR",
+    textLine("VERSION", "2.0"),
+    textLine("PRODID", "-//Flightcase//Calendar//EN"),
+    textLine("CALSCALE", "GREGORIAN"),
+    textLine("X-WR-CALNAME", facts.calendar_name),
+    ...scheduled.flatMap((activity) => eventLines(activity, facts)),
+    "END:VCALENDAR"
+  ]
+  return lines.map((line) => `${folded(line)}\r\n`).join("")
+}
+
+type ScheduledActivity = FeedActivity & { readonly starts_at: string }
+
+const completed = 2002, cancelled = 2003
+
+const eventLines = (activity: ScheduledActivity, facts: FeedFacts): ReadonlyArray<string> => [
+  "BEGIN:VEVENT",
+  textLine("UID", `activity-${activity.id}@${facts.host}`),
+  instantLine("DTSTAMP", millisOf(facts.generated_at)),
+  ...timeLines(activity, facts.zone),
+  textLine("SUMMARY", activity.subject),
+  ...filledLine("LOCATION", activity.location),
+  ...filledLine("DESCRIPTION", activity.description),
+  textLine("STATUS", activity.status_id === cancelled ? "CANCELLED" : "CONFIRMED"),
+  ...(activity.status_id === completed ? ["X-COMPLETED:TRUE"] : []),
+  textLine("TRANSP", activity.time_status === 0 ? "TRANSPARENT" : "OPAQUE"),
+  ...organizerLine(activity.owner),
+  "END:VEVENT"
+]
+
+const halfHourMillis = 1_800_000
+
+const timeLines = (activity: ScheduledActivity, zone: string): ReadonlyArray<string> => {
+  const starts = wholeSecond(activity.starts_at)
+  const ends = activity.ends_at === null ? undefined : wholeSecond(activity.ends_at)
+  const days = wholeDays(starts, ends, zone)
+  if (days !== undefined) return [dateLine("DTSTART", days.first), dateLine("DTEND", days.after)]
+  // The format wants an end later than the start: without one, half an hour stands in.
+  return [
+    instantLine("DTSTART", starts),
+    instantLine("DTEND", ends === undefined || ends <= starts ? starts + halfHourMillis : ends)
+  ]
+}
+
+/** First day and the day after the last, when the activity fills whole local days; undefined when it does not. */
+const wholeDays = (
+  starts: number, ends: number | undefined, zone: string
+): { readonly first: string; readonly after: string } | undefined => {
+  const first = dayOf(starts, zone)
+  if (startOfDay(first, zone) !== starts) return undefined
+  if (ends === undefined) return { first, after: dateAfter(first) }
+  if (ends <= starts) return undefined
+  const last = dayOf(ends, zone)
+  if (startOfDay(last, zone) === ends) return { first, after: last }
+  return instantOf(wallOf(ends, zone)).slice(11, 16) === "23:59" ? { first, after: dateAfter(last) } : undefined
+}
+
+const wholeSecond = (instant: string): number => Math.floor(millisOf(instant) / 1000) * 1000
+
+const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
+  const email = owner?.email?.replace(unprintable, "").replace(/\s/g, "") ?? ""
+  if (owner === null || email === "") return []
+  // ical.js quotes a name only when it must; some readers trip over bare ones, so the name is always quoted.
+  const name = owner.name.replace(unprintable, " ").replaceAll("\"", "").replaceAll("\n", " ").replaceAll("^", "^^").trim()
+  return [`ORGANIZER;CN=${ICAL.stringify.paramPropertyValue(name, true)}:mailto:${email}`]
+}
+
+const filledLine = (name: string, text: string | null): ReadonlyArray<string> =>
+  text === null || text.trim() === "" ? [] : [textLine(name, text)]
+
+// Written out by type "unknown" after escaping as text: for names ical.js does not know it would add VALUE=TEXT.
+const textLine = (name: string, text: string): string => {
+  const plain = text.replace(/\r\n?/g, "\n").replace(unprintable, "")
+  return `${name}:${ICAL.stringify.value(plain, "text", ICAL.design.icalendar, false)}`
+}
+
+const instantLine = (name: string, instant: number): string =>
+  icalLine([name.toLowerCase(), {}, "date-time", `${instantOf(instant).slice(0, 19)}Z`])
+
+const dateLine = (name: string, date: string): string => icalLine([name.toLowerCase(), {}, "date", date])
+
+const icalLine = (property: ReadonlyArray<string | object>): string =>
+  ICAL.stringify.property([...property], ICAL.design.icalendar, true)
+
+/** Control characters the format forbids; tab and line feed are allowed. */
+// oxlint-disable-next-line no-control-regex
+const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f]/g
+
+const lineOctets = 75
+
+/**
+ * Folds one line at 75 octets without splitting a character. Not ical.js's own folding: it leaves the leading space of
+ * a continuation out of its count and so writes lines of 76.
+ */
+const folded = (line: string): string => {
+  let text = "", octets = 0
+  for (const character of line) {
+    const size = octetsOf(character.codePointAt(0)!)
+    if (octets + size > lineOctets) {
+      text += "\r\n "
+      octets = 1
+    }
+    text += character
+    octets += size
+  }
+  return text
+}
+
+const octetsOf = (codePoint: number): number =>
+  codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4
