@@ -1,0 +1,58 @@
+/** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
+import type { Endpoint } from "./endpoint.ts"
+import type { NewEvent, Projection } from "./event.ts"
+import type { Resource } from "./resource.ts"
+import type { SettingGroups } from "./settings.ts"
+import type { Table } from "./table.ts"
+
+export interface Slice {
+  readonly name: string
+  /** Tables folded from the journal; every replica has them. */
+  readonly tables?: ReadonlyArray<Table>
+  /** Tables outside the journal, on the server only. */
+  readonly server_tables?: ReadonlyArray<Table>
+  readonly projection?: Projection
+  readonly endpoints?: ReadonlyArray<Endpoint>
+  readonly resources?: ReadonlyArray<Resource>
+  readonly settings?: SettingGroups
+  /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
+  readonly seed?: (at: string) => ReadonlyArray<NewEvent>
+  /** What else happens in the same transaction when something happened: more events. */
+  readonly react?: (event: NewEvent) => ReadonlyArray<NewEvent>
+}
+
+export interface Catalogue {
+  readonly slices: ReadonlyArray<Slice>
+  readonly tables: ReadonlyArray<Table>
+  readonly server_tables: ReadonlyArray<Table>
+  readonly table: (name: string) => Table
+  readonly projection: Projection
+  readonly endpoints: ReadonlyArray<Endpoint>
+  readonly endpoint: (name: string) => Endpoint | undefined
+  readonly resources: ReadonlyArray<Resource>
+  readonly settings: SettingGroups
+}
+
+export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
+  const tables = slices.flatMap((slice) => slice.tables ?? [])
+  const server_tables = slices.flatMap((slice) => slice.server_tables ?? [])
+  const byName = new Map([...tables, ...server_tables].map((table) => [table.name, table]))
+  const endpoints = slices.flatMap((slice) => slice.endpoints ?? [])
+  const endpointByName = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
+  if (endpointByName.size !== endpoints.length) {
+    const names = endpoints.map((endpoint) => endpoint.name)
+    throw new Error(`two endpoints share a name: ${names.filter((name, at) => names.indexOf(name) !== at).join(", ")}`)
+  }
+  return {
+    slices, tables, server_tables, endpoints,
+    table: (name) => {
+      const found = byName.get(name)
+      if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
+      return found
+    },
+    projection: Object.assign({}, ...slices.map((slice) => slice.projection ?? {})),
+    endpoint: (name) => endpointByName.get(name),
+    resources: slices.flatMap((slice) => slice.resources ?? []),
+    settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {}))
+  }
+}

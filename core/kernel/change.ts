@@ -1,0 +1,18 @@
+/** Row changes as data: what a projection answers with, what the one applier carries out, what a replica can take back. */
+import type { AnyRow, RowOf, Table } from "./table.ts"
+
+export type Key = number | string
+export type Where = { readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number> }
+export type RowChange =
+  | { readonly op: "insert"; readonly table: Table; readonly row: AnyRow }
+  | { readonly op: "update"; readonly table: Table; readonly key: Key; readonly set: AnyRow }
+  | { readonly op: "delete"; readonly table: Table; readonly key: Key }
+  | { readonly op: "update_where"; readonly table: Table; readonly where: Where; readonly set: AnyRow }
+  | { readonly op: "delete_where"; readonly table: Table; readonly where: Where }
+
+export const insert = <T extends Table>(table: T, row: RowOf<T>): RowChange => ({ op: "insert", table, row })
+export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T>>): RowChange => ({ op: "update", table, key, set })
+export const remove = (table: Table, key: Key): RowChange => ({ op: "delete", table, key })
+export const updateWhere = <T extends Table>(table: T, where: Where, set: Partial<RowOf<T>>): RowChange =>
+  ({ op: "update_where", table, where, set })
+export const removeWhere = (table: Table, where: Where): RowChange => ({ op: "delete_where", table, where })

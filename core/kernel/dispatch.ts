@@ -1,0 +1,90 @@
+/** From a method and a path to an answer, without any transport: the server's HTTP and the CLI's `api` both come here. */
+import { Clock, Effect } from "effect"
+import { instantOf } from "../values/time.ts"
+import type { Catalogue } from "./catalogue.ts"
+import type { Answer, Endpoint, Fault, Request } from "./endpoint.ts"
+import { type Call, type Origin, type Outcome, prepare, runCommand } from "./engine.ts"
+import { notFound, Rejection } from "./rejection.ts"
+import type { Site } from "./site.ts"
+import type { Store } from "./store/store.ts"
+import type { Viewer } from "./viewer.ts"
+
+export interface Matched {
+  readonly endpoint: Endpoint
+  readonly params: { readonly [name: string]: string }
+}
+interface Branch {
+  readonly literal: Map<string, Branch>
+  param: Branch | undefined
+  readonly endpoints: Map<string, { readonly endpoint: Endpoint; readonly names: ReadonlyArray<string> }>
+}
+const branch = (): Branch => ({ literal: new Map(), param: undefined, endpoints: new Map() })
+const roots = new WeakMap<Catalogue, Branch>()
+
+const rootOf = (catalogue: Catalogue): Branch => {
+  const known = roots.get(catalogue)
+  if (known !== undefined) return known
+  const root = branch()
+  for (const endpoint of catalogue.endpoints) {
+    const names: Array<string> = []
+    let at = root
+    for (const segment of segmentsOf(endpoint.path)) {
+      const name = /^\{(\w+)\}(\.ics)?$/.exec(segment)
+      if (name === null) {
+        const next: Branch = at.literal.get(segment) ?? branch()
+        at.literal.set(segment, next)
+        at = next
+      } else {
+        names.push(name[1]!)
+        at = at.param ??= branch()
+      }
+    }
+    at.endpoints.set(endpoint.method, { endpoint, names })
+  }
+  roots.set(catalogue, root)
+  return root
+}
+const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filter((segment) => segment !== "")
+
+/** The endpoint of a method and path: literal segments before parameters. 404 for no such path, 405 with Allow for no such verb. */
+export const match = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
+  const segments: Array<string> = []
+  for (const segment of segmentsOf(path)) {
+    try { segments.push(decodeURIComponent(segment)) } catch { return notFound() }
+  }
+  const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []
+  const walk = (at: Branch, depth: number, values: ReadonlyArray<string>): void => {
+    if (depth === segments.length) { if (at.endpoints.size > 0) leaves.push({ at, values }); return }
+    const segment = segments[depth]!
+    const literal = at.literal.get(segment)
+    if (literal !== undefined) walk(literal, depth + 1, values)
+    if (at.param !== undefined) walk(at.param, depth + 1, [...values, segment])
+  }
+  walk(rootOf(catalogue), 0, [])
+  if (leaves.length === 0) return notFound()
+  const wanted = method === "HEAD" ? "GET" : method
+  for (const { at, values } of leaves) {
+    const found = at.endpoints.get(wanted)
+    // PATCH and PUT are one verb to most clients; where only one is declared the other means it (conventions 8).
+      ?? (wanted === "PATCH" ? at.endpoints.get("PUT") : wanted === "PUT" ? at.endpoints.get("PATCH") : undefined)
+    if (found !== undefined) return { endpoint: found.endpoint, params: Object.fromEntries(found.names.map((name, index) => [name, values[index]!])) }
+  }
+  const allowed = [...new Set(leaves.flatMap(({ at }) => [...at.endpoints.keys()]))].sort().join(", ")
+  return new Rejection({ kind: "method_not_allowed", message: `This path answers to ${allowed}.`, headers: { allow: allowed } })
+}
+
+/** Answers a read, or decides and records a write. */
+export const dispatch = (call: Call, origin?: Origin): Effect.Effect<Answer, Fault, Store | Site> =>
+  call.endpoint.kind === "query" ? answerQuery(call) : Effect.map(runCommand(call, origin), (outcome: Outcome) => outcome.answer)
+
+const answerQuery = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Fault, Store | Site> {
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const input = yield* prepare(call, now)
+  return call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
+})
+
+/** Matches and answers in one go, for a viewer already known. */
+export const answer = (catalogue: Catalogue, request: Request, viewer: Viewer): Effect.Effect<Answer, Fault, Store | Site> => {
+  const found = match(catalogue, request.method, request.path)
+  return found instanceof Rejection ? Effect.fail(found) : dispatch({ ...found, request, viewer })
+}

@@ -1,0 +1,165 @@
+/**
+ * The endpoint table: every way to ask for something, as rows. Routes, OpenAPI, the endpoint catalogue, the command
+ * line's nouns and the commands a replica keeps all derive from these rows.
+ */
+import type { Effect, Result } from "effect"
+import type { SqlError } from "effect/sql"
+import type { NewEvent } from "./event.ts"
+import type { Fields, ValuesOf } from "./field.ts"
+import type { Json, JsonObject } from "./json.ts"
+import type { Query } from "./query.ts"
+import type { Rejection } from "./rejection.ts"
+import type { Settings } from "./settings.ts"
+import type { Store } from "./store/store.ts"
+import type { RowOf, Table } from "./table.ts"
+import type { Viewer } from "./viewer.ts"
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+
+/** A path parameter: the row it names, looked up before permissions are (conventions 1); unknown ids are 404. */
+export interface Param<T extends Table = Table> {
+  readonly table: T
+  /** Deleted rows are found too (restore). */
+  readonly with_deleted?: boolean
+  /** The row must belong to the row another parameter names: its `column` equals that row's id. */
+  readonly of?: { readonly param: string; readonly column: string }
+}
+export type Params = { readonly [name: string]: Param }
+export type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
+
+export interface Request {
+  readonly method: string
+  readonly path: string
+  readonly query: Query
+  /** Parsed JSON, or undefined when nothing was sent. */
+  readonly body: Json | undefined
+}
+export interface Answer {
+  readonly status: number
+  /** A JSON body; absent on 204. */
+  readonly body?: Json
+  /** Anything but JSON. */
+  readonly content?: { readonly type: string; readonly text: string }
+  readonly headers?: { readonly [name: string]: string }
+}
+
+export interface Input<P extends Params = Params, B extends Fields = Fields> {
+  readonly rows: RowsOf<P>
+  /** Path parameters as given, those that name no row included. */
+  readonly params: { readonly [name: string]: string }
+  readonly values: Partial<ValuesOf<B>>
+  /** The body as sent, for the few who must tell absent from null. */
+  readonly body: JsonObject
+  readonly query: Query
+  readonly viewer: Viewer
+  readonly settings: Settings
+  /** The present instant. */
+  readonly now: string
+}
+
+/** What deciding may use: no clock, no chance, no reads. */
+export interface DecideContext {
+  readonly now: string
+  readonly viewer: Viewer
+  readonly settings: Settings
+  /** The next id of an entity's table: drawn before deciding, the same again when a command is decided anew. */
+  readonly id: (table: Table) => number
+  /** The next number of a document sequence; null offline, where only the server numbers. */
+  readonly number: (sequence: string) => number | null
+}
+export interface Decision {
+  readonly events: ReadonlyArray<NewEvent>
+  /** What the answer is about, e.g. `{id: 12}`. */
+  readonly result: JsonObject
+}
+export type Decided = Result.Result<Decision, Rejection>
+
+export type Fault = Rejection | SqlError.SqlError
+export type Reads<A> = Effect.Effect<A, Fault, Store>
+
+export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
+
+interface Common<P extends Params, B extends Fields> {
+  /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
+  readonly name: string
+  readonly method: Method
+  readonly path: string
+  readonly summary: string
+  /** Token ability; of several, any one will do; null when every token may. */
+  readonly ability: string | ReadonlyArray<string> | null
+  readonly permission: string | ReadonlyArray<string> | null
+  /** What one call counts in metering (conventions 16). */
+  readonly weight: number
+  readonly params: P
+  /** Fields of the body (writes) or of the query string (reads). */
+  readonly fields: B
+  /** Writes only: is null in a body an absent value (create) or a kept one (update)? */
+  readonly mode: "create" | "update"
+  /** Answers only where the server is: numbers, mail, tokens. */
+  readonly server_only: boolean
+}
+export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields> extends Common<P, B> {
+  readonly kind: "query"
+  readonly run: (input: Input<P, B>) => Reads<Answer>
+}
+export interface CommandEndpoint<P extends Params = Params, B extends Fields = Fields, F = unknown> extends Common<P, B> {
+  readonly kind: "command"
+  /** The streams whose writers wait for each other; by default that of the first row in the path. */
+  readonly streams: Streams | undefined
+  /** Tables that one of these commands surely makes a row in: an id is drawn before deciding. */
+  readonly mints: ReadonlyArray<Table>
+  /** What the rules must know, read inside the transaction. */
+  readonly facts: (input: Input<P, B>) => Reads<F>
+  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided
+  readonly respond: (result: JsonObject, input: Input<P, B>) => Reads<Answer>
+}
+// Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Endpoint = QueryEndpoint<any, any> | CommandEndpoint<any, any, any>
+
+type Draft<P extends Params, B extends Fields> = {
+  readonly name: string
+  readonly summary: string
+  readonly ability: string | ReadonlyArray<string> | null
+  readonly permission: string | ReadonlyArray<string> | null
+  readonly weight?: number
+  readonly params?: P
+  readonly fields?: B
+  readonly mode?: "create" | "update"
+  readonly server_only?: boolean
+}
+const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B>): Common<P, B> => ({
+  name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
+  weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
+  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false
+})
+
+/** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
+export const get = <const P extends Params = {}, const B extends Fields = {}>(
+  path: string, draft: Draft<P, B> & { readonly run: QueryEndpoint<P, B>["run"] }
+): QueryEndpoint<P, B> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
+
+/** A read with a body (calculations): it writes nothing, needs no transaction and leaves no trace. */
+export const ask = <const P extends Params = {}, const B extends Fields = {}>(
+  path: string, draft: Draft<P, B> & { readonly run: QueryEndpoint<P, B>["run"] }
+): QueryEndpoint<P, B> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
+
+type Write<P extends Params, B extends Fields, F> = Draft<P, B> & {
+  readonly streams?: Streams
+  readonly mints?: ReadonlyArray<Table>
+  readonly facts: CommandEndpoint<P, B, F>["facts"]
+  readonly decide: CommandEndpoint<P, B, F>["decide"]
+  readonly respond: CommandEndpoint<P, B, F>["respond"]
+}
+/** A write: `command("POST", "/api/v1/products/{id}/merge", { …, facts, decide, respond })`. */
+export const command = <const P extends Params = {}, const B extends Fields = {}, F = unknown>(
+  method: Exclude<Method, "GET">, path: string, draft: Write<P, B, F>
+): CommandEndpoint<P, B, F> => ({
+  ...common(method, path, draft), kind: "command", streams: draft.streams, mints: draft.mints ?? [], facts: draft.facts, decide: draft.decide, respond: draft.respond
+})
+
+/** The resource and the operation a route name stands for: `products.index` → products, index. */
+export const resourceOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
+export const operationOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
+/** The names of the parameters in a path, in order. */
+export const paramNames = (path: string): ReadonlyArray<string> => [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]!)

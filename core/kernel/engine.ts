@@ -1,0 +1,245 @@
+/**
+ * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person →
+ * body → facts → the rule → events folded into the tables and appended → the answer. Anything refused changes nothing.
+ */
+import { Clock, Effect } from "effect"
+import { instantOf } from "../values/time.ts"
+import type { Answer, CommandEndpoint, DecideContext, Decided, Endpoint, Fault, Input, Request } from "./endpoint.ts"
+import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
+import { missingReference, readFields, type Reference } from "./input.ts"
+import { isJsonObject, type JsonObject } from "./json.ts"
+import { forbidden, invalid, invalidField, notFound, Rejection } from "./rejection.ts"
+import { baseCurrency, type Settings } from "./settings.ts"
+import { Site } from "./site.ts"
+import { isRetryable, refusalOf, Store } from "./store/store.ts"
+import type { AnyRow, Table } from "./table.ts"
+import { able, can, type Viewer } from "./viewer.ts"
+
+/** What was matched and by whom it is asked. */
+export interface Call {
+  readonly endpoint: Endpoint
+  readonly params: { readonly [name: string]: string }
+  readonly request: Request
+  readonly viewer: Viewer
+}
+/** Where a command comes from: ids it drew when it was first decided are drawn again. */
+export interface Origin {
+  readonly command_id?: string
+  readonly replica_id?: number | null
+  readonly ids?: { readonly [table: string]: ReadonlyArray<number> }
+}
+export interface Outcome {
+  readonly answer: Answer
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly command_id: string
+  /** Ids by table, in the order they were drawn. */
+  readonly ids: { readonly [table: string]: ReadonlyArray<number> }
+}
+
+const tries_max = 8
+
+/** Decides and records one command. Faults the database calls transient are tried again from the start. */
+export const runCommand = (call: Call, origin: Origin = {}): Effect.Effect<Outcome, Fault, Store | Site> =>
+  Effect.gen(function*() {
+    const store = yield* Store
+    return yield* store.transaction(decideAndRecord(call, origin))
+  }).pipe(retried)
+
+/** Tries a transaction again after conflicts with other writers; a lasting overlap is told as what it is. */
+export const retried = <A, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect<A, Fault, R | Site> => {
+  const attempt = (left: number): Effect.Effect<A, Fault, R | Site> => Effect.catch(effect, (fault): Effect.Effect<A, Fault, R | Site> =>
+    fault instanceof Rejection ? Effect.fail(fault) : Effect.gen(function*() {
+      const refusal = refusalOf(fault, (yield* Site).catalogue.tables)
+      if (refusal instanceof Rejection) return yield* refusal
+      if ((refusal === "overlap" || isRetryable(fault)) && left > 1) {
+        yield* Effect.sleep((tries_max - left + 1) * 5)
+        return yield* attempt(left - 1)
+      }
+      if (refusal === "overlap") return yield* invalidField("base", "Something it claims is held by somebody else in that window.")
+      return yield* fault
+    }))
+  return attempt(tries_max)
+}
+
+const decideAndRecord = Effect.fnUntraced(function*(call: Call, origin: Origin): Effect.fn.Return<Outcome, Fault, Store | Site> {
+  const site = yield* Site
+  const endpoint = call.endpoint as CommandEndpoint
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  yield* lockStreams(endpoint, call)
+  const input = yield* prepare(call, now)
+  const facts = yield* endpoint.facts(input)
+  const ids = yield* supplied(origin.ids ?? {}, endpoint.mints)
+  const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
+  const command_id = origin.command_id ?? (yield* site.commandId)
+  const events = yield* site.record(yield* withReactions(decision.events, call.viewer), {
+    command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
+  })
+  const answer = yield* endpoint.respond(decision.result, input)
+  return { answer, events, command_id, ids: ids.used() }
+})
+
+/** The row locks of an event-sourced store: writers of one stream wait for each other. SQLite has one writer anyway. */
+const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call: Call) {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  const first = Object.entries(endpoint.params)[0]
+  const body = isJsonObject(call.request.body) ? call.request.body : {}
+  const streams = endpoint.streams?.(call.params, body) ??
+    (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
+  for (const stream of [...new Set(streams)].sort()) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", [stream])
+})
+
+/** 404, then 403, then 422: the order every endpoint answers in (conventions 1). */
+export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Effect.fn.Return<Input, Fault, Store | Site> {
+  const { endpoint, params, request, viewer } = call
+  const rows = yield* pathRows(endpoint, params)
+  yield* permitted(endpoint, viewer)
+  const settings: Settings = yield* (yield* Site).settings
+  const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request) : request.body ?? {}
+  if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
+  const current = endpoint.mode === "update" ? Object.values(rows).at(-1) as JsonObject | undefined : undefined
+  const read = readFields(endpoint.fields, given, {
+    mode: endpoint.mode, base_currency: baseCurrency(settings), ...(current === undefined ? {} : { current })
+  })
+  const errors = { ...read.errors, ...(yield* missingReferences(read.references)) }
+  if (Object.keys(errors).length > 0) return yield* invalid(errors)
+  return { rows, params, values: read.values, body: given, query: request.query, viewer, settings, now } as Input
+})
+
+const pathRows = Effect.fnUntraced(function*(endpoint: Endpoint, params: { readonly [name: string]: string }) {
+  const store = yield* Store
+  const rows: { [name: string]: AnyRow } = {}
+  for (const [name, param] of Object.entries(endpoint.params as Input["rows"] & { [name: string]: { table: Table; with_deleted?: boolean; of?: { param: string; column: string } } })) {
+    const key = param.table.columns[param.table.key]?.shape.kind === "text" ? params[name]! : rowId(params[name])
+    const row = key === undefined ? undefined : (yield* store.get(param.table, key)) as AnyRow | undefined
+    const gone = row === undefined || (param.table.soft_delete && param.with_deleted !== true && row["deleted_at"] !== null)
+    const foreign = !gone && param.of !== undefined && row[param.of.column] !== rows[param.of.param]?.["id"]
+    if (gone || foreign) return yield* notFound(`No such ${param.table.entity.replaceAll("_", " ")}.`)
+    rows[name] = row
+  }
+  return rows
+})
+/** An id as a path gives it; anything that is no positive integer names no row. */
+export const rowId = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
+
+/** Deactivated account, then permission, then ability, each 403. */
+const permitted = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
+  if (!viewer.is_active) return Effect.fail(forbidden("This account has been deactivated."))
+  const permissions = oneOrMore(endpoint.permission)
+  if (permissions.length > 0 && !permissions.some((one) => can(viewer, one))) {
+    return Effect.fail(forbidden(`This needs the permission ${permissions.join(" or ")}.`))
+  }
+  const abilities = oneOrMore(endpoint.ability)
+  if (abilities.length > 0 && !abilities.some((one) => able(viewer, one))) {
+    return Effect.fail(forbidden(`The token lacks the ability ${abilities.join(" or ")}.`))
+  }
+  return Effect.void
+}
+const oneOrMore = (value: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
+  value === null ? [] : typeof value === "string" ? [value] : value
+
+/** Query parameters as a body: the last of a plain name, all of `name[]`. */
+const queryBody = (request: Request): JsonObject => {
+  const body: { [name: string]: string | Array<string> } = {}
+  for (const [key, value] of request.query) {
+    const many = /^(.*)\[\d*\]$/.exec(key)
+    if (many !== null && !key.startsWith("q[")) {
+      const before = body[many[1]!]
+      body[many[1]!] = Array.isArray(before) ? [...before, value] : [value]
+    } else body[key] = value
+  }
+  return body
+}
+
+const missingReferences = Effect.fnUntraced(function*(references: ReadonlyArray<Reference>) {
+  const store = yield* Store
+  const { catalogue } = yield* Site
+  const errors: { [path: string]: ReadonlyArray<string> } = {}
+  const tables = new Map<string, Array<Reference>>()
+  for (const one of references) tables.set(one.table, [...tables.get(one.table) ?? [], one])
+  for (const [name, wanted] of tables) {
+    const table = catalogue.table(name)
+    const rows = new Map((yield* store.getMany(table, wanted.map((one) => one.id))).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
+    for (const one of wanted) {
+      const row = rows.get(one.id)
+      if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors[one.path] = [missingReference(one.path)]
+    }
+  }
+  return errors
+})
+
+/** Raised inside a rule that needs one more id or number than was drawn; the rule is pure, so it is simply asked again. */
+class SupplyShort extends Error {
+  readonly wanted: { readonly table: string } | { readonly sequence: string }
+  constructor(wanted: SupplyShort["wanted"]) { super("supply short"); this.wanted = wanted }
+}
+
+interface Supplies {
+  readonly context: Pick<DecideContext, "id" | "number">
+  readonly rewind: () => void
+  readonly add: (table: string, ids: ReadonlyArray<number>) => void
+  readonly addNumber: (sequence: string, number: number | null) => void
+  readonly used: () => { readonly [table: string]: ReadonlyArray<number> }
+  /** Freshly drawn and not used. */
+  readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
+  readonly drawn: (table: string) => number
+}
+const supplied = Effect.fnUntraced(function*(recorded: { readonly [table: string]: ReadonlyArray<number> }, mints: ReadonlyArray<Table>) {
+  const site = yield* Site
+  const ids = new Map<string, Array<number>>(Object.entries(recorded).map(([table, list]) => [table, [...list]]))
+  const before = new Map([...ids].map(([table, list]) => [table, list.length]))
+  const numbers = new Map<string, Array<number | null>>()
+  const at = new Map<string, number>()
+  const next = (name: string): number => { const index = at.get(name) ?? 0; at.set(name, index + 1); return index }
+  const supplies: Supplies = {
+    context: {
+      id: (table) => ids.get(table.name)?.[next(table.name)] ?? short({ table: table.name }),
+      number: (sequence) => {
+        const found = numbers.get(sequence)?.[next(`# ${sequence}`)]
+        return found === undefined ? short({ sequence }) : found
+      }
+    },
+    rewind: () => at.clear(),
+    add: (table, more) => { ids.set(table, [...ids.get(table) ?? [], ...more]) },
+    addNumber: (sequence, number) => { numbers.set(sequence, [...numbers.get(sequence) ?? [], number]) },
+    used: () => Object.fromEntries([...ids].map(([table, list]) => [table, list.slice(0, at.get(table) ?? 0)])),
+    unused: () => [...ids].map(([table, list]) => [table, list.slice(Math.max(at.get(table) ?? 0, before.get(table) ?? 0))] as const)
+      .filter(([, list]) => list.length > 0),
+    drawn: (table) => ids.get(table)?.length ?? 0
+  }
+  for (const table of mints) if (!ids.has(table.name)) supplies.add(table.name, yield* site.takeIds(table.name, 1))
+  return supplies
+})
+const short = (wanted: SupplyShort["wanted"]): never => { throw new SupplyShort(wanted) }
+
+const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint, facts: unknown, input: Input, supplies: Supplies) {
+  const site = yield* Site
+  const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, ...supplies.context }
+  for (;;) {
+    supplies.rewind()
+    const decided = yield* Effect.sync((): Decided | SupplyShort => {
+      try { return endpoint.decide(facts, input, context) } catch (thrown) {
+        if (thrown instanceof SupplyShort) return thrown
+        throw thrown
+      }
+    })
+    if (!(decided instanceof SupplyShort)) {
+      for (const [table, ids] of supplies.unused()) yield* site.giveBackIds(table, ids)
+      return yield* Effect.fromResult(decided)
+    }
+    if ("table" in decided.wanted) {
+      // Twice as many each time: a batch of 500 rows asks nine times, not 500.
+      const { table } = decided.wanted
+      supplies.add(table, yield* site.takeIds(table, Math.max(1, supplies.drawn(table))))
+    } else supplies.addNumber(decided.wanted.sequence, yield* site.takeNumber(decided.wanted.sequence))
+  }
+})
+
+/** Events that follow from events, in the same transaction. */
+const withReactions = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>, _viewer: Viewer) {
+  const { catalogue } = yield* Site
+  const reactions = catalogue.slices.flatMap((slice) => slice.react ?? [])
+  if (reactions.length === 0) return events
+  return events.flatMap((event) => [event, ...reactions.flatMap((react) => react(event))])
+})

@@ -1,0 +1,34 @@
+/** What happened, and the only fold there is: event → row changes. Read model, rebuild and every replica come from it. */
+import type { RowChange } from "./change.ts"
+import type { JsonObject } from "./json.ts"
+
+export interface NewEvent {
+  /** The aggregate it belongs to, e.g. `product:12`: order and versions are kept per stream. */
+  readonly stream: string
+  readonly type: string
+  readonly data: JsonObject
+}
+export interface StoredEvent extends NewEvent {
+  readonly position: number
+  readonly version: number
+  readonly command_id: string
+  readonly actor_id: number | null
+  readonly replica_id: number | null
+  readonly recorded_at: string
+}
+/** What a fold may know beside the event's own data. */
+export interface EventMeta {
+  readonly recorded_at: string
+  readonly actor_id: number | null
+  readonly position: number
+}
+/** One event's effect on the tables, as data. Pure: no reads, no clock; events carry absolute results. */
+export type Fold = (data: never, meta: EventMeta) => ReadonlyArray<RowChange>
+export type Projection = { readonly [eventType: string]: Fold }
+
+export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
+export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
+
+/** Folds an event; a type this version does not know changes nothing (it stays in the journal for one that does). */
+export const foldEvent = (projection: Projection, event: { readonly type: string; readonly data: JsonObject }, meta: EventMeta): ReadonlyArray<RowChange> =>
+  projection[event.type]?.(event.data as never, meta) ?? []

@@ -1,0 +1,138 @@
+/**
+ * Fields: what a thing is made of. One declaration gives the column, the check of input, the form of output, the
+ * description in OpenAPI, the flag of the command line and the column of an import.
+ *
+ * In memory: text, dates (`YYYY-MM-DD`) and timestamps (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings
+ * at their scale, money is an integer of minor units, open maps are plain JSON.
+ */
+import type { Json } from "./json.ts"
+
+export type Shape =
+  | { readonly kind: "text"; readonly max: number; readonly search: boolean; readonly format?: TextFormat; readonly length?: number }
+  | { readonly kind: "integer"; readonly min: number; readonly max: number }
+  | { readonly kind: "boolean" }
+  /** Minor units. `currency` names the sibling field that holds the currency; without it the base currency counts. */
+  | { readonly kind: "money"; readonly currency?: string; readonly minor_only: boolean; readonly signed: boolean }
+  | { readonly kind: "decimal"; readonly scale: number; readonly min?: string; readonly max?: string; readonly strict: boolean; readonly shown_scale?: number }
+  | { readonly kind: "date" }
+  | { readonly kind: "timestamp" }
+  | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
+  | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
+  | { readonly kind: "ref"; readonly table: string; readonly live: boolean }
+  | { readonly kind: "json"; readonly form: "object" | "array" | "any" }
+  | { readonly kind: "list"; readonly of: Field; readonly min_items: number; readonly max_items: number; readonly distinct: boolean }
+  | { readonly kind: "object"; readonly fields: Fields }
+
+export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
+
+/** What an explicit null means on update: leave as it is, clear, or refuse (conventions 8; opportunities 4). */
+export type OnNull = "keep" | "clear" | "reject"
+
+export interface Field<out T = unknown> {
+  readonly shape: Shape
+  readonly nullable: boolean
+  readonly required: boolean
+  readonly default: Json | undefined
+  readonly on_null: OnNull
+  /** Kept by the system: never read from a body. */
+  readonly computed: boolean
+  /** Read from a body on create only. */
+  readonly create_only: boolean
+  /** Permission without which the key is absent from answers and from what a replica is sent. */
+  readonly visible_to: string | undefined
+  /** Taken in a body, but never a column. */
+  readonly input_only: boolean
+  /** Never part of an answer (still a column). */
+  readonly hidden: boolean
+  readonly describe: string | undefined
+  readonly _type?: T
+}
+export type Fields = { readonly [name: string]: Field }
+export type ValueOf<F> = F extends Field<infer T> ? T : never
+export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
+
+export interface Options {
+  readonly nullable?: boolean
+  readonly required?: boolean
+  readonly default?: Json
+  readonly on_null?: OnNull
+  readonly computed?: boolean
+  readonly create_only?: boolean
+  readonly visible_to?: string
+  readonly input_only?: boolean
+  readonly hidden?: boolean
+  readonly describe?: string
+}
+type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
+
+const field = <T, O extends Options>(shape: Shape, o: O | undefined): Field<Out<O, T>> => ({
+  shape,
+  nullable: o?.nullable ?? false,
+  required: o?.required ?? false,
+  default: o?.default,
+  on_null: o?.on_null ?? "keep",
+  computed: o?.computed ?? false,
+  create_only: o?.create_only ?? false,
+  visible_to: o?.visible_to,
+  input_only: o?.input_only ?? false,
+  hidden: o?.hidden ?? false,
+  describe: o?.describe
+})
+
+/** `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a folded twin column `<name>_folded`. */
+export const text = <const O extends Options & {
+  readonly max?: number; readonly search?: boolean; readonly format?: TextFormat; readonly length?: number
+}>(o?: O): Field<Out<O, string>> =>
+  field<string, O>({
+    kind: "text", max: o?.max ?? 255, search: o?.search ?? false,
+    ...(o?.format === undefined ? {} : { format: o.format }), ...(o?.length === undefined ? {} : { length: o.length })
+  }, o)
+/** Free text of some length: descriptions, notes. */
+export const prose = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(o?: O): Field<Out<O, string>> =>
+  field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
+export const integer = <const O extends Options & { readonly min?: number; readonly max?: number }>(o?: O): Field<Out<O, number>> =>
+  field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647 }, o)
+export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> => field<boolean, O>({ kind: "boolean" }, o)
+export const money = <const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }>(
+  o?: O
+): Field<Out<O, number>> =>
+  field<number, O>({
+    kind: "money", minor_only: o?.minor_only ?? false, signed: o?.signed ?? false,
+    ...(o?.currency === undefined ? {} : { currency: o.currency })
+  }, o)
+/** `strict`: more decimals than the scale are refused; otherwise they are rounded half away from zero. */
+export const decimal = <const O extends Options & {
+  readonly scale: number; readonly min?: string; readonly max?: string; readonly strict?: boolean; readonly shown_scale?: number
+}>(o: O): Field<Out<O, string>> =>
+  field<string, O>({
+    kind: "decimal", scale: o.scale, strict: o.strict ?? true,
+    ...(o.min === undefined ? {} : { min: o.min }), ...(o.max === undefined ? {} : { max: o.max }),
+    ...(o.shown_scale === undefined ? {} : { shown_scale: o.shown_scale })
+  }, o)
+export const date = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "date" }, o)
+export const timestamp = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "timestamp" }, o)
+export const choice = <const L extends { readonly [value: string]: string }, const O extends Options & { readonly any_case?: boolean }>(
+  labels: L, o?: O
+): Field<Out<O, keyof L & string>> => field<keyof L & string, O>({ kind: "choice", labels, any_case: o?.any_case ?? false }, o)
+/** An integer with a name: 1 Bulk, 2 Serialised. */
+export const code = <const O extends Options>(labels: { readonly [code: number]: string }, o?: O): Field<Out<O, number>> =>
+  field<number, O>({ kind: "code", labels }, o)
+/** The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs. */
+export const ref = <const O extends Options & { readonly live?: boolean }>(table: string, o?: O): Field<Out<O, number>> =>
+  field<number, O>({ kind: "ref", table, live: o?.live ?? true }, o)
+export const json = <T = Json, const O extends Options & { readonly form?: "object" | "array" | "any" } = {}>(o?: O): Field<Out<O, T>> =>
+  field<T, O>({ kind: "json", form: o?.form ?? "object" }, o)
+export const list = <T, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(
+  of: Field<T>, o?: O
+): Field<Out<O, ReadonlyArray<T>>> =>
+  field<ReadonlyArray<T>, O>({
+    kind: "list", of, min_items: o?.min_items ?? 0, max_items: o?.max_items ?? 10_000, distinct: o?.distinct ?? false
+  }, o)
+export const object = <F extends Fields, const O extends Options>(fields: F, o?: O): Field<Out<O, ValuesOf<F>>> =>
+  field<ValuesOf<F>, O>({ kind: "object", fields }, o)
+/** Labels people put on things; a null or an empty list clears them. */
+export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
+  list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })
+
+/** The id of the row itself. */
+export const id = (): Field<number> => field<number, Options>({ kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER }, { computed: true })

@@ -1,0 +1,57 @@
+/** Ids: integers from one sequence per table, never reused (rulings). Sequences live outside the journal, on the server. */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { integer, text } from "./field.ts"
+import { Store, type StoreShape } from "./store/store.ts"
+import { plainTable, type Table } from "./table.ts"
+
+export const id_sequences = plainTable("id_sequences", "name", { name: text(), next: integer({ max: Number.MAX_SAFE_INTEGER }) })
+export const number_sequences = plainTable("number_sequences", "name", { name: text(), next: integer({ max: Number.MAX_SAFE_INTEGER }) })
+
+const sequenceName = (table: string): string => `ids_${table}`
+export const hasOwnIds = (table: Table): boolean => table.key === "id" && table.columns["id"]?.computed === true
+
+/** Draws ids. On Postgres by a native sequence, which no writer waits for; on SQLite inside the one writer's transaction. */
+export const drawIds = Effect.fnUntraced(function*(table: string, count: number) {
+  const store = yield* Store
+  if (store.dialect === "pg") {
+    const rows = yield* store.run<{ id: number }>(`select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)`, [count])
+    return rows.map((row) => Number(row.id))
+  }
+  const [row] = yield* store.run<{ next: number }>("update id_sequences set next = next + ? where name = ? returning next", [count, table])
+  const after = Number(row!.next)
+  return Array.from({ length: count }, (_, index) => after - count + index)
+})
+
+/** Returns the last ids drawn; only where nobody else can have drawn since. */
+export const returnIds = Effect.fnUntraced(function*(table: string, ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  if (store.dialect === "pg" || ids.length === 0) return
+  yield* store.run("update id_sequences set next = next - ? where name = ? and next = ?", [ids.length, table, ids.at(-1)! + 1])
+})
+
+/** Makes a sequence for each table that lacks one and moves each past the highest id in use. */
+export const ensureSequences = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>) {
+  const store = yield* Store
+  for (const table of tables.filter(hasOwnIds)) {
+    const [row] = yield* store.run<{ top: number | null }>(`select max("id") as top from "${table.name}"`)
+    const top = Number(row?.top ?? 0)
+    if (store.dialect === "pg") {
+      yield* store.run(`create sequence if not exists ${sequenceName(table.name)}`)
+      if (top > 0) yield* store.run(`select setval('${sequenceName(table.name)}', greatest((select last_value from ${sequenceName(table.name)}), $1::bigint))`, [top])
+    } else {
+      yield* store.run("insert into id_sequences (name, next) values (?, 1) on conflict (name) do nothing", [table.name])
+      yield* store.run("update id_sequences set next = ? where name = ? and next <= ?", [top + 1, table.name, top])
+    }
+  }
+})
+
+/** The next number of a document sequence. Its row stays locked until the transaction ends: no gap, no double. */
+export const drawNumber = (store: StoreShape, sequence: string): Effect.Effect<number, SqlError.SqlError> => {
+  const [first, second] = store.dialect === "pg" ? ["$1", "$1"] : ["?1", "?1"]
+  return Effect.map(
+    store.run<{ next: number }>(
+      `insert into number_sequences (name, next) values (${first}, 2) on conflict (name) do update set next = number_sequences.next + 1 where number_sequences.name = ${second} returning next`,
+      [sequence]),
+    (rows) => Number(rows[0]!.next) - 1)
+}

@@ -1,0 +1,198 @@
+/** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
+import type { Field, Fields, Shape, TextFormat } from "./field.ts"
+import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { isCurrency, normaliseCurrency } from "../values/currency.ts"
+import { parseDecimal } from "../values/decimal.ts"
+import { parseMoney } from "../values/money.ts"
+import { parseDate, parseTimestamp } from "../values/time.ts"
+import { Result } from "effect"
+
+export type Values = { readonly [name: string]: Json }
+export interface Reference { readonly path: string; readonly table: string; readonly live: boolean; readonly id: number }
+export interface Read {
+  /** Only what was sent and is to be changed (update), or everything with defaults in place (create). */
+  readonly values: Values
+  readonly errors: { readonly [path: string]: ReadonlyArray<string> }
+  /** Rows elsewhere that must exist. */
+  readonly references: ReadonlyArray<Reference>
+}
+export interface ReadOptions {
+  readonly mode: "create" | "update"
+  readonly base_currency: string
+  /** What is stored now: an update's money is read in the stored currency. */
+  readonly current?: Values
+  /** Prefix of error paths (`items.0.`). */
+  readonly path?: string
+}
+
+/** Reads the writable fields out of a body. Unknown keys are ignored (conventions 8). */
+export const readFields = (fields: Fields, body: JsonObject, options: ReadOptions): Read => {
+  const values: { [name: string]: Json } = {}
+  const errors: { [path: string]: Array<string> } = {}
+  const references: Array<Reference> = []
+  const prefix = options.path ?? ""
+  const context: Context = { body, options, references, fail: (path, text) => (errors[path] ??= []).push(text) }
+  for (const name of Object.keys(fields)) {
+    const field = fields[name]!
+    if (field.computed || (field.create_only && options.mode === "update")) continue
+    const path = prefix + name
+    const raw = Object.hasOwn(body, name) ? body[name] : undefined
+    if (raw === undefined || (raw === null && options.mode === "create")) {
+      if (options.mode === "update") continue
+      if (field.required) context.fail(path, `The ${label(name)} field is required.`)
+      else if (field.default !== undefined) values[name] = field.default
+      else if (field.nullable) values[name] = null
+      continue
+    }
+    if (raw === null) {
+      if (field.on_null === "reject") context.fail(path, `The ${label(name)} field must have a value; leave it out to keep it.`)
+      if (field.on_null === "clear") values[name] = field.nullable ? null : field.default ?? null
+      continue
+    }
+    if (typeof raw === "string" && raw.trim() === "") {
+      if (field.shape.kind === "text" && !field.required && !field.nullable) values[name] = ""
+      else if (field.nullable) values[name] = null
+      else if (field.required) context.fail(path, `The ${label(name)} field is required.`)
+      else context.fail(path, `The ${label(name)} field must have a value; leave it out to keep it.`)
+      continue
+    }
+    const value = readValue(field, raw, path, name, context)
+    if (value !== undefined) values[name] = value
+  }
+  return { values, errors, references }
+}
+
+interface Context {
+  readonly body: JsonObject
+  readonly options: ReadOptions
+  readonly references: Array<Reference>
+  readonly fail: (path: string, text: string) => void
+}
+
+/** A value that fits, or undefined after having said why not. */
+const readValue = (field: Field, raw: Json, path: string, name: string, context: Context): Json | undefined => {
+  const shape = field.shape
+  const fail = (text: string): undefined => { context.fail(path, `The ${label(name)} field ${text}`) }
+  switch (shape.kind) {
+    case "text": return readText(shape, raw, fail)
+    case "boolean":
+      return raw === true || raw === 1 || raw === "1" ? true
+        : raw === false || raw === 0 || raw === "0" ? false
+        : fail("must be true or false.")
+    case "integer": {
+      const value = wholeNumber(raw)
+      return value === undefined ? fail("must be an integer.")
+        : value < shape.min ? fail(`must be at least ${shape.min}.`)
+        : value > shape.max ? fail(`must not be greater than ${shape.max}.`)
+        : value
+    }
+    case "code": {
+      const value = wholeNumber(raw)
+      return value !== undefined && Object.hasOwn(shape.labels, String(value)) ? value
+        : fail(`must be one of ${Object.entries(shape.labels).map(([k, v]) => `${k} (${v})`).join(", ")}.`)
+    }
+    case "choice": {
+      const value = typeof raw === "string" ? (shape.any_case ? raw.trim().toLowerCase() : raw.trim()) : undefined
+      return value !== undefined && Object.hasOwn(shape.labels, value) ? value
+        : fail(`must be one of ${Object.keys(shape.labels).join(", ")}.`)
+    }
+    case "ref": {
+      const value = wholeNumber(raw)
+      if (value === undefined) return fail("must be an integer.")
+      if (value < 1 || value > Number.MAX_SAFE_INTEGER) { context.fail(path, missingReference(name)); return undefined }
+      context.references.push({ path, table: shape.table, live: shape.live, id: value })
+      return value
+    }
+    case "date": {
+      const value = typeof raw === "string" ? parseDate(raw.trim()) : undefined
+      return value ?? fail("must be a date (YYYY-MM-DD).")
+    }
+    case "timestamp": {
+      const value = typeof raw === "string" ? parseTimestamp(raw.trim()) : undefined
+      return value ?? fail("must be a date or a time (ISO 8601).")
+    }
+    case "decimal": return readDecimal(shape, raw, fail)
+    case "money": return readMoney(shape, raw, context, fail)
+    case "json":
+      if (shape.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
+      if (shape.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
+      return storableJson(raw) ? raw : fail("holds text that cannot be stored (a NUL or a broken character).")
+    case "list": {
+      if (!Array.isArray(raw)) return fail("must be an array.")
+      if (raw.length < shape.min_items) return fail(`must have at least ${shape.min_items} item${shape.min_items === 1 ? "" : "s"}.`)
+      if (raw.length > shape.max_items) return fail(`must not have more than ${shape.max_items} items.`)
+      const items = raw.map((item: Json, index: number) =>
+        item === null && !shape.of.nullable
+          ? void context.fail(`${path}.${index}`, `The ${label(name)} field must not hold null.`)
+          : item === null ? null : readValue(shape.of, item, `${path}.${index}`, `${name}.${index}`, context))
+      if (items.some((item) => item === undefined)) return undefined
+      const kept = items.filter((item) => item !== undefined)
+      return shape.distinct ? [...new Set(kept)] : kept
+    }
+    case "object": {
+      if (!isJsonObject(raw)) return fail("must be an object.")
+      const inner = readFields(shape.fields, raw, { ...context.options, mode: "create", path: `${path}.` })
+      for (const [at, texts] of Object.entries(inner.errors)) for (const text of texts) context.fail(at, text)
+      context.references.push(...inner.references)
+      return Object.keys(inner.errors).length > 0 ? undefined : inner.values
+    }
+  }
+}
+
+type Fail = (text: string) => undefined
+
+const readText = (shape: Shape & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
+  if (typeof raw !== "string") return fail("must be a string.")
+  const value = raw.trim()
+  if (!storableText(value)) return fail("holds a NUL or a broken character.")
+  if (shape.length !== undefined && value.length !== shape.length) return fail(`must be ${shape.length} characters.`)
+  if ([...value].length > shape.max) return fail(`must not be longer than ${shape.max} characters.`)
+  if (shape.format !== undefined && !formats[shape.format].test(value)) return fail(`must be ${formats[shape.format].words}.`)
+  return shape.format === "currency" || shape.format === "country" ? value.toUpperCase() : value
+}
+
+const readDecimal = (shape: Shape & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {
+  const parsed = parseDecimal(raw, { min: "-1000000000000", max: "1000000000000", ...shape })
+  return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
+}
+
+const readMoney = (shape: Shape & { kind: "money" }, raw: Json, context: Context, fail: Fail): Json | undefined => {
+  const named = shape.currency === undefined ? undefined : context.body[shape.currency] ?? context.options.current?.[shape.currency]
+  const parsed = parseMoney(raw, normaliseCurrency(named) ?? context.options.base_currency, shape)
+  return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
+}
+
+/** An integer, or text that is plainly one. */
+export const wholeNumber = (raw: unknown): number | undefined => {
+  if (typeof raw === "number") return Number.isSafeInteger(raw) ? (raw === 0 ? 0 : raw) : undefined
+  if (typeof raw === "string" && /^\s*-?\d{1,15}\s*$/.test(raw)) { const n = Number(raw); return n === 0 ? 0 : n }
+  return undefined
+}
+
+/** Text both databases can hold: no NUL, no lone surrogate. */
+export const storableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
+const storableJson = (value: Json): boolean =>
+  typeof value === "string" ? storableText(value)
+    : Array.isArray(value) ? value.every(storableJson)
+    : isJsonObject(value) ? Object.entries(value).every(([key, item]) => storableText(key) && storableJson(item))
+    : true
+
+export const label = (name: string): string => name.replace(/_id$/, "").replace(/_/g, " ")
+export const missingReference = (name: string): string => `The selected ${label(name)} does not exist.`
+
+const matches = (pattern: RegExp, words: string) => ({ test: (value: string) => pattern.test(value), words })
+const formats: { readonly [F in TextFormat]: { readonly test: (value: string) => boolean; readonly words: string } } = {
+  email: matches(/^[^\s@"<>]+@[^\s@"<>.]+(\.[^\s@"<>.]+)*$/, "a valid e-mail address"),
+  url: {
+    test: (value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value),
+    words: "a valid http or https address"
+  },
+  time: matches(/^([01]\d|2[0-3]):[0-5]\d$/, "a time (HH:MM)"),
+  zone: {
+    test: (value) => { try { new Intl.DateTimeFormat("en", { timeZone: value }); return true } catch { return false } },
+    words: "an IANA time zone such as Europe/London"
+  },
+  currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
+  country: matches(/^[A-Za-z]{2}$/, "a two-letter ISO 3166 country code"),
+  slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
+}

@@ -1,0 +1,203 @@
+/**
+ * Plain resources: from one declaration come the table, the events, the fold, the five endpoints and their answers.
+ * A resource with rules of its own adds `rules`; what cannot be said here is a slice with endpoints of its own beside.
+ */
+import { Effect, Result } from "effect"
+import { insert, remove, type RowChange, update } from "./change.ts"
+import type { Slice } from "./catalogue.ts"
+import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./custom-field.ts"
+import { type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Input, type Params, type Reads } from "./endpoint.ts"
+import { event, type NewEvent, type Projection, streamOf } from "./event.ts"
+import type { Fields } from "./field.ts"
+import { type Json, type JsonObject, sameJson } from "./json.ts"
+import { invalid, type Rejection } from "./rejection.ts"
+import { created, listOf, noContent, ok, type Resource, shown, shownById, viewContext } from "./resource.ts"
+import { Store } from "./store/store.ts"
+import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
+
+export interface Access {
+  readonly read: string | ReadonlyArray<string> | null
+  readonly write: string | ReadonlyArray<string> | null
+  readonly view: string | null
+  readonly create: string | null
+  readonly edit: string | null
+  readonly delete: string | null
+}
+/** The usual five of an area: abilities `rates:read|write`, permissions `rates.view|create|edit|delete`. */
+export const accessOf = (area: string, permission: string = area): Access => ({
+  read: `${area}:read`, write: `${area}:write`, view: `${permission}.view`, create: `${permission}.create`,
+  edit: `${permission}.edit`, delete: `${permission}.delete`
+})
+/** One permission to look, one to change. */
+export const managed = (area: string, view: string | null, manage: string | null): Access =>
+  ({ read: `${area}:read`, write: `${area}:write`, view, create: manage, edit: manage, delete: manage })
+
+export type Saved<T extends Table> = Result.Result<{ readonly set?: Partial<RowOf<T>>; readonly also?: ReadonlyArray<NewEvent> }, Rejection>
+export interface SaveGiven<T extends Table, F> {
+  /** The row as it would be stored. */
+  readonly next: RowOf<T>
+  /** The row as it is; undefined on create. */
+  readonly before: RowOf<T> | undefined
+  readonly facts: F
+  readonly input: Input<any, any>
+  readonly context: DecideContext
+}
+export interface Rules<T extends Table, F> {
+  /** What the rules must know. `before` is undefined on create. */
+  readonly facts?: (input: Input<any, any>, before: RowOf<T> | undefined) => Reads<F>
+  readonly save?: (given: SaveGiven<T, F>) => Saved<T>
+  readonly delete?: (given: { readonly row: RowOf<T>; readonly facts: F; readonly input: Input<any, any>; readonly context: DecideContext }) =>
+    Result.Result<ReadonlyArray<NewEvent>, Rejection>
+  /** `meta` of what create and update answer. */
+  readonly meta?: (row: RowOf<T>) => Reads<JsonObject>
+}
+export interface Parent { readonly param: string; readonly table: Table; readonly column: string }
+
+export interface RegisterDraft<T extends Table, F> {
+  readonly resource: Resource<T>
+  /** What a body may hold: the table's declared fields unless said otherwise. */
+  readonly fields: Fields
+  readonly path: string
+  readonly access: Access
+  readonly parent?: Parent
+  /** The name routes begin with; default the resource's plural. */
+  readonly name?: string
+  readonly update_method?: "PUT" | "PATCH"
+  readonly only?: ReadonlyArray<"list" | "show" | "create" | "update" | "delete">
+  readonly rules?: Rules<T, F>
+  readonly unpaged?: boolean
+  readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
+  /** Rows elsewhere that go or change with a deleted row. */
+  readonly on_delete?: (id: number, at: string) => ReadonlyArray<RowChange>
+  readonly weight?: number
+}
+
+/** Fold of a table whose events carry whole rows (`created`) and changed columns (`updated`). */
+export const rowProjection = (table: Table, on_delete?: RegisterDraft<Table, unknown>["on_delete"]): Projection => ({
+  [`${table.entity}.created`]: (data: JsonObject, { recorded_at }) =>
+    [insert(table, { ...data, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })],
+  [`${table.entity}.updated`]: ({ id, ...set }: JsonObject & { readonly id: number }, { recorded_at }) =>
+    [update(table, id, { ...set, updated_at: recorded_at })],
+  [`${table.entity}.deleted`]: ({ id }: { readonly id: number }, { recorded_at }) => [
+    ...on_delete?.(id, recorded_at) ?? [],
+    table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
+  ]
+})
+
+export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent => {
+  const { created_at: _c, updated_at: _u, deleted_at: _d, ...data } = row
+  return event(streamOf(table.entity, row.id), `${table.entity}.created`, data as JsonObject)
+}
+/** Only what changes; undefined when nothing does. */
+export const updatedEvent = (table: Table, before: AnyRow & { readonly id: number }, set: AnyRow): NewEvent | undefined => {
+  const changed = Object.entries(set).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
+  return changed.length === 0 ? undefined
+    : event(streamOf(table.entity, before.id), `${table.entity}.updated`, { id: before.id, ...Object.fromEntries(changed) as JsonObject })
+}
+export const deletedEvent = (table: Table, id: number): NewEvent => event(streamOf(table.entity, id), `${table.entity}.deleted`, { id })
+
+interface WithCustom<F> { readonly own: F; readonly custom: CustomFieldFacts }
+
+/** The events, fold and endpoints of a resource. */
+export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<Table<F & Stamped>, X>): Slice => {
+  type T = Table<F & Stamped>
+  const { resource, path, access, parent, rules } = draft
+  const table: T = resource.table
+  const name = draft.name ?? resource.plural
+  const words = resource.singular.replaceAll("_", " ")
+  const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
+  const key = "id"
+  const own: Params = { ...parents, [key]: { table, ...(parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }) } }
+  const one = `${path}/{${key}}`
+  const only = draft.only ?? ["list", "show", "create", "update", "delete"]
+  const module = resource.custom_module
+  const fields: Fields = draft.fields
+
+  const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store> {
+    const row = before ? rowOf(input) : undefined
+    return {
+      own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, row)) as X,
+      custom: module === undefined ? { definitions: [], values: [] } : yield* customFieldFacts(module)
+    }
+  })
+  const rowOf = (input: Input): RowOf<T> => (input.rows as { [name: string]: unknown })[key] as RowOf<T>
+  const stored = (values: AnyRow): AnyRow => Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined))
+
+  const save = (before: RowOf<T> | undefined, facts: WithCustom<X>, input: Input, context: DecideContext): Result.Result<{ row: AnyRow & { id: number }; also: ReadonlyArray<NewEvent> }, Rejection> => {
+    const mode = before === undefined ? "create" : "update"
+    const custom = module === undefined || (mode === "update" && !("custom_fields" in input.body)) ? undefined
+      : readCustomFields(facts.custom, input.body["custom_fields"], ((before as AnyRow | undefined)?.["custom_fields"] ?? {}) as JsonObject, mode)
+    if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
+    const next = {
+      ...(before ?? initial(table, fields)), ...stored(input.values as AnyRow),
+      ...(custom === undefined ? {} : { custom_fields: custom.stored }),
+      ...(before === undefined && parent !== undefined ? { [parent.column]: (input.rows as { [name: string]: AnyRow })[parent.param]!["id"] } : {}),
+      id: before === undefined ? context.id(table) : (before as { id: number }).id
+    } as RowOf<T>
+    const judged: Saved<T> = rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
+    return Result.map(judged, ({ set, also }) => ({ row: { ...(next as AnyRow & { id: number }), ...set }, also: also ?? [] }))
+  }
+
+  const answerWith = (status: (body: Json) => Answer) => Effect.fnUntraced(function*(result: JsonObject, input: Input): Effect.fn.Return<Answer, Fault, Store> {
+    const body = yield* shownById(resource, Number(result["id"]), input.query, viewContext(input))
+    if (rules?.meta === undefined) return status(body)
+    const row = yield* (yield* Store).get(table, Number(result["id"]))
+    return status({ ...body, meta: yield* rules.meta(row!) })
+  })
+
+  const endpoints: { readonly [operation: string]: () => Endpoint } = {
+    list: () => get(path, {
+      name: `${name}.list`, summary: `List ${resource.plural.replaceAll("_", " ")}`, ability: access.read, permission: access.view, params: parents,
+      ...(draft.weight === undefined ? {} : { weight: draft.weight }),
+      run: (input: Input) => Effect.map(
+        listOf(resource, input.query, viewContext(input), {
+          unpaged: draft.unpaged ?? false,
+          where: { ...(parent === undefined ? {} : { [parent.column]: (input.rows as { [name: string]: AnyRow })[parent.param]!["id"] as number }), ...draft.list_where?.(input) }
+        }), ok)
+    }),
+    show: () => get(one, {
+      name: `${name}.show`, summary: `Show one ${words}`, ability: access.read, permission: access.view, params: own,
+      run: (input: Input) => Effect.map(shown(resource, rowOf(input), input.query, viewContext(input)), ok)
+    }),
+    create: () => command<Params, Fields, WithCustom<X>>("POST", path, {
+      name: `${name}.create`, summary: `Create a ${words}`, ability: access.write, permission: access.create, params: parents, fields,
+      mints: [table],
+      facts: facts(false),
+      decide: (facts, input, context) => Result.map(save(undefined, facts, input, context), ({ row, also }) =>
+        ({ events: [createdEvent(table, row), ...also], result: { id: row.id } })),
+      respond: answerWith(created)
+    }),
+    update: () => command<Params, Fields, WithCustom<X>>(draft.update_method ?? "PUT", one, {
+      name: `${name}.update`, summary: `Change a ${words}; what is left out stays`, ability: access.write, permission: access.edit, params: own, fields,
+      facts: facts(true),
+      decide: (facts, input, context) => {
+        const before = rowOf(input)
+        return Result.map(save(before, facts, input, context), ({ row, also }) => {
+          const changed = updatedEvent(table, before as AnyRow & { id: number }, row)
+          return { events: [...(changed === undefined ? [] : [changed]), ...also], result: { id: row.id } }
+        })
+      },
+      respond: answerWith(ok)
+    }),
+    delete: () => command<Params, Fields, WithCustom<X>>("DELETE", one, {
+      name: `${name}.delete`, summary: `Delete a ${words}`, ability: access.write, permission: access.delete, params: own,
+      facts: facts(true),
+      decide: (facts, input, context) => {
+        const row = rowOf(input)
+        const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
+        return Result.map(judged, (also) => ({ events: [...also, deletedEvent(table, (row as { id: number }).id)], result: { id: (row as { id: number }).id } }))
+      },
+      respond: () => Effect.succeed(noContent)
+    })
+  }
+  return {
+    name, tables: [table], resources: [resource as Resource],
+    projection: rowProjection(table, draft.on_delete),
+    endpoints: only.map((operation) => endpoints[operation]!())
+  }
+}
+
+/** A row with every declared column at its default. */
+export const initial = (table: Table, fields: Fields): AnyRow =>
+  Object.fromEntries(Object.entries({ ...table.columns, ...fields }).filter(([name]) => table.columns[name] !== undefined && name !== "id")
+    .map(([name, field]) => [name, field.default ?? null]))

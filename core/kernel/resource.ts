@@ -1,0 +1,259 @@
+/** Resources: how rows are listed, shown and put into words. One mechanism for all of them; no query per row. */
+import { Effect } from "effect"
+import { formatMoney } from "../values/money.ts"
+import type { Where } from "./change.ts"
+import { customFieldsFor, customValuesOut, searchableCustomFields } from "./custom-field.ts"
+import type { Answer, Fault, Reads } from "./endpoint.ts"
+import type { Field } from "./field.ts"
+import type { Json, JsonObject } from "./json.ts"
+import { conditionsOf, conditionSql, includesOf, type Listing, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
+import { baseCurrency, type Settings } from "./settings.ts"
+import { bindings, columnList, quote, whereSql } from "./store/statement.ts"
+import { Store } from "./store/store.ts"
+import { type AnyRow, foldedName, isSearchable, type RowOf, type Table } from "./table.ts"
+import { can, type Viewer } from "./viewer.ts"
+
+export interface ViewContext {
+  readonly viewer: Viewer
+  readonly settings: Settings
+  readonly now: string
+  readonly base_currency: string
+}
+export const viewContext = (from: { readonly viewer: Viewer; readonly settings: Settings; readonly now: string }): ViewContext =>
+  ({ viewer: from.viewer, settings: from.settings, now: from.now, base_currency: baseCurrency(from.settings) })
+
+/** A row elsewhere that every answer needs (a group's name): loaded for the whole page at once. */
+export interface Lookup { readonly via: string; readonly table: Table }
+export type Found<L> = { readonly [K in keyof L]: AnyRow | undefined }
+
+/** A related thing embedded on request. */
+export type Include =
+  /** `{id, name}` of the row an own column points at. */
+  | { readonly kind: "brief"; readonly via: string; readonly table: Table; readonly name?: string }
+  | { readonly kind: "one"; readonly via: string; readonly resource: () => Resource }
+  /** Rows elsewhere whose `via` column points here. `empty`: what stands there unrequested (null unless said). */
+  | { readonly kind: "many"; readonly via: string; readonly resource: () => Resource; readonly where?: Where; readonly order?: ReadonlyArray<string>; readonly empty?: Json }
+
+export interface Resource<T extends Table = Table> {
+  readonly singular: string
+  readonly plural: string
+  readonly table: T
+  readonly filters: ReadonlyArray<string>
+  readonly sorts: ReadonlyArray<string>
+  readonly aliases: { readonly [name: string]: string }
+  readonly related: { readonly [name: string]: RelatedFilter }
+  readonly lookups: { readonly [name: string]: Lookup }
+  readonly includes: { readonly [name: string]: Include }
+  /** The module whose custom fields its rows carry. */
+  readonly custom_module: string | undefined
+  readonly order: ReadonlyArray<string>
+  /** Anything else its answers need, loaded for the whole page at once. */
+  readonly load: ((rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<unknown>) | undefined
+  readonly view: (base: JsonObject, row: RowOf<T>, found: Found<{ [name: string]: Lookup }>, context: ViewContext, loaded: never) => JsonObject
+}
+
+type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X> = {
+  readonly singular: string
+  readonly plural?: string
+  readonly table: T
+  readonly filters?: ReadonlyArray<keyof T["columns"] & string>
+  readonly sorts?: ReadonlyArray<keyof T["columns"] & string>
+  readonly aliases?: { readonly [name: string]: string }
+  readonly related?: { readonly [name: string]: RelatedFilter }
+  readonly lookups?: L
+  readonly includes?: { readonly [name: string]: Include }
+  readonly custom_module?: string
+  readonly order?: ReadonlyArray<string>
+  readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<X>
+  readonly view?: (base: JsonObject, row: RowOf<T>, found: Found<L>, context: ViewContext, loaded: X) => JsonObject
+}
+/** Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines. */
+export const resource = <T extends Table, const L extends { readonly [name: string]: Lookup } = {}, X = undefined>(draft: Draft<T, L, X>): Resource<T> => {
+  for (const name of draft.filters ?? []) {
+    const field: Field | undefined = draft.table.columns[name]
+    if (field === undefined) throw new Error(`${draft.singular}: no column ${name} to filter`)
+    if (field.shape.kind === "text" && !field.shape.search && field.shape.max > 10) throw new Error(`${draft.singular}.${name} is filtered but not searchable`)
+  }
+  return {
+    singular: draft.singular,
+    plural: draft.plural ?? draft.table.name,
+    table: draft.table,
+    filters: ["id", ...draft.filters ?? []],
+    sorts: ["id", ...draft.sorts ?? []],
+    aliases: draft.aliases ?? {},
+    related: draft.related ?? {},
+    lookups: draft.lookups ?? {},
+    includes: draft.includes ?? {},
+    custom_module: draft.custom_module,
+    order: draft.order ?? ["id"],
+    load: draft.load,
+    view: (draft.view ?? ((base: JsonObject) => base)) as Resource<T>["view"]
+  }
+}
+
+/** A column's value as answers give it: money and decimals as strings at their scale. */
+export const fieldOut = (field: Field, value: unknown, row: AnyRow, base_currency: string): Json => {
+  if (value === null || value === undefined) return null
+  const shape = field.shape
+  if (shape.kind === "money") return formatMoney(value as number, shape.currency === undefined ? base_currency : String(row[shape.currency] ?? base_currency))
+  if (shape.kind === "decimal" && shape.shown_scale !== undefined) return atLeastScale(String(value), shape.shown_scale)
+  return value as Json
+}
+/** "2.00" → "2.0", "0.25" stays: as many decimals as needed, at least `scale`. */
+const atLeastScale = (value: string, scale: number): string => {
+  const [whole = "0", fraction = ""] = value.split(".")
+  const kept = fraction.replace(/0+$/, "").padEnd(scale, "0")
+  return kept === "" ? whole : `${whole}.${kept}`
+}
+
+/** All of a row's visible columns, formatted. */
+export const baseView = (table: Table, row: AnyRow, context: ViewContext): JsonObject => {
+  const out: { [key: string]: Json } = {}
+  for (const name of Object.keys(table.columns)) {
+    const field = table.columns[name]!
+    if (field.hidden || name === "deleted_at" || (field.visible_to !== undefined && !can(context.viewer, field.visible_to))) continue
+    out[name] = fieldOut(field, row[name], row, context.base_currency)
+  }
+  return out
+}
+
+/** Rows → answers, with what was asked to be included. Queries: one per lookup and include, whatever the number of rows. */
+export const render = Effect.fnUntraced(function*<T extends Table>(
+  resource: Resource<T>, rows: ReadonlyArray<RowOf<T>>, includes: ReadonlyArray<string>, context: ViewContext
+): Effect.fn.Return<ReadonlyArray<JsonObject>, Fault, Store> {
+  if (rows.length === 0) return []
+  const store = yield* Store
+  const cells = rows as ReadonlyArray<AnyRow>
+  const found: { [name: string]: Map<unknown, AnyRow> } = {}
+  for (const [name, lookup] of Object.entries(resource.lookups)) found[name] = yield* rowsById(lookup.table, cells.map((row) => row[lookup.via]))
+  const definitions = resource.custom_module === undefined ? [] : yield* customFieldsFor(resource.custom_module)
+  const list_values = yield* customValuesOut(definitions, cells.map((row) => row["custom_fields"] as JsonObject | null))
+  const loaded = resource.load === undefined ? undefined : yield* resource.load(rows, context)
+  const embedded: { [name: string]: (row: AnyRow) => Json } = {}
+  for (const [name, include] of Object.entries(resource.includes)) {
+    const wanted = includes.includes(name) || includes.some((one) => one.startsWith(`${name}.`))
+    const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
+    embedded[name] = wanted ? yield* embed(store, include, cells, inner, context)
+      : () => include.kind === "many" ? include.empty ?? null : null
+  }
+  return rows.map((row, at) => {
+    const cell = row as AnyRow
+    const base: { [key: string]: Json } = { ...baseView(resource.table, cell, context) }
+    if (resource.custom_module !== undefined) base["custom_fields"] = list_values[at]!
+    for (const name of Object.keys(embedded)) base[name] = embedded[name]!(cell)
+    const around = Object.fromEntries(Object.entries(resource.lookups).map(([name, lookup]) => [name, found[name]!.get(cell[lookup.via])]))
+    return resource.view(base, row, around, context, loaded as never)
+  })
+})
+
+const rowsById = Effect.fnUntraced(function*(table: Table, ids: ReadonlyArray<unknown>) {
+  const store = yield* Store
+  const wanted = [...new Set(ids)].filter((id): id is number => typeof id === "number")
+  return new Map((yield* store.getMany(table, wanted)).map((row) => [row["id"], row as AnyRow]))
+})
+
+const embed = Effect.fnUntraced(function*(
+  store: Store["Service"], include: Include, rows: ReadonlyArray<AnyRow>, inner: ReadonlyArray<string>, context: ViewContext
+): Effect.fn.Return<(row: AnyRow) => Json, Fault, Store> {
+  if (include.kind === "brief") {
+    const found = yield* rowsById(include.table, rows.map((row) => row[include.via]))
+    return (row) => {
+      const other = found.get(row[include.via])
+      return other === undefined ? null : { id: other["id"] as number, name: other[include.name ?? "name"] as Json }
+    }
+  }
+  const target = include.resource()
+  if (include.kind === "one") {
+    const wanted = rows.map((row) => row[include.via]).filter((id): id is number => typeof id === "number")
+    const found = yield* store.getMany(target.table, wanted)
+    const views = yield* render(target, found, inner, context)
+    const byId = new Map(found.map((row, at) => [(row as AnyRow)["id"], views[at]!]))
+    return (row) => byId.get(row[include.via]) ?? null
+  }
+  const live: Where = target.table.soft_delete ? { deleted_at: null } : {}
+  const found = yield* store.find(target.table, { [include.via]: rows.map((row) => row["id"] as number), ...live, ...include.where },
+    { order: include.order ?? target.order })
+  const views = yield* render(target, found, inner, context)
+  const byParent = new Map<unknown, Array<JsonObject>>()
+  found.forEach((row, at) => {
+    const parent = (row as AnyRow)[include.via]
+    const siblings = byParent.get(parent)
+    if (siblings === undefined) byParent.set(parent, [views[at]!])
+    else siblings.push(views[at]!)
+  })
+  return (row) => byParent.get(row["id"]) ?? []
+})
+
+export interface ListOptions {
+  /** Beside what was asked: rows of one parent. */
+  readonly where?: Where
+  readonly order?: ReadonlyArray<string>
+  readonly page_default?: number
+  readonly page_max?: number
+  /** Everything at once; meta still counts (conventions 2). */
+  readonly unpaged?: boolean
+}
+
+/** A list as asked: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
+export const listOf = Effect.fnUntraced(function*<T extends Table>(
+  resource: Resource<T>, query: Query, context: ViewContext, options: ListOptions = {}
+): Effect.fn.Return<JsonObject, Fault, Store> {
+  const store = yield* Store
+  const conditions = conditionsOf(query)
+  const listing: Listing = {
+    ...resource, base_currency: context.base_currency,
+    custom_fields: resource.custom_module !== undefined && conditions.some((one) => one.name.startsWith("cf."))
+      ? searchableCustomFields(yield* customFieldsFor(resource.custom_module)) : new Map()
+  }
+  const bound = bindings(store.dialect)
+  const archived = valueOf(query, "archived")
+  const parts = [
+    ...(resource.table.soft_delete && archived !== "with" ? [archived === "only" ? `"deleted_at" is not null` : `"deleted_at" is null`] : []),
+    ...(options.where === undefined ? [] : [whereSql(resource.table, options.where, store.dialect, bound)]),
+    ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound)).filter((sql) => sql !== undefined)
+  ]
+  const where = parts.length === 0 ? "" : ` where ${parts.join(" and ")}`
+  const sort = sortOf(query, listing)
+  const order = orderSql(resource.table, sort === undefined ? options.order ?? resource.order : [sort.descending ? `-${sort.column}` : sort.column])
+  const from = ` from ${quote(resource.table.name)}${where}`
+  const paging = pageOf(query, { ...(options.page_default === undefined ? {} : { default: options.page_default }), ...(options.page_max === undefined ? {} : { max: options.page_max }) })
+  const limit = options.unpaged === true ? "" : ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
+  const rows = (yield* store.run(`select ${columnList(resource.table)}${from} order by ${order}${limit}`, bound.values))
+    .map((row) => store.decode(resource.table, row))
+  // A first page that is not full has counted itself.
+  const total = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
+    ? rows.length
+    : Number((yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values))[0]!.total)
+  const views = yield* render(resource, rows, includesOf(query), context)
+  return {
+    [resource.plural]: views,
+    meta: options.unpaged === true ? { total, per_page: total, page: total === 0 ? 0 : 1 } : { total, ...orderedMeta(paging) }
+  }
+})
+const orderedMeta = ({ page, per_page }: { readonly page: number; readonly per_page: number }): JsonObject => ({ per_page, page })
+
+/** Text sorts without regard to case; the id comes last, so that pages never overlap. */
+const orderSql = (table: Table, order: ReadonlyArray<string>): string => {
+  const named = order.map((name) => {
+    const column = name.replace(/^-/, "")
+    const field = table.columns[column]
+    return `${quote(field !== undefined && isSearchable(field) ? foldedName(column) : column)}${name.startsWith("-") ? " desc" : ""}`
+  })
+  return order.some((name) => name.replace(/^-/, "") === table.key) ? named.join(", ") : [...named, quote(table.key)].join(", ")
+}
+
+/** One thing under its singular key. */
+export const shown = <T extends Table>(resource: Resource<T>, row: RowOf<T>, query: Query, context: ViewContext): Reads<JsonObject> =>
+  Effect.map(render(resource, [row], includesOf(query), context), (views) => ({ [resource.singular]: views[0]! }))
+
+/** The row of an id as it stands now, shown; what writes answer with. */
+export const shownById = Effect.fnUntraced(function*<T extends Table>(resource: Resource<T>, id: number, query: Query, context: ViewContext) {
+  const store = yield* Store
+  const row = yield* store.get(resource.table, id)
+  if (row === undefined) return yield* Effect.die(new Error(`${resource.singular} ${id} vanished while it was being shown`))
+  return yield* shown(resource, row, query, context)
+})
+
+export const ok = (body: Json): Answer => ({ status: 200, body })
+export const created = (body: Json): Answer => ({ status: 201, body })
+export const noContent: Answer = { status: 204 }

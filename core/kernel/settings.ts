@@ -1,0 +1,40 @@
+/** Settings: groups of keys with defaults, kept as events like all else; a table holds what was changed. */
+import type { RowChange } from "./change.ts"
+import type { Projection } from "./event.ts"
+import { type Field, json, text, timestamp } from "./field.ts"
+import type { Json } from "./json.ts"
+import { plainTable } from "./table.ts"
+
+export const settings_table = plainTable("settings", "key", {
+  key: text(), group: text(), value: json<Json>({ form: "any", nullable: true }), updated_at: timestamp()
+}, { indexes: [["group"]], entity: "setting" })
+
+/** One key of a group: how it is read from a body; its `default` holds until it is changed. */
+export type SettingGroups = { readonly [group: string]: { readonly [key: string]: Field } }
+export type Settings = { readonly [group: string]: { readonly [key: string]: Json } }
+
+/** Everything, defaults included, from what was changed. */
+export const settingsFrom = (groups: SettingGroups, rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>): Settings => {
+  const changed = new Map(rows.map((row) => [row.key, row.value]))
+  const all: { [group: string]: { [key: string]: Json } } = {}
+  for (const [group, keys] of Object.entries(groups)) {
+    const values: { [key: string]: Json } = all[group] = {}
+    for (const [key, field] of Object.entries(keys)) {
+      const stored = changed.get(`${group}.${key}`)
+      values[key] = stored === undefined ? field.default ?? null : stored
+    }
+  }
+  return all
+}
+export const settingText = (settings: Settings, group: string, key: string): string => String(settings[group]?.[key] ?? "")
+export const settingNumber = (settings: Settings, group: string, key: string): number => Number(settings[group]?.[key] ?? 0)
+export const baseCurrency = (settings: Settings): string => settingText(settings, "company", "base_currency") || "GBP"
+
+interface SettingsChanged { readonly group: string; readonly values: { readonly [key: string]: Json } }
+export const settings_projection: Projection = {
+  "settings.updated": ({ group, values }: SettingsChanged, { recorded_at }): ReadonlyArray<RowChange> =>
+    Object.entries(values).flatMap(([key, value]): ReadonlyArray<RowChange> => [
+      { op: "delete", table: settings_table, key: `${group}.${key}` },
+      { op: "insert", table: settings_table, row: { key: `${group}.${key}`, group, value, updated_at: recorded_at } }
+    ])
+}

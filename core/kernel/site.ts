@@ -1,0 +1,27 @@
+/** A site is where commands are decided: the server, whose verdict is final, or a replica, whose verdict is provisional. */
+import { Context, type Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Catalogue } from "./catalogue.ts"
+import type { NewEvent, StoredEvent } from "./event.ts"
+import type { Recording } from "./journal.ts"
+import type { Rejection } from "./rejection.ts"
+import type { Settings } from "./settings.ts"
+import type { Store } from "./store/store.ts"
+
+export interface SiteShape {
+  readonly role: "server" | "replica"
+  readonly catalogue: Catalogue
+  /** A new command id (UUID v7). */
+  readonly commandId: Effect.Effect<string>
+  /** Fresh ids of a table, inside the transaction. A replica out of leased ids refuses. */
+  readonly takeIds: (table: string, count: number) => Effect.Effect<ReadonlyArray<number>, Rejection | SqlError.SqlError, Store>
+  /** Drawn and not used. */
+  readonly giveBackIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
+  /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
+  readonly takeNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
+  /** Folds events into the tables and keeps them. */
+  readonly record: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError, Store>
+  readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
+}
+
+export class Site extends Context.Service<Site, SiteShape>()("flightcase/core/Site") {}

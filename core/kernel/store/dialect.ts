@@ -1,0 +1,98 @@
+/** The two dialects, in one place: column types, how a value goes in and comes out, and the statements that differ. */
+import { fromScaled, toScaled } from "../../values/decimal.ts"
+import type { Field } from "../field.ts"
+import { foldedName, fold, isSearchable, type Table } from "../table.ts"
+
+export type Dialect = "sqlite" | "pg"
+
+/** `json` columns hold any document; lists, objects and maps are stored as one. */
+export const isDocument = (field: Field): boolean => field.shape.kind === "json" || field.shape.kind === "list" || field.shape.kind === "object"
+
+export const columnType = (field: Field, dialect: Dialect): string => {
+  const shape = field.shape
+  switch (shape.kind) {
+    case "integer": case "code": case "ref": case "money": return dialect === "pg" ? "bigint" : "integer"
+    case "boolean": return "boolean"
+    case "decimal": return dialect === "pg" ? `numeric(30,${shape.scale})` : "integer"
+    case "date": return dialect === "pg" ? "date" : "text"
+    case "timestamp": return dialect === "pg" ? "timestamptz" : "text"
+    case "text": case "choice": return dialect === "pg" ? `text collate "C"` : "text"
+    case "json": case "list": case "object": return "jsonb"
+  }
+}
+
+/** In-memory value → what the driver binds. */
+export const encode = (field: Field, value: unknown, dialect: Dialect): unknown => {
+  if (value === null || value === undefined) return null
+  if (isDocument(field)) return JSON.stringify(value)
+  if (field.shape.kind === "decimal" && dialect === "sqlite") return toScaled(String(value), field.shape.scale)
+  return value
+}
+/** What the driver hands out → in-memory value. Booleans, documents and instants are decoded by the drivers. */
+export const decode = (field: Field, value: unknown, dialect: Dialect): unknown =>
+  value !== null && field.shape.kind === "decimal" && dialect === "sqlite"
+    ? fromScaled(BigInt(value as number | bigint), field.shape.scale)
+    : value
+
+const quote = (name: string): string => `"${name}"`
+export const indexName = (table: string, columns: ReadonlyArray<string>): string => `${table}_${columns.join("_")}_index`
+
+const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
+  Object.entries(table.columns).flatMap(([name, field]) => {
+    const nothing = field.nullable || name === "deleted_at" ? "" : " not null"
+    const own = `${quote(name)} ${columnType(field, dialect)}${name === table.key ? " primary key" : nothing}`
+    return isSearchable(field) ? [own, `${quote(foldedName(name))} ${dialect === "pg" ? `text collate "C"` : "text"}${nothing}`] : [own]
+  })
+
+/** The statements that make a table with all it carries, in order. */
+export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<string> => [
+  `create table ${quote(table.name)} (\n  ${columnsSql(table, dialect).join(",\n  ")}\n)`,
+  ...table.uniques.map((unique) =>
+    `create unique index ${quote(`${table.name}_${unique.columns.join("_")}_unique`)} on ${quote(table.name)} (${unique.columns.map(quote).join(", ")})` +
+    (unique.where === undefined ? "" : ` where ${unique.where}`)),
+  ...table.indexes.map((columns) =>
+    `create index ${quote(indexName(table.name, columns))} on ${quote(table.name)} (${columns.map(quote).join(", ")})`),
+  ...table.no_overlap.flatMap((rule) => dialect === "pg" ? overlapConstraint(table, rule) : overlapTriggers(table, rule))
+]
+
+type Rule = Table["no_overlap"][number]
+const overlapConstraint = (table: Table, rule: Rule): ReadonlyArray<string> => [
+  `create extension if not exists btree_gist`,
+  `alter table ${quote(table.name)} add constraint ${quote(rule.name)} exclude using gist (` +
+  `${quote(rule.key)} with =, tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[)') with &&) ` +
+  `where (${quote(rule.active)} and ${quote(rule.key)} is not null and ${quote(rule.from)} < ${quote(rule.to)})`
+]
+const overlapTriggers = (table: Table, rule: Rule): ReadonlyArray<string> =>
+  (["insert", "update"] as const).map((verb) =>
+    `create trigger ${quote(`${rule.name}_${verb}`)} before ${verb} on ${quote(table.name)} ` +
+    `when new.${quote(rule.active)} and new.${quote(rule.key)} is not null and new.${quote(rule.from)} < new.${quote(rule.to)} begin ` +
+    `select raise(abort, '${rule.name}') where exists (select 1 from ${quote(table.name)} other ` +
+    `where other.${quote(rule.key)} = new.${quote(rule.key)} and other.${quote(rule.active)} and other.${quote(table.key)} <> new.${quote(table.key)} ` +
+    `and other.${quote(rule.from)} < other.${quote(rule.to)} ` +
+    `and other.${quote(rule.from)} < new.${quote(rule.to)} and other.${quote(rule.to)} > new.${quote(rule.from)}); end`)
+
+/** Column names and bound values of a row (or of a change), folded twins included. */
+export const encodeRow = (table: Table, row: { readonly [column: string]: unknown }, dialect: Dialect): { [column: string]: unknown } => {
+  const bound: { [column: string]: unknown } = {}
+  for (const name of Object.keys(row)) {
+    const field = table.columns[name]
+    if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
+    const value = row[name]
+    bound[name] = encode(field, value, dialect)
+    if (isSearchable(field)) bound[foldedName(name)] = value === null || value === undefined ? null : fold(String(value))
+  }
+  return bound
+}
+
+/** Decoder of a table's rows: drops folded twins, restores decimals. Compiled once per table and dialect. */
+export const rowDecoder = (table: Table, dialect: Dialect): (row: { [column: string]: unknown }) => { [column: string]: unknown } => {
+  const twins = Object.entries(table.columns).filter(([, field]) => isSearchable(field)).map(([name]) => foldedName(name))
+  const decimals = dialect === "sqlite"
+    ? Object.entries(table.columns).filter(([, field]) => field.shape.kind === "decimal")
+    : []
+  return (row) => {
+    for (const twin of twins) delete row[twin]
+    for (const [name, field] of decimals) row[name] = decode(field, row[name], dialect)
+    return row
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
+ * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
+ */
+import { Data, Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Catalogue } from "../catalogue.ts"
+import { foldEvent, type NewEvent } from "../event.ts"
+import { text } from "../field.ts"
+import { ensureSequences, id_sequences, number_sequences } from "../ids.ts"
+import { append, eventsAfter, headOf, journal_tables } from "../journal.ts"
+import { plainTable, type Table } from "../table.ts"
+import { createTable } from "./dialect.ts"
+import { Store, type StoreShape } from "./store.ts"
+
+/** Raised with each release whose databases an older one must not touch. */
+export const schema_version = 1
+
+const meta = plainTable("flightcase_meta", "key", { key: text(), value: text() }, { entity: "meta" })
+
+export class NewerSchema extends Data.TaggedError("NewerSchema")<{ readonly message: string }> {}
+
+export type SiteRole = "server" | "replica"
+/** Tables of a site that are not folded from the journal. */
+export const keptTables = (catalogue: Catalogue, role: SiteRole): ReadonlyArray<Table> =>
+  [meta, ...journal_tables, ...(role === "server" ? [id_sequences, number_sequences, ...catalogue.server_tables] : [])]
+
+/** Makes or brings forward everything, in one transaction. Says whether the database was empty. */
+export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, role: SiteRole): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema, Store> {
+  const store = yield* Store
+  const version = yield* storedMeta(store, "schema_version")
+  if (version !== undefined && Number(version) > schema_version) {
+    return yield* new NewerSchema({ message: `This database has schema ${version}; this release knows ${schema_version}. Use the newer release.` })
+  }
+  const fingerprint = catalogue.tables.flatMap((table) => createTable(table, store.dialect)).join(";\n")
+  if (version !== undefined && (yield* storedMeta(store, "tables")) === fingerprint) {
+    yield* addMissing(store, keptTables(catalogue, role))
+    return { fresh: false }
+  }
+  return yield* store.transaction(Effect.gen(function*() {
+    if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
+    yield* addMissing(store, keptTables(catalogue, role))
+    const fresh = (yield* storedMeta(store, "schema_version")) === undefined
+    if (fresh) yield* store.run("insert into journal_head (id, position) values (1, 0)")
+    else yield* dropTables(store, catalogue)
+    for (const table of catalogue.tables) for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+    if (!fresh) yield* foldJournal(catalogue)
+    yield* setMeta(store, "schema_version", String(schema_version))
+    yield* setMeta(store, "tables", fingerprint)
+    return { fresh }
+  }))
+})
+
+const addMissing = Effect.fnUntraced(function*(store: StoreShape, tables: ReadonlyArray<Table>) {
+  for (const table of tables) {
+    const columns = yield* columnsIn(store, table.name)
+    if (columns.length === 0) {
+      for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+    }
+  }
+})
+const columnsIn = (store: StoreShape, table: string): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> =>
+  Effect.map(store.dialect === "pg"
+    ? store.run<{ name: string }>("select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = $1", [table])
+    : store.run<{ name: string }>("select name from pragma_table_info(?)", [table]), (rows) => rows.map((row) => row.name))
+
+const storedMeta = Effect.fnUntraced(function*(store: StoreShape, key: string) {
+  if ((yield* columnsIn(store, meta.name)).length === 0) return undefined
+  return (yield* store.get(meta, key))?.value
+})
+const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
+  store.apply([{ op: "delete", table: meta, key }, { op: "insert", table: meta, row: { key, value } }])
+
+const dropTables = Effect.fnUntraced(function*(store: StoreShape, catalogue: Catalogue) {
+  // Tables of an earlier release may have other names: what the fingerprint created is what is dropped.
+  const before = (yield* storedMeta(store, "tables")) ?? ""
+  const names = new Set([...before.matchAll(/create table "([^"]+)"/g)].map((found) => found[1]!))
+  for (const table of catalogue.tables) names.add(table.name)
+  for (const name of names) yield* store.run(`drop table if exists "${name}"`)
+})
+
+/** Folds the whole journal into the (empty) tables, page by page. */
+export const foldJournal = Effect.fnUntraced(function*(catalogue: Catalogue) {
+  const store = yield* Store
+  for (let position = 0; ;) {
+    const events = yield* eventsAfter(store, position, 2_000)
+    if (events.length === 0) return
+    yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, event)))
+    position = events.at(-1)!.position
+  }
+})
+
+/** Empties every table folded from the journal and folds it again: the same rows must come out. */
+export const rebuild = Effect.fnUntraced(function*(catalogue: Catalogue) {
+  const store = yield* Store
+  yield* store.transaction(Effect.gen(function*() {
+    for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
+    yield* foldJournal(catalogue)
+  }))
+})
+
+/** Writes the reference data of an empty database as events, once. Ids in seeds are fixed; sequences go on after them. */
+export const seed = Effect.fnUntraced(function*(catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
+  const store = yield* Store
+  yield* store.transaction(Effect.gen(function*() {
+    if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
+    if ((yield* headOf(store)) === 0) {
+      const events = [...catalogue.slices.flatMap((slice) => slice.seed?.(at) ?? []), ...more]
+      const recording = { command_id: "seed", actor_id: null, replica_id: null, recorded_at: at }
+      yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, { ...recording, position: 0 })))
+      if (events.length > 0) yield* append(store, events, recording)
+    }
+    yield* ensureSequences([...catalogue.tables, ...catalogue.server_tables])
+  }))
+})

@@ -1,0 +1,38 @@
+/** Building SQL text with bound values, for both dialects: `?` on SQLite, `$n` on Postgres. */
+import type { Where } from "../change.ts"
+import type { Table } from "../table.ts"
+import { type Dialect, encode } from "./dialect.ts"
+
+export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+export interface Bindings {
+  readonly values: Array<unknown>
+  /** Binds a value and gives its placeholder. */
+  readonly bind: (value: unknown) => string
+}
+export const bindings = (dialect: Dialect): Bindings => {
+  const values: Array<unknown> = []
+  return {
+    values,
+    bind: dialect === "sqlite"
+      ? (value) => { values.push(value); return "?" }
+      : (value) => { values.push(value); return `$${values.length}` }
+  }
+}
+
+/** The stored columns of a table, without folded twins, ready for a select. */
+export const columnList = (table: Table, alias?: string): string =>
+  Object.keys(table.columns).map((name) => alias === undefined ? quote(name) : `${alias}.${quote(name)}`).join(", ")
+
+/** Equality, membership and null tests on declared columns; an empty list matches nothing. */
+export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bindings): string => {
+  const parts = Object.entries(where).map(([name, wanted]) => {
+    const field = table.columns[name]
+    if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
+    if (wanted === null) return `${quote(name)} is null`
+    if (typeof wanted !== "object") return `${quote(name)} = ${bound.bind(encode(field, wanted, dialect))}`
+    if (wanted.length === 0) return "1 = 0"
+    return `${quote(name)} in (${wanted.map((one) => bound.bind(encode(field, one, dialect))).join(", ")})`
+  })
+  return parts.length === 0 ? "1 = 1" : parts.join(" and ")
+}

@@ -1,0 +1,156 @@
+/** Rows in and out, over Effect's SqlClient: typed reads, the one applier of row changes, faults told apart. */
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import type { Key, RowChange, Where } from "../change.ts"
+import { invalidField, Rejection } from "../rejection.ts"
+import type { AnyRow, RowOf, Table } from "../table.ts"
+import { type Dialect, encodeRow, rowDecoder } from "./dialect.ts"
+import { bindings, columnList, quote, whereSql } from "./statement.ts"
+
+export interface FindOptions {
+  readonly order?: ReadonlyArray<string>
+  readonly limit?: number
+}
+export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export interface StoreShape {
+  readonly sql: SqlClient.SqlClient
+  readonly dialect: Dialect
+  /** Any statement: text with placeholders of the dialect and its bound values. */
+  readonly run: <Row extends object = { [column: string]: unknown }>(text: string, values?: ReadonlyArray<unknown>) => Sql<ReadonlyArray<Row>>
+  readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
+  readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
+  readonly find: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<ReadonlyArray<RowOf<T>>>
+  readonly first: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<RowOf<T> | undefined>
+  readonly exists: (table: Table, where: Where) => Sql<boolean>
+  /** Decodes a row selected by hand with {@link columnList}. */
+  readonly decode: <T extends Table>(table: T, row: object) => RowOf<T>
+  /** Carries out row changes in order; runs of inserts into one table travel in few statements. */
+  readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
+  /** The rows a change is about to touch, as they are: what a replica keeps to take a change back. */
+  readonly imagesBefore: (change: RowChange) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
+  readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
+}
+
+/** At most this many bound values in one statement: below SQLite's 32,766 and Postgres' 65,535. */
+const bound_values_max = 30_000
+
+export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
+  static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(Store, Effect.gen(function*() {
+    return make(yield* SqlClient.SqlClient)
+  }))
+}
+
+export const make = (sql: SqlClient.SqlClient): StoreShape => {
+  const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
+  const decoders = new WeakMap<Table, (row: { [column: string]: unknown }) => { [column: string]: unknown }>()
+  const decode = <T extends Table>(table: T, row: object): RowOf<T> => {
+    let decoder = decoders.get(table)
+    if (decoder === undefined) decoders.set(table, decoder = rowDecoder(table, dialect))
+    return decoder(row as { [column: string]: unknown }) as RowOf<T>
+  }
+  const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
+    sql.unsafe<Row>(text, values)
+
+  const find = <T extends Table>(table: T, where: Where, options: FindOptions = {}): Sql<ReadonlyArray<RowOf<T>>> => {
+    const bound = bindings(dialect)
+    const filter = whereSql(table, where, dialect, bound)
+    const order = (options.order ?? [table.key]).map((name) => name.startsWith("-") ? `${quote(name.slice(1))} desc` : quote(name)).join(", ")
+    const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
+    return Effect.map(
+      run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}`, bound.values),
+      (rows) => rows.map((row) => decode(table, row)))
+  }
+  const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
+    Effect.map(
+      run(`select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`, [key]),
+      (rows) => rows[0] === undefined ? undefined : decode(table, rows[0]))
+  const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>): Sql<ReadonlyArray<RowOf<T>>> => {
+    const distinct = [...new Set(keys)]
+    return distinct.length === 0 ? Effect.succeed([])
+      : distinct.length <= 5_000 ? find(table, { [table.key]: distinct })
+      : Effect.map(Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some })), (parts) => parts.flat())
+  }
+
+  const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
+    const encoded = rows.map((row) => encodeRow(table, complete(table, row), dialect))
+    const columns = Object.keys(encoded[0]!)
+    const per_statement = Math.max(1, Math.floor(bound_values_max / columns.length))
+    return Effect.forEach(chunked(encoded, per_statement), (some) => {
+      const bound = bindings(dialect)
+      const tuples = some.map((row) => `(${columns.map((name) => bound.bind(row[name])).join(", ")})`).join(", ")
+      return run(`insert into ${quote(table.name)} (${columns.map(quote).join(", ")}) values ${tuples}`, bound.values)
+    }, { discard: true })
+  }
+  const setSql = (table: Table, set: AnyRow, bound: ReturnType<typeof bindings>): string =>
+    Object.entries(encodeRow(table, set, dialect)).map(([name, value]) => `${quote(name)} = ${bound.bind(value)}`).join(", ")
+  const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
+    const bound = bindings(dialect)
+    const set = one.op === "update" || one.op === "update_where" ? setSql(one.table, one.set, bound) : ""
+    if (set === "" && (one.op === "update" || one.op === "update_where")) return Effect.void
+    const where = one.op === "update" || one.op === "delete"
+      ? `${quote(one.table.key)} = ${bound.bind(one.key)}`
+      : whereSql(one.table, one.where, dialect, bound)
+    const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
+    return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
+  }
+  const apply = Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
+    for (let at = 0; at < changes.length;) {
+      const one = changes[at]!
+      if (one.op !== "insert") { yield* change(one); at++; continue }
+      const rows: Array<AnyRow> = []
+      for (let next = changes[at]; next !== undefined && next.op === "insert" && next.table === one.table; next = changes[++at]) rows.push(next.row)
+      yield* insertRows(one.table, rows)
+    }
+  })
+  const imagesBefore: StoreShape["imagesBefore"] = (one) => {
+    const key = one.table.key
+    if (one.op === "insert") return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
+    const rows = one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
+    return Effect.map(rows, (found) => found.map((row) => ({ key: (row as AnyRow)[key] as Key, row: row as AnyRow })))
+  }
+
+  return {
+    sql, dialect, run, get, getMany, find, decode, apply, imagesBefore,
+    first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
+    exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
+    transaction: (effect) => sql.withTransaction(effect)
+  }
+}
+
+/** A row with every column present: what an event does not mention is null. */
+const complete = (table: Table, row: AnyRow): AnyRow => {
+  const whole: { [column: string]: unknown } = {}
+  for (const name of Object.keys(table.columns)) whole[name] = row[name] ?? null
+  return whole
+}
+export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
+  if (items.length <= size) return items.length === 0 ? [] : [items]
+  const parts: Array<ReadonlyArray<A>> = []
+  for (let at = 0; at < items.length; at += size) parts.push(items.slice(at, at + size))
+  return parts
+}
+
+/** What the database refused, told as the field to blame; undefined when it is no expected refusal. */
+export const refusalOf = (error: SqlError.SqlError, tables: ReadonlyArray<Table>): Rejection | "overlap" | undefined => {
+  const reason = error.reason
+  const text = `${reason.message ?? ""} ${String((reason as { constraint?: unknown }).constraint ?? "")} ${messageOf(reason.cause)}`
+  if (reason._tag === "UniqueViolation") {
+    for (const table of tables) {
+      for (const unique of table.uniques) {
+        const sqlite = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
+        if (text.includes(sqlite) || text.includes(`${table.name}_${unique.columns.join("_")}_unique`)) {
+          return invalidField(unique.field, unique.message)
+        }
+      }
+    }
+  }
+  if (tables.some((table) => table.no_overlap.some((rule) => text.includes(rule.name)))) return "overlap"
+  return undefined
+}
+const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : ""
+
+/** Faults after which the whole transaction may simply be tried again. */
+export const isRetryable = (error: SqlError.SqlError): boolean =>
+  error.reason._tag === "SerializationError" || error.reason._tag === "DeadlockError" || error.reason._tag === "LockTimeoutError" ||
+  (error.reason._tag === "UniqueViolation" && `${error.reason.message ?? ""}${String((error.reason as { constraint?: unknown }).constraint ?? "")}${messageOf(error.reason.cause)}`.includes("journal"))

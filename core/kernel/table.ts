@@ -1,0 +1,78 @@
+/** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
+import { type Field, type Fields, id as idField, timestamp, type ValuesOf } from "./field.ts"
+
+export interface Unique {
+  readonly columns: ReadonlyArray<string>
+  /** The input field to blame, and what to tell. */
+  readonly field: string
+  readonly message: string
+  /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
+  readonly where?: string
+}
+/** Two rows with `active` true and the same key may not overlap in [from, to). */
+export interface NoOverlap { readonly name: string; readonly key: string; readonly from: string; readonly to: string; readonly active: string }
+
+export interface Table<F extends Fields = Fields> {
+  readonly name: string
+  /** What one row is called: `product`. Streams and event types begin with it. */
+  readonly entity: string
+  /** Every column, the key and the stamps included. */
+  readonly columns: F
+  readonly key: string
+  readonly soft_delete: boolean
+  readonly indexes: ReadonlyArray<ReadonlyArray<string>>
+  readonly uniques: ReadonlyArray<Unique>
+  readonly no_overlap: ReadonlyArray<NoOverlap>
+}
+export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
+/** A row of a table nobody looks into by name. */
+export type AnyRow = { readonly [column: string]: unknown }
+
+export interface TableOptions {
+  /** Default: the table's name without its last letter. */
+  readonly entity?: string
+  readonly soft_delete?: boolean
+  readonly indexes?: ReadonlyArray<ReadonlyArray<string>>
+  readonly uniques?: ReadonlyArray<Unique>
+  readonly no_overlap?: ReadonlyArray<NoOverlap>
+}
+export interface Stamped extends Fields {
+  readonly id: Field<number>
+  readonly created_at: Field<string>
+  readonly updated_at: Field<string>
+  readonly deleted_at: Field<string | null>
+}
+const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
+
+/** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
+export const table = <F extends Fields>(name: string, fields: F, options: TableOptions = {}): Table<F & Stamped> => ({
+  name,
+  entity: options.entity ?? name.slice(0, -1),
+  columns: {
+    id: idField(),
+    ...Object.fromEntries(Object.entries(fields).filter(([, field]) => !field.input_only)) as F,
+    ...stamps,
+    deleted_at: timestamp({ computed: true, nullable: true })
+  },
+  key: "id",
+  soft_delete: options.soft_delete ?? false,
+  indexes: options.indexes ?? [],
+  uniques: options.uniques ?? [],
+  no_overlap: options.no_overlap ?? []
+})
+
+/** A table with a key of its own choosing and exactly these columns. */
+export const plainTable = <F extends Fields>(name: string, key: keyof F & string, columns: F, options: TableOptions = {}): Table<F> => ({
+  name, columns, key,
+  entity: options.entity ?? name.slice(0, -1),
+  soft_delete: options.soft_delete ?? false,
+  indexes: options.indexes ?? [],
+  uniques: options.uniques ?? [],
+  no_overlap: options.no_overlap ?? []
+})
+
+export const isSearchable = (field: Field): boolean => field.shape.kind === "text" && field.shape.search
+/** The twin column that filters without regard to case look at. */
+export const foldedName = (column: string): string => `${column}_folded`
+/** Unicode case folding in one place, the same on both engines. */
+export const fold = (value: string): string => value.normalize("NFC").toLowerCase()

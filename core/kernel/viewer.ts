@@ -1,0 +1,16 @@
+/** Who asks: a user through a token (server) or the replica's own user (offline). */
+export interface Viewer {
+  readonly user_id: number
+  readonly name: string
+  readonly member_id: number | null
+  readonly is_owner: boolean
+  readonly is_active: boolean
+  readonly permissions: ReadonlySet<string>
+  readonly abilities: ReadonlySet<string>
+  readonly token_id: number | null
+}
+
+/** Owners pass every permission (conventions 11). */
+export const can = (viewer: Viewer, permission: string): boolean => viewer.is_owner || viewer.permissions.has(permission)
+/** Nobody passes an ability the token does not carry; `*` carries all. */
+export const able = (viewer: Viewer, ability: string): boolean => viewer.abilities.has("*") || viewer.abilities.has(ability)
