@@ -125,7 +125,7 @@ const cancelBackend = async (client: pg.PoolClient, endpoint: PgEndpoint): Promi
 }
 
 /** Real time, whatever the clock. */
-const elapsed = (ms: number): Effect.Effect<void> =>
+export const elapsed = (ms: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), ms)
     return Effect.sync(() => clearTimeout(timer))
