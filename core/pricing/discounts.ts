@@ -1,0 +1,145 @@
+/** Stage 2 of pricing: discount rules, spread over the lines they meet (billing 4). */
+import { Result } from "effect"
+import type { Json } from "../kernel/json.ts"
+import { compareDecimals, formatDecimal, parseDecimal } from "../values/decimal.ts"
+import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../values/money.ts"
+import { type Criteria, readCriteria } from "./criteria.ts"
+import { type CriteriaFacts, meetsCriteria } from "./criteria-match.ts"
+
+export const discountTypes = { percentage: "Percentage", fixed_amount: "Fixed Amount" } as const
+export type DiscountType = keyof typeof discountTypes
+/** `line`: worked out on each line by itself; `total`: once on the lines together, then spread. */
+export const discountScopes = { line: "Line", total: "Total" } as const
+export type DiscountScope = keyof typeof discountScopes
+
+export interface DiscountRule {
+  readonly id: number
+  readonly name: string
+  readonly discount_type: DiscountType
+  /** Percentage with 2 decimals, or an amount in major units of `currency_code`. */
+  readonly discount_value: string
+  readonly applies_to: DiscountScope
+  /** Minor units: the most the rule takes off an opportunity, or null. */
+  readonly max_discount_amount: number | null
+  /** Null: the amounts are in whatever currency the opportunity has. */
+  readonly currency_code: string | null
+  readonly criteria: Json
+  readonly auto_apply: boolean
+  readonly stackable: boolean
+  readonly priority: number
+  readonly is_active: boolean
+  /** Plain dates, both inclusive. */
+  readonly valid_from: string | null
+  readonly valid_to: string | null
+  readonly store_id: number | null
+}
+
+/** A line as stage 1 left it. */
+export interface DiscountableLine {
+  /** Minor units. */
+  readonly net: number
+  /** False: no rule ever touches it (the product is not discountable, or the line is optional). */
+  readonly discountable: boolean
+  /** A line discount or price given by hand: automatic rules leave it alone. */
+  readonly priced_by_hand: boolean
+  readonly facts: CriteriaFacts
+}
+
+export interface DiscountRequest {
+  readonly rules: ReadonlyArray<DiscountRule>
+  /** Rules named on the opportunity; those without auto_apply act only so. */
+  readonly named_rule_ids: ReadonlyArray<number>
+  readonly lines: ReadonlyArray<DiscountableLine>
+  readonly currency: string
+  readonly store_id: number | null
+  /** Plain date the opportunity starts on. */
+  readonly start_date: string
+}
+
+export interface AppliedRule {
+  readonly rule_id: number
+  readonly name: string
+  /** Minor units, positive. */
+  readonly amount: number
+}
+export interface Discounts {
+  /** Minor units off each line, in the order of the lines; never more than its net. */
+  readonly line_discounts: ReadonlyArray<number>
+  readonly applied: ReadonlyArray<AppliedRule>
+}
+
+/**
+ * Rules run by priority, then id. Stackable ones follow each other on what remains; a rule that is not stackable stands
+ * alone. Of the stack and each lone rule, the one best for the customer is taken; on a tie the stack, then the order.
+ */
+export const applyDiscountRules = (request: DiscountRequest): Discounts => {
+  const rules = request.rules
+    .filter((rule) => isInForce(rule, request))
+    .flatMap((rule) => Result.match(readCriteria(rule.criteria), {
+      onSuccess: (criteria): ReadonlyArray<ReadyRule> => [{ ...rule, criteria }],
+      onFailure: () => []
+    }))
+    .sort((a, b) => b.priority - a.priority || a.id - b.id)
+  const none: Discounts = { line_discounts: request.lines.map(() => 0), applied: [] }
+  const stack = rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), none)
+  const alone = rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
+  return alone.reduce((best, candidate) => (worth(candidate) > worth(best) ? candidate : best), stack)
+}
+
+type ReadyRule = Omit<DiscountRule, "criteria"> & { readonly criteria: Criteria }
+
+const isInForce = (rule: DiscountRule, request: DiscountRequest): boolean =>
+  rule.is_active && (rule.auto_apply || request.named_rule_ids.includes(rule.id)) &&
+  (rule.store_id === null || rule.store_id === request.store_id) &&
+  (rule.currency_code === null || rule.currency_code === request.currency) &&
+  (rule.valid_from ?? request.start_date) <= request.start_date && request.start_date <= (rule.valid_to ?? request.start_date)
+
+const worth = ({ line_discounts }: Discounts): number => line_discounts.reduce((sum, amount) => sum + amount, 0)
+
+const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts): Discounts => {
+  const { currency } = request
+  const named = request.named_rule_ids.includes(rule.id)
+  const bases = request.lines.map((line, index) => {
+    const eligible = line.discountable && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
+    return eligible ? Math.max(0, line.net - (soFar.line_discounts[index] ?? 0)) : 0
+  })
+  const parts = capped(rule, rule.applies_to === "line"
+    ? bases.map((base) => takenOff(rule, base, currency))
+    : allocateMoney(takenOff(rule, bases.reduce((sum, base) => sum + base, 0), currency), bases))
+  const amount = parts.reduce((sum, part) => sum + part, 0)
+  if (amount === 0) return soFar
+  return {
+    line_discounts: soFar.line_discounts.map((taken, index) => taken + (parts[index] ?? 0)),
+    applied: [...soFar.applied, { rule_id: rule.id, name: rule.name, amount }]
+  }
+}
+
+/** What a rule takes off one base, never more than the base itself. */
+const takenOff = (rule: ReadyRule, base: number, currency: string): number => {
+  const amount = rule.discount_type === "percentage"
+    ? percentOfMoney(base, rule.discount_value)
+    : Result.getOrElse(parseMoney(rule.discount_value, currency), () => 0)
+  return Math.min(base, amount)
+}
+
+const capped = (rule: ReadyRule, parts: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const amount = parts.reduce((sum, part) => sum + part, 0)
+  return rule.max_discount_amount === null || amount <= rule.max_discount_amount
+    ? parts
+    : allocateMoney(rule.max_discount_amount, parts)
+}
+
+/**
+ * Reads `discount_value` of a body into the stored decimal string: a percentage above 0 up to 100 with 2 decimals, or
+ * money above 0. The failure continues the field's name.
+ */
+export const readDiscountValue = (type: DiscountType, value: unknown, currency: string): Result.Result<string, string> => {
+  const read = type === "percentage"
+    ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
+    : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))
+  return Result.flatMap(read, (text) => (compareDecimals(text, 0) > 0 ? Result.succeed(text) : Result.fail("must be greater than 0.")))
+}
+
+/** `discount_value` as shown: 2 decimals for a percentage, the currency's own scale for an amount. */
+export const showDiscountValue = (type: DiscountType, stored: string): string =>
+  type === "percentage" ? formatDecimal(stored, 2) : stored

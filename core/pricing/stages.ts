@@ -1,0 +1,84 @@
+/**
+ * The four stages together (billing 4): 1 line prices come in, 2 discount rules, 3 surcharges, 4 totals and tax.
+ * A deal price passes over stages 2 and 3; locked pricing keeps what they gave when the lock was set.
+ */
+import { Result } from "effect"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { type AppliedRule, applyDiscountRules, type DiscountRequest } from "./discounts.ts"
+import type { TransactionType } from "./line.ts"
+import { type AppliedSurcharge, applySurcharges, type SurchargeGroup } from "./surcharges.ts"
+import { type RollUp, rollUp, type TotalCost, type TotalsRequest } from "./totals.ts"
+
+export interface StageLine {
+  readonly id: number
+  readonly transaction_type: TransactionType
+  /** Minor units: the total of `priceLine`. */
+  readonly net: number
+  readonly product_tax_class_id: number | null
+  readonly is_optional: boolean
+  readonly discountable: boolean
+  readonly priced_by_hand: boolean
+  readonly facts: DiscountRequest["lines"][number]["facts"]
+}
+
+/** What stages 2 and 3 gave: the part of a pricing that locked opportunities keep. */
+export interface RuleOutcome {
+  /** Minor units a line loses to rules, by line id. Lines without an entry lose nothing. */
+  readonly line_discounts: ReadonlyMap<number, number>
+  readonly applied_rules: ReadonlyArray<AppliedRule>
+  readonly surcharges: ReadonlyArray<AppliedSurcharge>
+}
+
+export interface StagesRequest extends
+  Pick<DiscountRequest, "rules" | "named_rule_ids" | "currency" | "store_id" | "start_date">,
+  Pick<TotalsRequest, "prices_include_tax" | "deal_total" | "locked_tax_total" | "default_product_tax_class_id" | "taxOf"> {
+  readonly lines: ReadonlyArray<StageLine>
+  readonly costs: ReadonlyArray<TotalCost>
+  readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
+  /** Chargeable days of the opportunity. */
+  readonly days: number
+  /** The outcome to keep while pricing is locked, else null. */
+  readonly locked: RuleOutcome | null
+}
+
+export interface PricedOpportunity extends RuleOutcome, RollUp {
+  /** Minor units by line id, after every discount. */
+  readonly line_nets: ReadonlyMap<number, number>
+}
+
+/** The failure, under `charge_total`, is a sum too large to be counted exactly. */
+export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOpportunity, FieldErrors> => {
+  const outcome = request.deal_total !== null ? nothing : request.locked ?? runRules(request)
+  const line_nets = new Map(request.lines.map((line) => [line.id, netOf(line, outcome)]))
+  const { tax_groups, totals } = rollUp({
+    ...request,
+    lines: request.lines.map((line) => ({ ...line, net: line_nets.get(line.id) ?? line.net })),
+    surcharges: outcome.surcharges
+  })
+  return Object.values(totals).every(Number.isSafeInteger)
+    ? Result.succeed({ ...outcome, line_nets, totals, tax_groups })
+    : Result.fail({ charge_total: ["The total is too large."] })
+}
+
+const nothing: RuleOutcome = { line_discounts: new Map(), applied_rules: [], surcharges: [] }
+
+/** A kept discount never exceeds its line, which may have shrunk since. */
+const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
+  const discount = line_discounts.get(line.id) ?? 0
+  return discount === 0 ? line.net : Math.max(0, line.net - discount)
+}
+
+const runRules = (request: StagesRequest): RuleOutcome => {
+  const { applied, line_discounts } = applyDiscountRules({
+    ...request, lines: request.lines.map((line) => ({ ...line, discountable: line.discountable && !line.is_optional }))
+  })
+  const byLine = new Map(request.lines.map((line, index) => [line.id, line_discounts[index] ?? 0]))
+  const counted = request.lines
+    .filter((line) => !line.is_optional)
+    .map((line) => ({ ...line, net: line.net - (byLine.get(line.id) ?? 0) }))
+  return {
+    line_discounts: byLine,
+    applied_rules: applied,
+    surcharges: applySurcharges({ ...request, groups: request.surcharge_groups, lines: counted })
+  }
+}

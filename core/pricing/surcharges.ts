@@ -1,0 +1,95 @@
+/** Stage 3 of pricing: the surcharges of the groups switched on for an opportunity (billing 5). */
+import { Result } from "effect"
+import { parseDecimal } from "../values/decimal.ts"
+import { formatMoney, parseMoney, percentOfMoney } from "../values/money.ts"
+import type { TransactionType } from "./line.ts"
+import { type NetCharge, SURCHARGE_COST_TYPE } from "./totals.ts"
+
+export const surchargeCalculations = { percentage: "Percentage", fixed_amount: "Fixed Amount", per_day: "Per Day" } as const
+export type SurchargeCalculation = keyof typeof surchargeCalculations
+export const surchargeScopes = { all: "All", rental: "Rental", sale: "Sale", service: "Service" } as const
+export type SurchargeScope = keyof typeof surchargeScopes
+
+export interface Surcharge {
+  readonly id: number
+  readonly name: string
+  readonly calculation_type: SurchargeCalculation
+  /** Percentage with 2 decimals, or an amount in major units of the opportunity's currency. */
+  readonly value: string
+  readonly applies_to: SurchargeScope
+  /** Product tax class; null for the default one. */
+  readonly tax_class_id: number | null
+  /** Minor units. */
+  readonly min_amount: number | null
+  readonly max_amount: number | null
+  readonly sort_order: number
+}
+export interface SurchargeGroup {
+  readonly id: number
+  readonly name: string
+  readonly is_active: boolean
+  readonly store_id: number | null
+  readonly sort_order: number
+  readonly surcharges: ReadonlyArray<Surcharge>
+}
+
+export interface SurchargeRequest {
+  /** The groups switched on; inactive ones and those of another store do nothing. */
+  readonly groups: ReadonlyArray<SurchargeGroup>
+  /** Lines that count, net after discounts. */
+  readonly lines: ReadonlyArray<{ readonly transaction_type: TransactionType; readonly net: number }>
+  /** Chargeable days of the opportunity, at least 1. */
+  readonly days: number
+  readonly currency: string
+  readonly store_id: number | null
+}
+
+/** One computed cost, read-only: cost type Surcharge, net. */
+export interface AppliedSurcharge extends NetCharge {
+  readonly surcharge_group_id: number
+  readonly surcharge_id: number
+  readonly name: string
+}
+
+/** In the order of groups, then of surcharges. One that finds no line of its kind charges nothing, not even its minimum. */
+export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
+  request.groups
+    .filter((group) => group.is_active && (group.store_id === null || group.store_id === request.store_id))
+    .sort(bySortOrder)
+    .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<AppliedSurcharge> => {
+      const lines = request.lines.filter(({ transaction_type }) => isInScope(surcharge.applies_to, transaction_type))
+      if (lines.length === 0) return []
+      return [{
+        surcharge_group_id: group.id,
+        surcharge_id: surcharge.id,
+        name: surcharge.name,
+        cost_type: SURCHARGE_COST_TYPE,
+        product_tax_class_id: surcharge.tax_class_id,
+        net: withinLimits(surcharge, surchargeAmount(surcharge, lines.reduce((sum, { net }) => sum + net, 0), request))
+      }]
+    }))
+
+const bySortOrder = (a: { readonly sort_order: number; readonly id: number }, b: { readonly sort_order: number; readonly id: number }) =>
+  a.sort_order - b.sort_order || a.id - b.id
+
+/** Equipment hired in is on hire to the customer like any other, so it counts as rental here. */
+const isInScope = (scope: SurchargeScope, type: TransactionType): boolean =>
+  scope === "all" || scope === type || (scope === "rental" && type === "sub_rental")
+
+const surchargeAmount = (surcharge: Surcharge, base: number, { currency, days }: SurchargeRequest): number => {
+  const amount = (): number => Result.getOrElse(parseMoney(surcharge.value, currency), () => 0)
+  switch (surcharge.calculation_type) {
+    case "percentage": return percentOfMoney(base, surcharge.value)
+    case "fixed_amount": return amount()
+    case "per_day": return amount() * Math.max(1, days)
+  }
+}
+
+const withinLimits = ({ max_amount, min_amount }: Surcharge, amount: number): number =>
+  Math.min(max_amount ?? amount, Math.max(min_amount ?? amount, amount))
+
+/** Reads `value` of a body into the stored decimal string: a percentage of 0 to 100 with 2 decimals, or money. */
+export const readSurchargeValue = (type: SurchargeCalculation, value: unknown, currency: string): Result.Result<string, string> =>
+  type === "percentage"
+    ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
+    : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))

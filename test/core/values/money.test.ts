@@ -1,0 +1,149 @@
+import fc from "fast-check"
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { currencies, currencyOf, normaliseCurrency } from "../../../core/values/currency.ts"
+import { allocateMoney, formatMoney, MAX_MONEY_MINOR, parseMoney, percentOfMoney, timesMoney } from "../../../core/values/money.ts"
+
+describe("money in a body", () => {
+  // JSON value, currency, minor units or why not (rates 7)
+  it.each<[unknown, string, number | string]>([
+    [12550, "GBP", 12550],
+    [0, "GBP", 0],
+    [125.5, "GBP", 12550],
+    ["125", "GBP", 12500],
+    ["125.5", "GBP", 12550],
+    ["1.500", "GBP", 150],
+    ["1e3", "GBP", 100_000],
+    ["  12.00 ", "GBP", 1200],
+    ["125", "JPY", 125],
+    ["1.234", "KWD", 1234],
+    [1.234, "KWD", 1234],
+    [MAX_MONEY_MINOR, "GBP", MAX_MONEY_MINOR],
+    ["21474836.47", "GBP", MAX_MONEY_MINOR],
+    ["-0.00", "GBP", 0],
+    ["1.234", "GBP", "must have at most 2 decimals in GBP."],
+    [0.001, "GBP", "must have at most 2 decimals in GBP."],
+    ["1.5", "JPY", "must have no decimals in JPY."],
+    ["21474836.48", "GBP", "must not be greater than 2147483647 minor units."],
+    [MAX_MONEY_MINOR + 1, "GBP", "must not be greater than 2147483647 minor units."],
+    [-1, "GBP", "must be at least 0."],
+    ["-1.00", "GBP", "must be at least 0."],
+    ["ten", "GBP", "must be a number."],
+    ["", "GBP", "must be a number."],
+    ["1,000", "GBP", "must be a number."],
+    ["Infinity", "GBP", "must be a number."],
+    [Number.NaN, "GBP", "must be a number."],
+    [null, "GBP", "must be a number."],
+    [true, "GBP", "must be a number."],
+    [["1"], "GBP", "must be a number."]
+  ])("%j in %s is %j", (value, currency, expected) => {
+    expect(Result.merge(parseMoney(value, currency))).toBe(expected)
+  })
+
+  it("may be negative only where deductions are", () => {
+    expect(Result.merge(parseMoney("-10.00", "GBP", { signed: true }))).toBe(-1000)
+    expect(Result.merge(parseMoney("-30000000.00", "GBP", { signed: true }))).toBe("must not be greater than 2147483647 minor units.")
+  })
+
+  it("is a whole number only where a column takes minor units alone", () => {
+    expect(Result.merge(parseMoney(250, "GBP", { minor_only: true }))).toBe(250)
+    expect(Result.merge(parseMoney("2.50", "GBP", { minor_only: true }))).toBe("must be a whole number of minor units.")
+  })
+
+  it("comes back from what it was shown as", () => {
+    fc.assert(fc.property(fc.integer({ min: 0, max: MAX_MONEY_MINOR }), fc.constantFrom("GBP", "JPY", "KWD"), (minor, currency) => {
+      expect(Result.merge(parseMoney(formatMoney(minor, currency), currency))).toBe(minor)
+    }))
+  })
+})
+
+describe("money out", () => {
+  it.each<[number | bigint, string, string]>([
+    [0, "GBP", "0.00"],
+    [5, "GBP", "0.05"],
+    [-5, "GBP", "-0.05"],
+    [-12550, "GBP", "-125.50"],
+    [0, "JPY", "0"],
+    [5, "KWD", "0.005"],
+    [123_456_789_012_345_678_901n, "GBP", "1234567890123456789.01"]
+  ])("%s minor units of %s is %s", (minor, currency, text) => {
+    expect(formatMoney(minor, currency)).toBe(text)
+  })
+})
+
+describe("rounding", () => {
+  it.each<[number, string, number]>([
+    [250, "17.5", 44],
+    [10, "5", 1],
+    [-10, "5", -1],
+    [10, "4.9", 0],
+    [-10, "4.9", 0],
+    [100, "33.335", 33],
+    [1, "50", 1]
+  ])("%d at %s percent is %d, half away from zero", (minor, percent, expected) => {
+    expect(percentOfMoney(minor, percent)).toBe(expected)
+  })
+
+  it("is not misled by binary fractions", () => {
+    expect(timesMoney(105, "0.1")).toBe(11n)
+    expect(timesMoney(9_007_199_254_740_993n, "1.0")).toBe(9_007_199_254_740_993n)
+  })
+})
+
+describe("splitting an amount by largest remainder", () => {
+  it.each<[number, ReadonlyArray<number>, ReadonlyArray<number>]>([
+    [100, [1, 1, 1], [34, 33, 33]],
+    [1000, [6667, 3333], [667, 333]],
+    [5, [0, 0], [3, 2]],
+    [5, [0, 10], [0, 5]],
+    [-100, [1, 1, 1], [-34, -33, -33]],
+    [0, [3, 4], [0, 0]],
+    [7, [], []]
+  ])("%d over %j is %j", (total, weights, parts) => {
+    expect(allocateMoney(total, weights)).toEqual(parts)
+  })
+
+  const amount = fc.integer({ min: 0, max: MAX_MONEY_MINOR })
+  it("adds up to the amount, within one unit of the exact share", () => {
+    fc.assert(fc.property(amount, fc.array(amount, { minLength: 1, maxLength: 30 }), (total, weights) => {
+      const parts = allocateMoney(total, weights)
+      const sum = weights.reduce((a, b) => a + b, 0)
+      expect(parts.reduce((a, b) => a + b, 0)).toBe(total)
+      if (sum > 0) {
+        parts.forEach((part, index) => {
+          expect(Math.abs(part - (total * (weights[index] ?? 0)) / sum)).toBeLessThan(1.001)
+        })
+      }
+    }))
+  })
+
+  it("never gives a part more than its weight when the amount fits the weights", () => {
+    fc.assert(fc.property(fc.array(amount, { minLength: 1, maxLength: 30 }), fc.double({ min: 0, max: 1, noNaN: true }), (weights, share) => {
+      const total = Math.floor(weights.reduce((a, b) => a + b, 0) * share)
+      allocateMoney(total, weights).forEach((part, index) => expect(part).toBeLessThanOrEqual(weights[index] ?? 0))
+    }))
+  })
+})
+
+describe("currencies", () => {
+  it("are at least thirty, each code once, with pounds, dollars and euros switched on", () => {
+    expect(currencies.length).toBeGreaterThanOrEqual(30)
+    expect(new Set(currencies.map(({ code }) => code)).size).toBe(currencies.length)
+    expect(currencies.filter(({ is_enabled }) => is_enabled).map(({ code }) => code).sort()).toEqual(["EUR", "GBP", "USD"])
+  })
+
+  it("tell separators apart", () => {
+    for (const row of currencies) expect(row.thousand_separator).not.toBe(row.decimal_separator)
+    expect(currencyOf("GBP")).toEqual({
+      code: "GBP", name: "Pound Sterling", symbol: "£", decimal_places: 2, symbol_position: "before",
+      thousand_separator: ",", decimal_separator: ".", is_enabled: true
+    })
+    expect(currencyOf("SEK")).toMatchObject({ symbol_position: "after", thousand_separator: " ", decimal_separator: "," })
+  })
+
+  it("are taken in any letter case and refused when unknown", () => {
+    expect(normaliseCurrency(" eur ")).toBe("EUR")
+    expect(normaliseCurrency("XXZ")).toBeUndefined()
+    expect(normaliseCurrency(978)).toBeUndefined()
+  })
+})
