@@ -1,0 +1,75 @@
+/** How products are asked for (spec 4.14). */
+import { Effect, Result } from "effect"
+import { update, updateWhere } from "../kernel/change.ts"
+import type { Slice } from "../kernel/catalogue.ts"
+import { command } from "../kernel/endpoint.ts"
+import { integer } from "../kernel/field.ts"
+import { accessOf, register } from "../kernel/register.ts"
+import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { product_groups } from "../registers/product-groups.ts"
+import { stockLevelResource } from "../stock/resource.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { stores } from "../stores/stores.ts"
+import { firstStockLevel, mergeProducts } from "./decide.ts"
+import { productFields, products } from "./schema.ts"
+
+export const productResource = resource({
+  singular: "product",
+  table: products,
+  filters: ["name", "product_type", "is_active", "product_group_id", "sku", "barcode", "tax_class_id", "allowed_stock_type", "stock_method",
+    "accessory_only", "discountable", "created_at", "updated_at"],
+  sorts: ["name", "product_type", "sku", "created_at", "updated_at"],
+  aliases: { type: "product_type", active: "is_active" },
+  related: {
+    "productGroup.name": { via: "product_group_id", table: product_groups, column: "name" },
+    "product_group.name": { via: "product_group_id", table: product_groups, column: "name" }
+  },
+  custom_module: "Product",
+  lookups: { product_group: { via: "product_group_id", table: product_groups } },
+  includes: {
+    stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource }
+  },
+  view: (base, _row, { product_group }) => ({
+    ...base, product_group_name: product_group?.["name"] as string | undefined ?? null, icon: null
+  })
+})
+
+const crud = register({
+  resource: productResource,
+  fields: productFields,
+  path: "/api/v1/products",
+  access: accessOf("products"),
+  rules: {
+    facts: (_input, before) => Effect.gen(function*() {
+      return before === undefined ? yield* (yield* Store).find(stores, {}) : []
+    }),
+    save: ({ next, before, facts, context }) => Result.succeed({ also: before === undefined ? firstStockLevel(next, facts, context) : [] })
+  }
+})
+
+const merge = command("POST", "/api/v1/products/{id}/merge", {
+  name: "products.merge", summary: "Merge another product into this one", ability: "products:write", permission: "products.edit",
+  params: { id: { table: products } },
+  fields: { secondary_id: integer({ required: true }) },
+  streams: (params, body) => [`product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
+  facts: ({ values }) => Effect.gen(function*() {
+    const store = yield* Store
+    const secondary = yield* store.get(products, values.secondary_id ?? 0)
+    return { secondary, secondary_levels: secondary === undefined ? [] : yield* store.find(stock_levels, { product_id: secondary.id }) }
+  }),
+  decide: (facts, input) => mergeProducts(input.rows.id, facts),
+  respond: (_result, input) => Effect.map(shownById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
+})
+
+export const productsSlice: Slice = {
+  ...crud,
+  endpoints: [...crud.endpoints ?? [], merge],
+  projection: {
+    ...crud.projection,
+    "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }, { recorded_at }) => [
+      updateWhere(stock_levels, { product_id: secondary_id }, { product_id: primary_id, updated_at: recorded_at }),
+      update(products, secondary_id, { custom_fields: {} })
+    ]
+  }
+}

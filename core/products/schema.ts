@@ -1,0 +1,51 @@
+/** Products: what a rental house hires out, sells and bills (availability 7.1). */
+import { boolean, choice, code, decimal, integer, json, money, prose, ref, tags, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+export const product_types = { rental: "Rental", sale: "Sale", service: "Service", loss_and_damage: "Loss & Damage" } as const
+export const bulk = 1
+export const serialised = 2
+export const stock_methods = { [bulk]: "Bulk", [serialised]: "Serialised" }
+
+/** What a body may hold. Buffers are minutes (rulings: post-rent unavailability too); money is minor units in. */
+export const productFields = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true, search: true }),
+  product_type: choice(product_types, { default: "rental", any_case: true }),
+  product_group_id: ref("product_groups", { nullable: true }),
+  sku: text({ nullable: true, search: true }),
+  barcode: text({ nullable: true, search: true }),
+  is_active: boolean({ default: true }),
+  stock_method: code(stock_methods, { default: bulk }),
+  allowed_stock_type: code({ 1: "Rental", 2: "Sale", 3: "Both" }, { default: 1 }),
+  weight: decimal({ scale: 4, min: "0", nullable: true }),
+  replacement_charge: money({ default: 0 }),
+  sub_rental_price: money({ default: 0, visible_to: "costs.view" }),
+  purchase_price: money({ default: 0, visible_to: "costs.view" }),
+  buffer_percent: decimal({ scale: 2, min: "0", max: "100", default: "0.00" }),
+  buffer_before_minutes: integer({ min: 0, max: 5_256_000, default: 0 }),
+  post_rent_unavailability: integer({ min: 0, max: 5_256_000, default: 0, describe: "Minutes after each hire" }),
+  track_availability: boolean({ default: true }),
+  accessory_only: boolean({ default: false }),
+  system: boolean({ default: false }),
+  discountable: boolean({ default: true }),
+  tax_class_id: ref("product_tax_classes", { nullable: true }),
+  purchase_tax_class_id: ref("product_tax_classes", { nullable: true }),
+  rental_revenue_group_id: ref("revenue_groups", { nullable: true }),
+  sale_revenue_group_id: ref("revenue_groups", { nullable: true }),
+  sub_rental_cost_group_id: ref("cost_groups", { nullable: true }),
+  purchase_cost_group_id: ref("cost_groups", { nullable: true }),
+  country_of_origin_id: ref("countries", { nullable: true }),
+  tag_list: tags(),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const products = table("products", {
+  ...productFields,
+  /** True while the product has components (spec 3.8). */
+  is_kit: boolean({ computed: true, default: false })
+}, {
+  soft_delete: true,
+  indexes: [["sku"], ["barcode"], ["name_folded"], ["product_group_id"], ["product_type", "name_folded"], ["created_at"]]
+})
+export type ProductRow = RowOf<typeof products>

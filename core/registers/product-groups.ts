@@ -1,0 +1,55 @@
+/** Product groups: what a catalogue is filed under (availability 11). */
+import { Effect, Result } from "effect"
+import { updateWhere } from "../kernel/change.ts"
+import { integer, json, prose, ref, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { accessOf, register } from "../kernel/register.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { type Resource, resource } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { table } from "../kernel/table.ts"
+import { products } from "../products/schema.ts"
+
+const fields = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true }),
+  parent_id: ref("product_groups", { nullable: true, on_null: "clear" }),
+  sort_order: integer({ default: 0, min: 0 }),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const product_groups = table("product_groups", fields, { indexes: [["parent_id"], ["name_folded"]] })
+
+export const productGroupResource: Resource<typeof product_groups> = resource({
+  singular: "product_group",
+  table: product_groups,
+  filters: ["name", "parent_id", "created_at", "updated_at"],
+  sorts: ["name", "sort_order", "created_at", "updated_at"],
+  custom_module: "ProductGroup",
+  includes: {
+    parent: { kind: "brief", via: "parent_id", table: product_groups },
+    children: { kind: "many", via: "parent_id", resource: () => productGroupResource }
+  },
+  view: (base) => ({ ...base, description: base["description"] ?? "", icon: null })
+})
+
+export const productGroups = register({
+  resource: productGroupResource,
+  fields,
+  path: "/api/v1/product_groups",
+  access: accessOf("products"),
+  rules: {
+    facts: (input, before) => Effect.gen(function*() {
+      const ancestors: Array<number> = []
+      const store = yield* Store
+      for (let at = input.values["parent_id"] as number | null | undefined; before !== undefined && typeof at === "number" && !ancestors.includes(at);) {
+        ancestors.push(at)
+        at = (yield* store.get(product_groups, at))?.parent_id
+      }
+      return ancestors
+    }),
+    save: ({ before, facts }) => before !== undefined && facts.includes(before.id)
+      ? Result.fail(invalidField("parent_id", "A group cannot lie inside itself or one of its own subgroups."))
+      : Result.succeed({})
+  },
+  on_delete: (id) => [updateWhere(product_groups, { parent_id: id }, { parent_id: null }), updateWhere(products, { product_group_id: id }, { product_group_id: null })]
+})

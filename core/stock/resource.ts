@@ -1,0 +1,31 @@
+/** How stock levels and their ledger are put into words. */
+import { resource } from "../kernel/resource.ts"
+import { products } from "../products/schema.ts"
+import { stores } from "../stores/stores.ts"
+import { stock_categories, stock_levels, stock_transactions, transaction_types, type TransactionType } from "./schema.ts"
+
+export const stockLevelResource = resource({
+  singular: "stock_level",
+  table: stock_levels,
+  filters: ["product_id", "store_id", "stock_type", "stock_category", "item_name", "serial_number", "barcode", "asset_number", "created_at"],
+  sorts: ["product_id", "store_id", "quantity_held", "stock_type", "created_at"],
+  custom_module: "StockLevel",
+  lookups: { product: { via: "product_id", table: products }, store: { via: "store_id", table: stores } },
+  view: (base, row, { product, store }) => ({
+    ...base,
+    item_id: row.product_id,
+    product_name: product?.["name"] as string | undefined ?? null,
+    store_name: store?.["name"] as string | undefined ?? null,
+    stock_type_name: row.stock_type === 2 ? "Sale" : "Rental",
+    stock_category_name: stock_categories[row.stock_category as 10 | 50]
+  })
+})
+
+export const stockTransactionResource = resource({
+  singular: "stock_transaction",
+  table: stock_transactions,
+  filters: ["transaction_type", "transaction_at", "created_at"],
+  sorts: ["transaction_at", "created_at"],
+  order: ["-transaction_at", "-id"],
+  view: (base, row) => ({ ...base, transaction_type_name: transaction_types[row.transaction_type as TransactionType].name })
+})

@@ -1,0 +1,65 @@
+/** Stock levels: how much of a bulk product a store holds, or one serialised unit; and the ledger behind them (availability 10). */
+import { boolean, code, decimal, integer, json, prose, ref, text, timestamp } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+export const stock_categories = { 10: "Bulk Stock", 50: "Serialised Stock" }
+const quantity = { scale: 2, min: "0", default: "0.00" } as const
+
+export const stockLevelFields = {
+  product_id: ref("products", { required: true, create_only: true }),
+  store_id: ref("stores", { required: true }),
+  member_id: ref("members", { nullable: true }),
+  item_name: text({ nullable: true, search: true }),
+  asset_number: text({ nullable: true, search: true }),
+  serial_number: text({ nullable: true, search: true }),
+  barcode: text({ nullable: true, search: true }),
+  location: text({ nullable: true }),
+  stock_type: code({ 1: "Rental", 2: "Sale" }, { default: 1 }),
+  quantity_held: decimal(quantity),
+  quantity_allocated: decimal(quantity),
+  quantity_unavailable: decimal(quantity),
+  quantity_on_order: decimal(quantity),
+  container_stock_level_id: ref("stock_levels", { nullable: true }),
+  container_mode: text({ nullable: true, max: 20 }),
+  starts_at: timestamp({ nullable: true }),
+  ends_at: timestamp({ nullable: true }),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const stock_levels = table("stock_levels", {
+  ...stockLevelFields,
+  stock_category: code(stock_categories, { computed: true }),
+  /** A serialised unit its ledger last moved out (written off, sold, transferred out) is no longer stock. */
+  is_gone: boolean({ computed: true, default: false, hidden: true }),
+  is_sub_hired: boolean({ computed: true, default: false })
+}, {
+  indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"]],
+  uniques: [
+    { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
+    { columns: ["serial_number"], field: "serial_number", message: "The serial number has already been taken." }
+  ]
+})
+export type StockLevelRow = RowOf<typeof stock_levels>
+
+/** Ledger types with the sign of their move; `manual` ones may be posted by people. */
+export const transaction_types = {
+  1: { name: "Opening Balance", sign: 1, manual: false }, 2: { name: "Increase", sign: 1, manual: false },
+  3: { name: "Decrease", sign: -1, manual: false }, 4: { name: "Buy", sign: 1, manual: true }, 5: { name: "Find", sign: 1, manual: true },
+  6: { name: "Write Off", sign: -1, manual: true }, 7: { name: "Sell", sign: -1, manual: true }, 8: { name: "Return", sign: 1, manual: false },
+  9: { name: "Make", sign: 1, manual: true }, 10: { name: "Transfer Out", sign: -1, manual: false }, 11: { name: "Transfer In", sign: 1, manual: false }
+} as const
+export type TransactionType = keyof typeof transaction_types
+
+export const stock_transactions = table("stock_transactions", {
+  stock_level_id: ref("stock_levels", { computed: true }),
+  product_id: ref("products", { computed: true }),
+  store_id: ref("stores", { nullable: true }),
+  source_id: integer({ computed: true, nullable: true }),
+  source_type: text({ computed: true, nullable: true }),
+  transaction_type: code(Object.fromEntries(Object.entries(transaction_types).map(([key, type]) => [key, type.name])), { required: true }),
+  transaction_at: timestamp({ nullable: true }),
+  quantity: decimal({ scale: 2, min: "0.01", required: true, shown_scale: 1 }),
+  quantity_move: decimal({ scale: 2, computed: true, shown_scale: 1 }),
+  description: prose({ nullable: true }),
+  manual: boolean({ computed: true, default: true })
+}, { indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })

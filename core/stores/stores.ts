@@ -1,0 +1,79 @@
+/** Stores: the places stock lives in, each in its own time zone (availability 11). */
+import { Effect, Result } from "effect"
+import { boolean, choice, json, list, prose, ref, tags, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { createdEvent, initial, register, updatedEvent } from "../kernel/register.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { resource } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+const fields = {
+  name: text({ required: true, search: true }),
+  street: prose({ nullable: true }),
+  city: text({ nullable: true }),
+  county: text({ nullable: true }),
+  postcode: text({ nullable: true, max: 20 }),
+  country_code: text({ nullable: true, format: "country", max: 2 }),
+  country_id: ref("countries", { nullable: true }),
+  phone: text({ nullable: true }),
+  email: text({ nullable: true, format: "email" }),
+  timezone: text({ nullable: true, format: "zone", max: 64 }),
+  operating_hours: json<JsonObject>({ nullable: true }),
+  is_virtual: boolean({ default: false }),
+  include_in_default_queries: boolean({ default: true }),
+  is_default: boolean({ default: false }),
+  shortage_policy: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { default: "warn" }),
+  shortage_dispatch_policy: choice({ block: "Block", warn_partial: "Warn, partial", allow_partial: "Allow, partial" }, { default: "warn_partial" }),
+  shortage_auto_resolve_enabled: boolean({ default: false }),
+  shortage_preferred_resolvers: list(text(), { default: [] }),
+  tag_list: tags(),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const stores = table("stores", fields, { indexes: [["name_folded"]] })
+export type StoreRow = RowOf<typeof stores>
+
+export const storeResource = resource({
+  singular: "store", table: stores, custom_module: "Store",
+  filters: ["name", "is_virtual", "is_default", "include_in_default_queries", "created_at", "updated_at"],
+  sorts: ["name", "created_at", "updated_at"]
+})
+
+/** The zone its days are counted in; UTC where none is set. */
+export const zoneOf = (store: { readonly timezone: string | null } | undefined): string => store?.timezone || "UTC"
+
+interface StoreFacts { readonly defaults: ReadonlyArray<StoreRow>; readonly in_use: boolean }
+export const storesSlice = register({
+  resource: storeResource,
+  fields,
+  path: "/api/v1/stores",
+  access: { read: "stores:read", write: "stores:write", view: null, create: "settings.manage", edit: "settings.manage", delete: "settings.manage" },
+  rules: {
+    facts: (_input, before) => Effect.gen(function*() {
+      const store = yield* Store
+      const defaults = yield* store.find(stores, { is_default: true })
+      const claimed = before === undefined ? [] : yield* store.run(
+        `select 1 from stock_levels where store_id = ${store.dialect === "pg" ? "$1" : "?"} limit 1`, [before.id])
+      return { defaults, in_use: claimed.length > 0 } satisfies StoreFacts
+    }),
+    // The first store is the default; a new default takes the place of the old one, and there is always one.
+    save: ({ next, before, facts }) => {
+      const others = facts.defaults.filter((one) => one.id !== next.id)
+      if (before?.is_default === true && !next.is_default) return Result.fail(invalidField("is_default", "Make another store the default instead."))
+      const is_default = next.is_default || (before === undefined && facts.defaults.length === 0)
+      return Result.succeed({
+        set: { is_default },
+        also: is_default ? others.map((one) => updatedEvent(stores, one, { is_default: false })).filter((event) => event !== undefined) : []
+      })
+    },
+    delete: ({ row, facts }) =>
+      row.is_default ? Result.fail(invalidField("store", "The default store cannot be deleted; make another store the default first."))
+        : facts.in_use ? Result.fail(invalidField("store", "The store still holds stock; move or delete it first."))
+        : Result.succeed([])
+  }
+})
+
+/** Seeds: one store, as a place to begin with. */
+export const storeSeed = () => [createdEvent(stores, {
+  ...initial(stores, fields), id: 1, name: "Main Warehouse", is_default: true
+})]

@@ -1,0 +1,76 @@
+/** An app in memory for tests: the whole catalogue on SQLite (or on the real Postgres of the run), asked without HTTP. */
+import { randomUUID } from "node:crypto"
+import { Effect, Layer, ManagedRuntime } from "effect"
+import { catalogue } from "../core/catalogue.ts"
+import { authority } from "../core/kernel/authority.ts"
+import { answer } from "../core/kernel/dispatch.ts"
+import type { Answer } from "../core/kernel/endpoint.ts"
+import type { Json } from "../core/kernel/json.ts"
+import { bodyOf, Rejection, statusOf } from "../core/kernel/rejection.ts"
+import type { Site } from "../core/kernel/site.ts"
+import { rebuild, seed, ensureSchema } from "../core/kernel/store/schema.ts"
+import { Store } from "../core/kernel/store/store.ts"
+import type { Viewer } from "../core/kernel/viewer.ts"
+import * as Sqlite from "../sync/sqlite-client.ts"
+import * as Postgres from "../server/pg-client.ts"
+import { freshDatabase } from "./postgres.ts"
+
+export const owner: Viewer = {
+  user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, permissions: new Set(), abilities: new Set(["*"]), token_id: 1
+}
+/** Somebody with just these permissions and abilities. */
+export const viewerWith = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Viewer =>
+  ({ ...owner, user_id: 2, name: "Somebody", is_owner: false, permissions: new Set(permissions), abilities: new Set(abilities) })
+
+export interface Reply { readonly status: number; readonly body: any; readonly headers: { readonly [name: string]: string } }
+export interface App {
+  /** `q` may be part of the path: `/api/v1/products?q[name_cont]=x`. */
+  readonly call: (method: string, path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site>) => Promise<A>
+  /** Every row of every folded table, to compare states. */
+  readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
+  /** Drops the tables and folds the journal again. */
+  readonly rebuild: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+export type Engine = "sqlite" | "pg"
+export const engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
+
+export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00:00.000Z"): Promise<App> => {
+  const database = engine === "pg" ? await freshDatabase() : undefined
+  const sql = database === undefined ? Sqlite.layer({ path: ":memory:" }) : Postgres.layer({ url: database.url })
+  const layer = Layer.merge(Layer.provide(Store.layer, sql), authority({ catalogue, commandId: randomUUID }))
+  const runtime = ManagedRuntime.make(layer)
+  await runtime.runPromise(Effect.gen(function*() {
+    yield* ensureSchema(catalogue, "server")
+    yield* seed(catalogue, now)
+  }))
+  return {
+    call: (method, path, body, viewer = owner) => runtime.runPromise(ask(method, path, body, viewer)),
+    run: (effect) => runtime.runPromise(effect),
+    dump: () => runtime.runPromise(dumpTables),
+    rebuild: () => runtime.runPromise(rebuild(catalogue)),
+    close: async () => {
+      await runtime.dispose()
+      await database?.drop()
+    }
+  }
+}
+
+const ask = (method: string, path: string, body: unknown, viewer: Viewer) => Effect.gen(function*() {
+  const at = path.indexOf("?")
+  const query = at < 0 ? [] : [...new URLSearchParams(path.slice(at + 1))]
+  const request = { method, path: at < 0 ? path : path.slice(0, at), query, body: body as Json | undefined }
+  return reply(yield* answer(catalogue, request, viewer))
+}).pipe(Effect.catch((fault) => fault instanceof Rejection
+  ? Effect.succeed<Reply>({ status: statusOf[fault.kind], body: bodyOf(fault), headers: fault.headers ?? {} })
+  : Effect.die(fault)))
+
+const reply = (answer: Answer): Reply => ({ status: answer.status, body: answer.body ?? answer.content?.text, headers: answer.headers ?? {} })
+
+export const dumpTables = Effect.gen(function*() {
+  const store = yield* Store
+  const dump: { [table: string]: ReadonlyArray<unknown> } = {}
+  for (const table of catalogue.tables) dump[table.name] = yield* store.find(table, {})
+  return dump
+})
