@@ -1,4 +1,5 @@
 /** Every slice and register: the one list that server, command line, sync and tests iterate. */
+import { claimsSlice } from "./claims/schema.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { productsSlice } from "./products/api.ts"
 import { productGroups } from "./registers/product-groups.ts"
@@ -9,6 +10,7 @@ import { rowProjection } from "./kernel/register.ts"
 import { storeSeed, storesSlice } from "./stores/stores.ts"
 
 export const slices: ReadonlyArray<Slice> = [
+  claimsSlice,
   { name: "settings", tables: [settings_table], projection: settings_projection },
   { name: "custom_fields", tables: [custom_fields, list_values] },
   { ...storesSlice, seed: storeSeed },

@@ -1,0 +1,56 @@
+/** Claims: what opportunity lines and packed containers take from stock, one row each (availability 2.1). */
+import { insert, removeWhere } from "../kernel/change.ts"
+import type { Slice } from "../kernel/catalogue.ts"
+import { event, type NewEvent } from "../kernel/event.ts"
+import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+import type { NewClaim } from "../availability/line-claims.ts"
+
+export const claims = table("claims", {
+  product_id: ref("products"),
+  store_id: ref("stores"),
+  asset_id: ref("stock_levels", { nullable: true }),
+  quantity: integer({ min: 1 }),
+  starts_at: timestamp(),
+  ends_at: timestamp(),
+  buffered_starts_at: timestamp(),
+  buffered_ends_at: timestamp(),
+  source_type: text(),
+  source_id: integer(),
+  phase: choice({ draft: "Draft", held: "Held", reserved: "Reserved", on_hire: "On Hire", closed: "Closed", void: "Void" }),
+  is_active: boolean(),
+  out: boolean(),
+  pending_checkin: boolean(),
+  returned_at: timestamp({ nullable: true }),
+  checked_at: timestamp({ nullable: true }),
+  opportunity_id: integer({ nullable: true }),
+  container_id: integer({ nullable: true })
+}, {
+  indexes: [
+    ["product_id", "store_id", "buffered_ends_at"], ["store_id", "buffered_ends_at"], ["asset_id", "buffered_ends_at"],
+    ["source_type", "source_id"], ["opportunity_id"], ["container_id"]
+  ],
+  no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]
+})
+export type ClaimRow = RowOf<typeof claims>
+
+interface ClaimsSet {
+  readonly source_type: string
+  readonly source_id: number
+  readonly claims: ReadonlyArray<JsonObject & { readonly id: number }>
+}
+/** All claims of one source, replacing those it had. An empty list releases it. Belongs in the stream of the source's owner. */
+export const claimsSet = (stream: string, source_type: string, source_id: number, set: ReadonlyArray<NewClaim & { readonly id: number }>): NewEvent =>
+  event(stream, "claims.set", { source_type, source_id, claims: set.map((claim) => ({ ...claim })) })
+
+export const claimsSlice: Slice = {
+  name: "claims",
+  tables: [claims],
+  projection: {
+    "claims.set": ({ source_type, source_id, claims: set }: ClaimsSet, { recorded_at }) => [
+      removeWhere(claims, { source_type, source_id }),
+      ...set.map((claim) => insert(claims, { ...claim, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } as ClaimRow))
+    ]
+  }
+}
