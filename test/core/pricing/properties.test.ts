@@ -1,0 +1,178 @@
+/** What holds for every price, whatever the figures. */
+import fc from "fast-check"
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { calculateRateMinor, type RateRequest } from "../../../core/pricing/engine.ts"
+import { exclusiveTax, inclusiveTax, type ResolvedTax } from "../../../core/pricing/tax.ts"
+import { rollUp, type TotalsRequest } from "../../../core/pricing/totals.ts"
+
+const EPOCH = Date.UTC(2026, 0, 1)
+const at = (minutes: number): string => new Date(EPOCH + minutes * 60_000).toISOString()
+const multiplier = fc.integer({ min: 0, max: 300 }).map((hundredths) => (hundredths / 100).toFixed(2))
+
+const method = fc.record({
+  calculation_strategy: fc.constantFrom("period" as const, "hybrid" as const, "fixed" as const),
+  base_period: fc.constantFrom("daily" as const, "weekly" as const, "monthly" as const),
+  strategy_config: fc.record({
+    leeway_minutes: fc.integer({ min: 0, max: 300 }),
+    day_type: fc.constantFrom("clock", "business"),
+    business_hours_start: fc.constant("09:00"),
+    business_hours_end: fc.constant("17:00"),
+    rental_days_per_week: fc.integer({ min: 1, max: 7 }),
+    first_day_cutoff: fc.constantFrom(null, "12:00"),
+    last_day_cutoff: fc.constantFrom(null, "09:00"),
+    fixed_charge: fc.integer({ min: 0, max: 100_000 }),
+    fixed_period_units: fc.integer({ min: 0, max: 10 })
+  }),
+  enabled_modifiers: fc.subarray(["multiplier", "factor"]),
+  modifier_configs: fc.record({
+    multiplier: fc.record({ tiers: fc.array(fc.record({ multiplier }), { maxLength: 8 }) }),
+    factor: fc.record({
+      ranges: fc.array(fc.record({
+        from: fc.integer({ min: 1, max: 20 }), to: fc.option(fc.integer({ min: 1, max: 40 })), factor: multiplier
+      }), { maxLength: 4 })
+    })
+  }),
+  price: fc.integer({ min: 0, max: 2_147_483_647 }),
+  currency: fc.constantFrom("GBP", "JPY", "KWD")
+})
+const hire = fc.record({ start: fc.integer({ min: 0, max: 500_000 }), minutes: fc.integer({ min: 0, max: 500_000 }) })
+
+const price = (request: RateRequest) => Result.getOrThrow(calculateRateMinor(request))
+
+describe("the rate engine", () => {
+  it("covers every unit once, and its lines add up to the subtotal before the factor", () => {
+    fc.assert(fc.property(method, hire, fc.integer({ min: 1, max: 50 }), (how, { minutes, start }, quantity) => {
+      const answer = price({ ...how, start: at(start), end: at(start + minutes), quantity })
+      const reached = answer.lines.reduce((position, line) => {
+        expect(line.from).toBe(position + 1)
+        expect(line.to).toBeGreaterThanOrEqual(line.from)
+        return line.to
+      }, 0)
+      expect(reached).toBe(answer.units)
+      const factor = answer.applied.find(({ key }) => key === "factor")
+      const subtotal = factor?.before ?? answer.per_unit_subtotal
+      const { fixed_charge, fixed_period_units } = how.strategy_config
+      const hidden = how.calculation_strategy === "hybrid" && fixed_period_units === 0 ? BigInt(fixed_charge) : 0n
+      expect(answer.lines.reduce((sum, line) => sum + line.total, hidden)).toBe(subtotal)
+      expect(answer.total).toBe(answer.per_unit_subtotal * BigInt(quantity))
+    }))
+  })
+
+  it("never counts fewer units, nor charges less, for a longer window", () => {
+    fc.assert(fc.property(method, hire, fc.integer({ min: 0, max: 100_000 }), (how, { minutes, start }, more) => {
+      const request = { ...how, quantity: 3, start: at(start) }
+      const shorter = price({ ...request, end: at(start + minutes) })
+      const longer = price({ ...request, end: at(start + minutes + more) })
+      expect(longer.units).toBeGreaterThanOrEqual(shorter.units)
+      expect(longer.total >= shorter.total).toBe(true)
+    }))
+  })
+
+  it("never charges less for more of the same, as long as no factor rewards it", () => {
+    fc.assert(fc.property(method, hire, fc.integer({ min: 1, max: 500 }), (how, { minutes, start }, quantity) => {
+      const request = { ...how, enabled_modifiers: ["multiplier"], start: at(start), end: at(start + minutes) }
+      expect(price({ ...request, quantity: quantity + 1 }).total >= price({ ...request, quantity }).total).toBe(true)
+    }))
+  })
+
+  it("counts the same units wherever the clock stands, as long as no time of day is asked about", () => {
+    fc.assert(fc.property(hire, fc.integer({ min: -720, max: 840 }), ({ minutes, start }, offset) => {
+      const sign = offset < 0 ? "-" : "+"
+      const two = (value: number): string => String(value).padStart(2, "0")
+      const zone = `${sign}${two(Math.floor(Math.abs(offset) / 60))}:${two(Math.abs(offset) % 60)}`
+      const local = (minute: number): string => at(minute + offset).replace("Z", zone)
+      const request: RateRequest = {
+        calculation_strategy: "period", base_period: "daily", strategy_config: {}, enabled_modifiers: [], modifier_configs: {},
+        price: 100, currency: "GBP", quantity: 1, start: at(start), end: at(start + minutes)
+      }
+      expect(price({ ...request, start: local(start), end: local(start + minutes) }).units).toBe(price(request).units)
+    }))
+  })
+})
+
+const percentage = fc.integer({ min: 0, max: 1_000_000 }).map((scaled) => (scaled / 10_000).toFixed(4))
+const amount = fc.integer({ min: -2_147_483_647, max: 2_147_483_647 })
+
+describe("tax", () => {
+  it("and net always make the gross", () => {
+    fc.assert(fc.property(amount, percentage, (minor, rate) => {
+      for (const { gross, net, tax } of [exclusiveTax(minor, rate), inclusiveTax(minor, rate)]) expect(net + tax).toBe(gross)
+      expect(exclusiveTax(minor, rate).net).toBe(minor)
+      expect(inclusiveTax(minor, rate).gross).toBe(minor)
+    }))
+  })
+
+  it("mirrors amounts below zero", () => {
+    fc.assert(fc.property(amount, percentage, (minor, rate) => {
+      expect(exclusiveTax(-minor, rate).tax + exclusiveTax(minor, rate).tax).toBe(0)
+      expect(inclusiveTax(-minor, rate).net + inclusiveTax(minor, rate).net).toBe(0)
+    }))
+  })
+
+  it("taken out of a gross finds the net again that it was put on", () => {
+    fc.assert(fc.property(amount, percentage, (net, rate) => {
+      expect(Math.abs(inclusiveTax(exclusiveTax(net, rate).gross, rate).net - net)).toBeLessThanOrEqual(1)
+    }))
+  })
+
+  it("is within half a minor unit of the exact share", () => {
+    fc.assert(fc.property(amount, fc.integer({ min: 0, max: 1_000_000 }), (net, scaled) => {
+      const { tax } = exclusiveTax(net, (scaled / 10_000).toFixed(4))
+      const distance = BigInt(tax) * 1_000_000n - BigInt(net) * BigInt(scaled)
+      expect(distance <= 500_000n && distance >= -500_000n).toBe(true)
+    }))
+  })
+})
+
+const taxOf = (id: number): ResolvedTax => ({ tax_rate_id: id, name: `Class ${id}`, percentage: `${id * 5}.0000` })
+const opportunity: fc.Arbitrary<TotalsRequest> = fc.record({
+  lines: fc.array(fc.record({
+    transaction_type: fc.constantFrom("rental" as const, "sale" as const, "service" as const, "sub_rental" as const),
+    net: fc.integer({ min: 0, max: 10_000_000 }),
+    product_tax_class_id: fc.option(fc.integer({ min: 1, max: 4 })),
+    is_optional: fc.boolean()
+  }), { maxLength: 12 }),
+  costs: fc.array(fc.record({
+    cost_type: fc.integer({ min: 0, max: 5 }),
+    amount: fc.integer({ min: 0, max: 100_000 }),
+    quantity: fc.integer({ min: 0, max: 2000 }).map((hundredths) => (hundredths / 100).toFixed(2)),
+    is_optional: fc.boolean()
+  }), { maxLength: 6 }),
+  prices_include_tax: fc.boolean(),
+  deal_total: fc.option(fc.integer({ min: 0, max: 10_000_000 })),
+  locked_tax_total: fc.option(fc.integer({ min: 0, max: 1_000_000 })),
+  default_product_tax_class_id: fc.option(fc.integer({ min: 1, max: 4 })),
+  taxOf: fc.constant(taxOf)
+})
+
+describe("totals", () => {
+  it("are the sum of their parts unless a deal says otherwise, and net plus tax is the gross", () => {
+    fc.assert(fc.property(opportunity, (request) => {
+      const { tax_groups, totals } = rollUp(request)
+      const parts = totals.rental_charge_total + totals.sale_charge_total + totals.service_charge_total +
+        totals.sub_rental_charge_total + totals.transit_charge_total + totals.loss_damage_charge_total
+      expect(totals.charge_excluding_tax_total).toBe(request.deal_total ?? parts)
+      expect(totals.charge_total).toBe(totals.charge_excluding_tax_total)
+      expect(totals.charge_including_tax_total).toBe(totals.charge_total + totals.tax_total)
+      expect(tax_groups.reduce((sum, { net }) => sum + net, 0)).toBe(totals.charge_total)
+      expect(totals.tax_total).toBe(request.locked_tax_total ?? tax_groups.reduce((sum, { tax }) => sum + tax, 0))
+    }))
+  })
+
+  it("do not depend on the order of lines and costs", () => {
+    fc.assert(fc.property(opportunity, (request) => {
+      const turned = { ...request, lines: [...request.lines].reverse(), costs: [...request.costs].reverse() }
+      expect(rollUp(turned).totals).toEqual(rollUp(request).totals)
+    }))
+  })
+
+  it("leave out what is optional", () => {
+    fc.assert(fc.property(opportunity, (request) => {
+      const chosen = {
+        ...request, lines: request.lines.filter((line) => !line.is_optional), costs: request.costs.filter((cost) => !cost.is_optional)
+      }
+      expect(rollUp(chosen)).toEqual(rollUp(request))
+    }))
+  })
+})
