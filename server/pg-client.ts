@@ -145,10 +145,15 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
     Effect.map(run(sql, params, { prepared }), (result) => (transformRows ?? identity)(result.rows))
   const values = (prepared: boolean): Connection["executeValues"] => (sql, params) =>
     Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
+  // With its connection the transaction has ended too: a rollback that finds it lost has nothing left to do.
+  const control: Connection["execute"] = (sql, params, transformRows) =>
+    sql.startsWith("ROLLBACK")
+      ? Effect.catchIf(rows(false)(sql, params, transformRows), () => session.health() === "lost", () => Effect.succeed([]))
+      : rows(false)(sql, params, transformRows)
   return {
     session,
     execute: rows(true),
-    executeUnprepared: rows(false),
+    executeUnprepared: control,
     executeValues: values(true),
     executeValuesUnprepared: values(false),
     executeRaw: (sql, params) =>

@@ -86,7 +86,10 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
       client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
         isAnswered = true
         onAnswer()
-        if (error) return resume(Effect.fail(pgError(error, "query")))
+        if (error !== null) {
+          if (endsConnection(error)) health = "lost"
+          return resume(Effect.fail(pgError(error, "query")))
+        }
         resume(Effect.succeed(Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result))
       })
       const answered = Effect.callback<void>((resume) => {
@@ -108,6 +111,10 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
     })
   return { client, query: (query) => turn.withPermit(run(query)), health: () => health }
 }
+
+/** Not an answer to the query but the connection's end: the server's last word, or the driver's for want of one. */
+const endsConnection = (error: Error): boolean =>
+  !(error instanceof pg.DatabaseError) || error.severity === "FATAL" || error.severity === "PANIC"
 
 /** Asks the server, over a connection of its own, to stop what this one is running. Never fails: it is a courtesy. */
 const cancelBackend = async (client: pg.PoolClient, endpoint: PgEndpoint): Promise<void> => {
