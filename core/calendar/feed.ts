@@ -119,21 +119,22 @@ const wholeDays = (
 const wholeSecond = (instant: string): number => Math.floor(millisOf(instant) / 1000) * 1000
 
 const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
-  const email = owner?.email?.replace(unprintable, "").replace(/\s/g, "") ?? ""
+  const email = plain(owner?.email ?? "").replace(/\s/g, "")
   if (owner === null || email === "") return []
   // ical.js quotes a name only when it must; some readers trip over bare ones, so the name is always quoted.
-  const name = owner.name.replace(unprintable, " ").replaceAll("\"", "").replaceAll("\n", " ").replaceAll("^", "^^").trim()
+  const name = plain(owner.name).replaceAll("\n", " ").replaceAll("\"", "").replaceAll("^", "^^").trim()
   return [`ORGANIZER;CN=${ICAL.stringify.paramPropertyValue(name, true)}:mailto:${email}`]
 }
 
 const filledLine = (name: string, text: string | null): ReadonlyArray<string> =>
-  text === null || text.trim() === "" ? [] : [textLine(name, text)]
+  text === null || plain(text).trim() === "" ? [] : [textLine(name, text)]
 
-// Written out by type "unknown" after escaping as text: for names ical.js does not know it would add VALUE=TEXT.
-const textLine = (name: string, text: string): string => {
-  const plain = text.replace(/\r\n?/g, "\n").replace(unprintable, "")
-  return `${name}:${ICAL.stringify.value(plain, "text", ICAL.design.icalendar, false)}`
-}
+// Only the value is ical.js's: for names it does not know, such as X-WR-CALNAME, its whole line adds VALUE=TEXT.
+const textLine = (name: string, text: string): string =>
+  `${name}:${ICAL.stringify.value(plain(text), "text", ICAL.design.icalendar, false)}`
+
+/** One kind of line end, and none of the control characters the format forbids. */
+const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(unprintable, "")
 
 const instantLine = (name: string, instant: number): string =>
   icalLine([name.toLowerCase(), {}, "date-time", `${instantOf(instant).slice(0, 19)}Z`])
@@ -143,9 +144,8 @@ const dateLine = (name: string, date: string): string => icalLine([name.toLowerC
 const icalLine = (property: ReadonlyArray<string | object>): string =>
   ICAL.stringify.property([...property], ICAL.design.icalendar, true)
 
-/** Control characters the format forbids; tab and line feed are allowed. */
-// oxlint-disable-next-line no-control-regex
-const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f]/g
+/** Control characters other than tab and line feed. */
+const unprintable = /(?![\t\n])\p{Cc}/gu
 
 const lineOctets = 75
 

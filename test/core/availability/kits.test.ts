@@ -1,0 +1,190 @@
+import { describe, expect, it } from "vitest"
+import type { PackedContainer, StockedProduct } from "../../../core/availability/book.ts"
+import { KitNestedTooDeep, freeUnits } from "../../../core/availability/kits.ts"
+import { pointAvailability } from "../../../core/availability/point.ts"
+import { rangeAvailability } from "../../../core/availability/range.ts"
+import { availabilityReasons } from "../../../core/availability/why.ts"
+import { S, at, book, bulk, claim, fixed, ms, pool, product, unit } from "./given.ts"
+
+const A = 1, B = 2, kit = 10, inner = 11, H = 20, F = 21
+
+const range = (given: ReturnType<typeof book>, product_id: number, from: string, to: string) =>
+  rangeAvailability(given, product_id, { from: ms(from), to: ms(to) })
+const free = (given: ReturnType<typeof book>, product_id: number, from = "07-01", to = "07-02") =>
+  range(given, product_id, from, to).slots.map((slot) => slot.available)
+
+describe("a catalogue kit", () => {
+  const oneAndTwo = product(kit, { is_kit: true, parts: [pool(A, 1), pool(B, 2)] })
+
+  it("G11: is as free as its scarcest part, day by day", () => {
+    const given = book({
+      products: [oneAndTwo], stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
+      claims: [claim(6, "07-02", "07-03", { product_id: B })]
+    })
+    expect(range(given, kit, "07-01", "07-03")).toEqual({
+      product_id: kit, store_id: S, from: at("07-01"), to: at("07-03"), min_available: 1, max_available: 4, calculated_at: null,
+      slots: [["07-01", 4] as const, ["07-02", 1] as const].map(([day, available]) => ({
+        slot_start: at(day), total_stock: 0, total_demanded: 0, available, demand_breakdown: {}, pending_checkin_quantity: 0
+      }))
+    })
+    expect(pointAvailability(given, kit, ms("07-02"))).toMatchObject({
+      date: "2026-07-02", total_stock: 1, total_demanded: 0, available: 1, demand_breakdown: {}
+    })
+  })
+
+  it("G13: nested, 9 leaves at 2 each make 4", () => {
+    const given = book({
+      products: [
+        product(kit, { is_kit: true, parts: [pool(inner, 1)] }), product(inner, { is_kit: true, parts: [pool(A, 2)] })
+      ],
+      stock: [bulk(9, { product_id: A })]
+    })
+    expect(free(given, kit)).toEqual([4])
+  })
+
+  //  parts                              stock of A, B   free
+  it.each<[string, StockedProduct["parts"], number, number, ReadonlyArray<number>]>([
+    ["a part overbooked",                [pool(A, 1), pool(B, 1)],   -2, 5, [0]],
+    ["a part the store never had",       [pool(A, 1), pool(99, 1)],   5, 5, [0]],
+    ["a part of quantity 0",             [pool(A, 1), pool(B, 0)],    5, 0, [5]],
+    ["a fixed part that is missing",     [pool(A, 1), fixed(B, 1)],   5, 0, [5]],
+    ["a fraction of a part",             [pool(A, 0.1), pool(B, 2.5)], 3, 20, [8]],
+    ["thirty from three tenths",         [pool(A, 0.1)],              3, 0, [30]],
+    ["only fixed parts",                 [fixed(A, 1)],               5, 0, []],
+    ["only a part of quantity 0",        [pool(A, 0)],                5, 0, []],
+    ["no part",                          [],                          5, 0, []]
+  ])("with %s", (_, parts, a, b, expected) => {
+    const given = book({
+      products: [product(kit, { is_kit: true, parts })], stock: [bulk(a, { product_id: A }), bulk(b, { product_id: B })]
+    })
+    expect(free(given, kit)).toEqual(expected)
+    expect(pointAvailability(given, kit, ms("07-01")).available).toBe(expected[0] ?? 0)
+  })
+
+  it("may be nested three levels deep, not four, and never in itself", () => {
+    const chain = (ids: ReadonlyArray<number>) => ids.slice(0, -1).map((id, place) =>
+      product(id, { is_kit: true, parts: [pool(ids[place + 1]!, 1)] }))
+    const stock = [bulk(5, { product_id: A })]
+    expect(free(book({ products: chain([31, 32, 33, A]), stock }), 31)).toEqual([5])
+    expect(() => free(book({ products: chain([30, 31, 32, 33, A]), stock }), 30)).toThrow(KitNestedTooDeep)
+    expect(free(book({ products: chain([30, 31, 32, 33, A]), stock, kit_nesting_max_depth: 4 }), 30)).toEqual([5])
+    expect(() => free(book({ products: chain([31, 32, 31]), stock }), 31)).toThrow(KitNestedTooDeep)
+  })
+
+  it("names the part that limits it", () => {
+    const given = book({
+      products: [oneAndTwo, product(A, { name: "Lamp" })], stock: [bulk(5, { product_id: A }), bulk(3, { product_id: B })]
+    })
+    expect(availabilityReasons(given, kit, ms("07-01"), new Map()).parts).toEqual([
+      { product_id: A, product_name: "Lamp", quantity: 1, available: 5, kits: 5 },
+      { product_id: B, product_name: null, quantity: 2, available: 3, kits: 1 }
+    ])
+  })
+})
+
+describe("a case that is hired with its contents", () => {
+  const caseOf = (mode: "kit" | "hybrid", parts: StockedProduct["parts"]) =>
+    product(H, { is_serialised: true, is_kit: true, container_mode: mode, parts })
+  /** Case 20x holds the given units, packed on 1 June; each has its container claim, as packing writes it. */
+  const packed = (housing_id: number, contents: ReadonlyArray<number>, since = "06-01"): PackedContainer => ({
+    id: housing_id + 1000, product_id: H, housing_id,
+    items: contents.map((stock_level_id) => ({
+      container_item_id: stock_level_id + 5000, stock_level_id, product_id: F, packed_at: at(since), unpacked_at: null
+    }))
+  })
+  const packingClaim = (asset_id: number, since = "06-01") =>
+    claim(1, since, null, { product_id: F, asset_id, source_type: "container", source_id: asset_id + 5000 })
+  const cases = (count: number) => Array.from({ length: count }, (_, place) => unit(201 + place, { product_id: H }))
+  const units = (...ids: ReadonlyArray<number>) => ids.map((id) => unit(id, { product_id: F }))
+
+  it("is free when its fixed slots are filled, and not when they are empty", () => {
+    const products = [caseOf("kit", [fixed(F, 2)])]
+    const stock = [...cases(1), ...units(301, 302)]
+    const full = book({ products, stock, containers: [packed(201, [301, 302])], claims: [packingClaim(301), packingClaim(302)] })
+    const half = book({ products, stock, containers: [packed(201, [301])], claims: [packingClaim(301)] })
+    expect([free(full, H), free(half, H), free(book({ products, stock }), H)]).toEqual([[1], [0], [0]])
+  })
+
+  it("is not free once its own housing is booked", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301, 302)],
+      containers: [packed(201, [301]), packed(202, [302])],
+      claims: [packingClaim(301), packingClaim(302), claim(1, "07-01", "07-02", { product_id: H })]
+    })
+    expect(free(given, H, "07-01", "07-03")).toEqual([1, 2])
+  })
+
+  it("a booking of another unit of a fixed part does not touch it; one of its own contents does, on that day only", () => {
+    const base = {
+      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301, 302)], containers: [packed(201, [301])]
+    }
+    const other = [packingClaim(301), claim(1, "07-01", "07-02", { product_id: F, asset_id: 302 }), claim(1, "07-01", "07-02", { product_id: F })]
+    expect(free(book({ ...base, claims: other }), H, "07-01", "07-03")).toEqual([1, 1])
+    const own = [packingClaim(301), claim(1, "07-01", "07-02", { product_id: F, asset_id: 301 })]
+    expect(free(book({ ...base, claims: own }), H, "07-01", "07-03")).toEqual([0, 1])
+  })
+
+  it("counts each case by its own contents", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(3), ...units(301, 302)],
+      containers: [packed(201, [301, 302]), packed(202, [])], claims: [packingClaim(301), packingClaim(302)]
+    })
+    expect(free(given, H)).toEqual([1])
+  })
+
+  it("does not take an unfilled case off twice when that very case is out", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301)], containers: [packed(201, [301])],
+      claims: [packingClaim(301), claim(1, "07-01", "07-02", { product_id: H, asset_id: 202 })]
+    })
+    expect(free(given, H, "07-01", "07-03")).toEqual([1, 1])
+  })
+
+  it("is free from the day it is packed on", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301)],
+      containers: [packed(201, [301], "07-02T15:00")], claims: [packingClaim(301, "07-02T15:00")]
+    })
+    expect(free(given, H, "07-01", "07-04")).toEqual([0, 1, 1])
+  })
+
+  it("is overbooked when more cases are promised than are fit", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301)], containers: [packed(201, [301])],
+      claims: [packingClaim(301), claim(2, "07-01", "07-02", { product_id: H })]
+    })
+    expect(free(given, H)).toEqual([-1])
+  })
+
+  it("G19: a hybrid is limited by its pool parts too", () => {
+    const five = { stock: cases(5), containers: [201, 202, 203, 204, 205].map((id) => packed(id, [id + 100])) }
+    const contents = units(301, 302, 303, 304, 305)
+    const claims = [301, 302, 303, 304, 305].map((id) => packingClaim(id))
+    const parts = [fixed(F, 1), pool(A, 2)]
+    const given = (spare: number) => book({
+      products: [caseOf("hybrid", parts)], containers: five.containers, claims,
+      stock: [...five.stock, ...contents, bulk(spare, { product_id: A })]
+    })
+    expect([free(given(6), H), free(given(1), H)]).toEqual([[3], [0]])
+    const without = book({ products: [caseOf("hybrid", [])], stock: cases(3) })
+    expect(free(without, H)).toEqual([3])
+    const gone = book({
+      products: [caseOf("hybrid", [pool(A, 2)])], stock: [...cases(3), bulk(6, { product_id: A, ends_at: at("07-02") })]
+    })
+    expect(free(gone, H, "07-01", "07-03")).toEqual([3, 0])
+  })
+
+  it("a transport box is a plain product", () => {
+    const given = book({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
+    expect(range(given, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
+  })
+
+  it("can be part of a catalogue kit", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 1)]), product(kit, { is_kit: true, parts: [pool(H, 1), pool(A, 4)] })],
+      stock: [...cases(2), ...units(301), bulk(40, { product_id: A })],
+      containers: [packed(201, [301])], claims: [packingClaim(301)]
+    })
+    expect(freeUnits(given, kit, [ms("07-01"), ms("07-02")])).toEqual([1])
+  })
+})
