@@ -1,6 +1,6 @@
 /** POST /products/{product}/calculate_rate without the database: body in, answer out (rates 6.3). */
 import { Result } from "effect"
-import { type Json, type JsonObject } from "../kernel/json.ts"
+import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { parseMoment } from "../values/moment.ts"
 import type { RateBreakdown } from "./breakdown.ts"
@@ -66,7 +66,9 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   const quantity = wholeNumber(body["quantity"])
   if (isAbsent(body["quantity"])) errors["quantity"] = ["The quantity field is required."]
   else if (quantity === undefined) errors["quantity"] = ["The quantity must be a whole number."]
-  else if (quantity < 1 || quantity > MAX_QUANTITY) errors["quantity"] = [`The quantity must be between 1 and ${MAX_QUANTITY}.`]
+  else if (quantity < 1 || quantity > MAX_QUANTITY) {
+    errors["quantity"] = [`The quantity must be between 1 and ${MAX_QUANTITY}.`]
+  }
   const { end, start } = body
   for (const [field, value] of [["start", start], ["end", end]] as const) {
     if (isAbsent(value)) errors[field] = [`The ${field} field is required.`]
@@ -86,7 +88,9 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   if (!isAbsent(body["store_id"]) && (store_id === undefined || !facts.store_exists(store_id))) {
     errors["store_id"] = ["The selected store does not exist."]
   }
-  if (Object.keys(errors).length > 0 || quantity === undefined || !isRateTransactionType(transaction_type)) return Result.fail(errors)
+  if (Object.keys(errors).length > 0 || quantity === undefined || !isRateTransactionType(transaction_type)) {
+    return Result.fail(errors)
+  }
   return Result.succeed({ quantity, start: String(start), end: String(end), transaction_type, store_id: store_id ?? null })
 }
 

@@ -1,7 +1,7 @@
 /** What the configs of a rate definition accept, as data: forms are drawn from it, input is read by it (rates 2). */
+import { Result } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
-import { Result } from "effect"
 import {
   type CalculationStrategy, type Modifier, modifierOf, modifiers as allModifiers, strategies, strategyOf
 } from "./strategies.ts"
@@ -51,7 +51,9 @@ export interface RepeaterField extends Named {
 }
 export type ConfigField = ValueField | GroupField | RepeaterField
 
-const optionalNumber = (key: string, label: string, fallback: number, min: number, max: number | null = null): NumberField => ({
+const optionalNumber = (
+  key: string, label: string, fallback: number, min: number, max: number | null = null
+): NumberField => ({
   type: "number", key, label, default: fallback, required: false, min, max
 })
 const time = (key: string, label: string, fallback: string | null, required: boolean): TimeField => ({
@@ -155,7 +157,9 @@ const describeKind = (field: ConfigField): { readonly [key: string]: Json } => {
     case "decimal": return { decimals: field.decimals }
     case "select": return { options: field.options }
     case "time": return {}
-    case "group": return { fields: field.fields.map(describeField), visible_when: field.visible_when.map((rule) => ({ ...rule })) }
+    case "group": return {
+      fields: field.fields.map(describeField), visible_when: field.visible_when.map((rule) => ({ ...rule }))
+    }
     case "repeater": return { min_items: field.min_items, fields: field.fields.map(describeField) }
   }
 }

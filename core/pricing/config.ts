@@ -31,10 +31,9 @@ const merge = (parts: ReadonlyArray<ReadConfig>): ReadConfig => ({
 const readRepeater = (field: RepeaterField, value: Json | undefined, path: string): ReadConfig => {
   if (value === undefined) return nothing
   if (value === null) return { stored: { [field.key]: [] }, errors: {} }
-  if (!isJsonArray(value)) return { stored: {}, errors: { [path]: [`The ${field.label.toLowerCase()} must be an array.`] } }
-  if (value.length < field.min_items) {
-    return { stored: {}, errors: { [path]: [`The ${field.label.toLowerCase()} must have at least ${field.min_items} item.`] } }
-  }
+  const refused = (text: string): ReadConfig => ({ stored: {}, errors: { [path]: [`The ${field.key} ${text}`] } })
+  if (!isJsonArray(value)) return refused("must be an array.")
+  if (value.length < field.min_items) return refused(`must have at least ${field.min_items} item.`)
   const rows = value.map((row, index) =>
     merge(field.fields.map((inner) => readValue(inner, isJsonObject(row) ? row : {}, `${path}.${index}`))))
   return { stored: { [field.key]: rows.map(({ stored }) => stored) }, errors: merge(rows).errors }
@@ -46,9 +45,11 @@ const readValue = (field: ValueField, submitted: JsonObject, path: string): Read
   const sent = submitted[field.key]
   // An emptied form field arrives as "" and means the same as null.
   const value = sent === "" ? null : sent
-  const failed = (text: string): ReadConfig => ({ stored: {}, errors: { [`${path}.${field.key}`]: [`${subject(field)} ${text}`] } })
+  const failed = (text: string): ReadConfig => ({
+    stored: {}, errors: { [`${path}.${field.key}`]: [`The ${field.key.replaceAll("_", " ")} ${text}`] }
+  })
   if (value === undefined || value === null) {
-    if (field.required) return { stored: {}, errors: { [`${path}.${field.key}`]: [`${subject(field)} field is required.`] } }
+    if (field.required) return failed("field is required.")
     return value === null ? { stored: { [field.key]: null }, errors: {} } : nothing
   }
   const read = castValue(field, value)
@@ -59,8 +60,6 @@ const readValue = (field: ValueField, submitted: JsonObject, path: string): Read
   }
   return { stored: { [field.key]: read.value }, errors: {} }
 }
-
-const subject = (field: ValueField): string => `The ${field.key.replaceAll("_", " ")}`
 
 type Cast = { readonly value: Json } | { readonly text: string }
 

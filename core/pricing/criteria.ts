@@ -66,6 +66,8 @@ export const readCriteria = (input: Json | undefined): Result.Result<Criteria, F
   return Object.keys(errors).length > 0 ? Result.fail(errors) : Result.succeed(criteria)
 }
 
+const unknownField = `The field must be one of: ${Object.keys(criteriaFields).join(", ")}.`
+
 type Errors = { [field: string]: ReadonlyArray<string> }
 
 const readGroup = (input: JsonObject, path: string, depth: number, errors: Errors): Criteria => {
@@ -95,7 +97,7 @@ const readGroup = (input: JsonObject, path: string, depth: number, errors: Error
 
 const readCondition = (entry: JsonObject, path: string, errors: Errors): ReadonlyArray<Condition> => {
   const { field, operator = "eq", value = null } = entry
-  if (!isCriteriaField(field)) errors[`${path}.field`] = [`The field must be one of: ${Object.keys(criteriaFields).join(", ")}.`]
+  if (!isCriteriaField(field)) errors[`${path}.field`] = [unknownField]
   if (!isOperator(operator)) errors[`${path}.operator`] = [`The operator must be one of: ${criteriaOperators.join(", ")}.`]
   if (!isCriteriaField(field) || !isOperator(operator)) return []
   const wrong = valueError(field, operator, value)
@@ -107,7 +109,7 @@ const readMap = (input: JsonObject, errors: Errors): Criteria => ({
   match: "all",
   conditions: Object.entries(input).flatMap(([field, value]): ReadonlyArray<Condition> => {
     if (!isCriteriaField(field)) {
-      errors[`criteria.${field}`] = [`The field must be one of: ${Object.keys(criteriaFields).join(", ")}.`]
+      errors[`criteria.${field}`] = [unknownField]
       return []
     }
     const operator = Array.isArray(value) ? "in" : "eq"
@@ -131,18 +133,22 @@ const valueError = (field: CriteriaField, operator: CriteriaOperator, value: Jso
       : { on: "value", text: `The value must be a list that fits ${field}.` }
   }
   if (value === null && (operator === "eq" || operator === "not_eq")) return undefined
-  if (operator === "cont") return typeof value === "string" ? undefined : { on: "value", text: "The value must be a string." }
+  if (operator === "cont") {
+    return typeof value === "string" ? undefined : { on: "value", text: "The value must be a string." }
+  }
   return fitsKind(kind, value) ? undefined : { on: "value", text: `The value does not fit ${field}.` }
 }
 
 const fitsKind = (kind: CriteriaKind, value: Json): boolean => {
   switch (kind) {
-    case "id": return Number.isSafeInteger(Number(value)) && (typeof value === "number" || typeof value === "string") && value !== ""
-    case "number": case "money": return typeof value === "number" || (typeof value === "string" && isNumericText(value.trim()))
+    case "id": return Number.isSafeInteger(value) || (typeof value === "string" && /^\d{1,15}$/.test(value))
+    case "number":
+    case "money": return typeof value === "number" || (typeof value === "string" && isNumericText(value.trim()))
     case "timestamp": return typeof value === "string" && parseMoment(value) !== undefined
     case "weekday": return weekdayOf(value) !== undefined
     case "transaction_type": return transactionWord(value) !== undefined
-    case "text": case "tags": return typeof value === "string"
+    case "text":
+    case "tags": return typeof value === "string"
   }
 }
 

@@ -92,7 +92,8 @@ const isInForce = (rule: DiscountRule, request: DiscountRequest): boolean =>
   rule.is_active && (rule.auto_apply || request.named_rule_ids.includes(rule.id)) &&
   (rule.store_id === null || rule.store_id === request.store_id) &&
   (rule.currency_code === null || rule.currency_code === request.currency) &&
-  (rule.valid_from ?? request.start_date) <= request.start_date && request.start_date <= (rule.valid_to ?? request.start_date)
+  (rule.valid_from ?? request.start_date) <= request.start_date &&
+  request.start_date <= (rule.valid_to ?? request.start_date)
 
 const worth = ({ line_discounts }: Discounts): number => line_discounts.reduce((sum, amount) => sum + amount, 0)
 
@@ -100,7 +101,8 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   const { currency } = request
   const named = request.named_rule_ids.includes(rule.id)
   const bases = request.lines.map((line, index) => {
-    const eligible = line.discountable && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
+    const eligible = line.discountable && (named || !line.priced_by_hand) &&
+      meetsCriteria(rule.criteria, line.facts, currency)
     return eligible ? Math.max(0, line.net - (soFar.line_discounts[index] ?? 0)) : 0
   })
   const parts = capped(rule, rule.applies_to === "line"
@@ -133,11 +135,14 @@ const capped = (rule: ReadyRule, parts: ReadonlyArray<number>): ReadonlyArray<nu
  * Reads `discount_value` of a body into the stored decimal string: a percentage above 0 up to 100 with 2 decimals, or
  * money above 0. The failure continues the field's name.
  */
-export const readDiscountValue = (type: DiscountType, value: unknown, currency: string): Result.Result<string, string> => {
+export const readDiscountValue = (
+  type: DiscountType, value: unknown, currency: string
+): Result.Result<string, string> => {
   const read = type === "percentage"
     ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
     : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))
-  return Result.flatMap(read, (text) => (compareDecimals(text, 0) > 0 ? Result.succeed(text) : Result.fail("must be greater than 0.")))
+  return Result.flatMap(read, (text) =>
+    compareDecimals(text, 0) > 0 ? Result.succeed(text) : Result.fail("must be greater than 0."))
 }
 
 /** `discount_value` as shown: 2 decimals for a percentage, the currency's own scale for an amount. */

@@ -11,7 +11,9 @@ import { inclusiveTax } from "./tax.ts"
 export type TransactionType = RateTransactionType | "sub_rental"
 
 /** Transaction types of lines by their code in the interface. */
-export const transactionTypes: { readonly [code: number]: TransactionType } = { 0: "rental", 1: "sale", 2: "service", 3: "sub_rental" }
+export const transactionTypes: { readonly [code: number]: TransactionType } = {
+  0: "rental", 1: "sale", 2: "service", 3: "sub_rental"
+}
 
 /** Which product rates price a line. Equipment hired in is hired out at the rental rate. */
 export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionType } = {

@@ -24,7 +24,9 @@ export interface RateQuestion {
  * The winning rate among those of one product, or null: highest priority, then the store's own before all-stores,
  * then the newest. Only the start date is looked at; one rate covers the whole hire.
  */
-export const resolveProductRate = <R extends ProductRateWindow>(rates: ReadonlyArray<R>, question: RateQuestion): R | null => {
+export const resolveProductRate = <R extends ProductRateWindow>(
+  rates: ReadonlyArray<R>, question: RateQuestion
+): R | null => {
   const start = parseMoment(question.start)
   if (start === undefined) return null
   const day = plainDateOf(start)

@@ -72,7 +72,8 @@ export const runningModifiers = (strategy: StrategyFacts, enabled: ReadonlyArray
 
 /** `calculation_strategy_name` and `base_period_name` of a rate definition. */
 export const strategyLabel = (strategy: CalculationStrategy): string => strategyOf(strategy)?.label ?? strategy
-export const basePeriodLabel = (period: BasePeriod | null): string | null => (period === null ? null : basePeriods[period].label)
+export const basePeriodLabel = (period: BasePeriod | null): string | null =>
+  period === null ? null : basePeriods[period].label
 
 export const rateTransactionTypes: { readonly [T in RateTransactionType]: string } = {
   rental: "Rental", sale: "Sale", service: "Service"

@@ -69,8 +69,8 @@ export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<Applie
       }]
     }))
 
-const bySortOrder = (a: { readonly sort_order: number; readonly id: number }, b: { readonly sort_order: number; readonly id: number }) =>
-  a.sort_order - b.sort_order || a.id - b.id
+interface Sorted { readonly sort_order: number; readonly id: number }
+const bySortOrder = (a: Sorted, b: Sorted): number => a.sort_order - b.sort_order || a.id - b.id
 
 /** Equipment hired in is on hire to the customer like any other, so it counts as rental here. */
 const isInScope = (scope: SurchargeScope, type: TransactionType): boolean =>
@@ -86,10 +86,12 @@ const surchargeAmount = (surcharge: Surcharge, base: number, { currency, days }:
 }
 
 const withinLimits = ({ max_amount, min_amount }: Surcharge, amount: number): number =>
-  Math.min(max_amount ?? amount, Math.max(min_amount ?? amount, amount))
+  Math.min(max_amount ?? Number.POSITIVE_INFINITY, Math.max(min_amount ?? Number.NEGATIVE_INFINITY, amount))
 
 /** Reads `value` of a body into the stored decimal string: a percentage of 0 to 100 with 2 decimals, or money. */
-export const readSurchargeValue = (type: SurchargeCalculation, value: unknown, currency: string): Result.Result<string, string> =>
+export const readSurchargeValue = (
+  type: SurchargeCalculation, value: unknown, currency: string
+): Result.Result<string, string> =>
   type === "percentage"
     ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
     : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))

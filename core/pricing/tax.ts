@@ -73,5 +73,6 @@ export const resolveTax = (
 
 const ruleFor = (rules: ReadonlyArray<TaxRule>, organisation: number | null, product: number | null): TaxRule | undefined =>
   rules
-    .filter((rule) => rule.is_active && rule.organisation_tax_class_id === organisation && rule.product_tax_class_id === product)
+    .filter((rule) =>
+      rule.is_active && rule.organisation_tax_class_id === organisation && rule.product_tax_class_id === product)
     .sort((a, b) => b.priority - a.priority || a.id - b.id)[0]

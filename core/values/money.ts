@@ -28,14 +28,16 @@ export const parseMoney = (input: unknown, currency: string, rules: MoneyRules =
   const scale = scaleOf(currency)
   const minor = exact(text).times(exact(10).pow(scale))
   if (!minor.isInteger()) {
-    return Result.fail(scale === 0 ? `must have no decimals in ${currency}.` : `must have at most ${scale} decimals in ${currency}.`)
+    return Result.fail(`must have ${scale === 0 ? "no" : `at most ${scale}`} decimals in ${currency}.`)
   }
   return inRange(minor, rules)
 }
 
 const inRange = (minor: ReturnType<typeof exact>, rules: MoneyRules): Result.Result<number, string> => {
   if (minor.isNegative() && !minor.isZero() && rules.signed !== true) return Result.fail("must be at least 0.")
-  if (minor.abs().greaterThan(MAX_MONEY_MINOR)) return Result.fail(`must not be greater than ${MAX_MONEY_MINOR} minor units.`)
+  if (minor.abs().greaterThan(MAX_MONEY_MINOR)) {
+    return Result.fail(`must not be greater than ${MAX_MONEY_MINOR} minor units.`)
+  }
   // Adding zero turns a negative zero ("-0.00") into plain zero.
   return Result.succeed(minor.toNumber() + 0)
 }
