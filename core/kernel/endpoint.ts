@@ -10,6 +10,7 @@ import type { Json, JsonObject } from "./json.ts"
 import type { Query } from "./query.ts"
 import type { Rejection } from "./rejection.ts"
 import type { Settings } from "./settings.ts"
+import type { Site } from "./site.ts"
 import type { Store } from "./store/store.ts"
 import type { RowOf, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
@@ -100,7 +101,7 @@ interface Common<P extends Params, B extends Fields> {
 }
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields> extends Common<P, B> {
   readonly kind: "query"
-  readonly run: (input: Input<P, B>) => Reads<Answer>
+  readonly run: (input: Input<P, B>) => Effect.Effect<Answer, Fault, Store | Site>
 }
 export interface CommandEndpoint<P extends Params = Params, B extends Fields = Fields, F = unknown> extends Common<P, B> {
   readonly kind: "command"

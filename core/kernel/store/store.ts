@@ -118,10 +118,10 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 }
 
-/** A row with every column present: what an event does not mention is null. */
+/** A row with every column present: what an event does not mention (or its reader may not see) is at its default. */
 const complete = (table: Table, row: AnyRow): AnyRow => {
   const whole: { [column: string]: unknown } = {}
-  for (const name of Object.keys(table.columns)) whole[name] = row[name] ?? null
+  for (const name of Object.keys(table.columns)) whole[name] = row[name] ?? table.columns[name]!.default ?? null
   return whole
 }
 export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
