@@ -10,7 +10,7 @@ import { SqlError, UnknownError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import pg from "pg"
-import type { RawResult } from "../sync/sqlite-client.ts"
+import type { RawResult } from "../sync/sqlite-statement.ts"
 import { isStalePlan, pgError } from "./pg-error.ts"
 import { makePlanNames } from "./pg-plans.ts"
 import type { PlanNames } from "./pg-plans.ts"
@@ -108,7 +108,7 @@ const commit = (session: Session): Effect.Effect<void, SqlError> =>
         reason: new UnknownError({
           cause: undefined,
           operation: "commit",
-          message: "rolled back at commit: a statement in the transaction had failed; use a savepoint to go on after one"
+          message: "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
         })
       })
     ))
@@ -146,10 +146,12 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
   const values = (prepared: boolean): Connection["executeValues"] => (sql, params) =>
     Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
   // With its connection the transaction has ended too: a rollback that finds it lost has nothing left to do.
-  const control: Connection["execute"] = (sql, params, transformRows) =>
-    sql.startsWith("ROLLBACK")
-      ? Effect.catchIf(rows(false)(sql, params, transformRows), () => session.health() === "lost", () => Effect.succeed([]))
-      : rows(false)(sql, params, transformRows)
+  const control: Connection["execute"] = (sql, params, transformRows) => {
+    const result = rows(false)(sql, params, transformRows)
+    return sql.startsWith("ROLLBACK")
+      ? Effect.catchIf(result, () => session.health() === "lost", () => Effect.succeed([]))
+      : result
+  }
   return {
     session,
     execute: rows(true),

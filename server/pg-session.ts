@@ -10,7 +10,7 @@ export interface Session {
   readonly client: pg.PoolClient
   /** Runs one query; of a text with several statements, the last one's result. Queries of one session take turns. */
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
-  /** "cancelled": a query was interrupted, not for the pool again; "lost": it no longer answers, not even a rollback. */
+  /** "cancelled": a query was interrupted, so not for the pool again; "lost": it does not even answer a rollback. */
   readonly health: () => "good" | "cancelled" | "lost"
 }
 

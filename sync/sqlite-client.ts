@@ -12,8 +12,8 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { isBusy, sqliteError } from "./sqlite-error.ts"
-import { bind, hasMore, iterate, prepare, runForRows, runForValues } from "./sqlite-statement.ts"
-import type { Prepared, Row } from "./sqlite-statement.ts"
+import { iterate, makeStatements, prepare } from "./sqlite-statement.ts"
+import type { Row } from "./sqlite-statement.ts"
 
 export interface SqliteOptions {
   /** A file, made if it is not there (unless `readOnly`), or ":memory:". */
@@ -25,15 +25,8 @@ export interface SqliteOptions {
   readonly busy_timeout_ms?: number
 }
 
-/** What `sql`...`.raw` answers, with the two fields it shares with `pg`: rows returned, rows returned or changed. */
-export interface RawResult {
-  readonly rows: ReadonlyArray<unknown>
-  readonly rowCount: number
-}
-
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-const STATEMENTS_KEPT = 500
 const STREAM_CHUNK_ROWS = 256
 
 /** `SqlClient` over one `node:sqlite` database, closed with the layer's scope. */
@@ -63,82 +56,26 @@ export const make = Effect.fnUntraced(function*(
       })),
     (db) => Effect.sync(() => db.close())
   )
-  const busy_timeout_ms = options.busy_timeout_ms ?? 30_000
-
-  /** Runs `f`, again and again while another process holds the lock; never inside a transaction, which is all or none. */
-  const patiently = <A>(operation: string, f: () => A, restore: Restore = identity): Effect.Effect<A, SqlError> =>
-    Effect.suspend(() => {
-      const started_ms = performance.now()
-      const go = (tries: number): Effect.Effect<A, SqlError> => {
-        try {
-          return Effect.succeed(f())
-        } catch (cause) {
-          const waits = isBusy(cause) && !db.isTransaction && performance.now() - started_ms < busy_timeout_ms
-          return waits
-            ? Effect.flatMap(restore(pause(tries)), () => go(tries + 1))
-            : Effect.fail(sqliteError(cause, operation))
-        }
-      }
-      return go(0)
-    })
+  const patiently = makePatiently(db, options.busy_timeout_ms ?? 30_000)
 
   if (options.readOnly !== true) {
     yield* patiently("open", () => db.exec("pragma journal_mode = wal"))
     yield* patiently("open", () => db.exec(`pragma synchronous = ${options.synchronous ?? "full"}`))
   }
 
-  const cache = new Map<string, Prepared>()
-  let schemaChanged = false
-  const prepared = (sql: string): Prepared => {
-    const known = cache.get(sql)
-    if (known !== undefined) return known
-    const fresh = prepare(db, sql)
-    if (cache.size >= STATEMENTS_KEPT) cache.delete(cache.keys().next().value as string)
-    cache.set(sql, fresh)
-    return fresh
-  }
-  /** Statements remember declared types: forgotten after DDL, and again when a transaction takes DDL back. */
-  const forgetting = <A>(run: Prepared, result: A): A => {
-    const takesBack = schemaChanged && run.statement.sourceSQL.startsWith("ROLLBACK")
-    if (run.changesSchema || takesBack) cache.clear()
-    schemaChanged = run.changesSchema || (schemaChanged && db.isTransaction)
-    return result
-  }
-  const rowsOf = (sql: string, params: ReadonlyArray<unknown>) => {
-    const run = prepared(sql)
-    return forgetting(run, runForRows(run, params))
-  }
-  const valuesOf = (sql: string, params: ReadonlyArray<unknown>) => {
-    const run = prepared(sql)
-    return forgetting(run, runForValues(run, params))
-  }
-  const rawOf = (sql: string, params: ReadonlyArray<unknown>): RawResult => {
-    if (params.length === 0 && hasMore(sql, db.prepare(sql))) {
-      cache.clear()
-      schemaChanged = true
-      db.exec(sql)
-      return { rows: [], rowCount: 0 }
-    }
-    const run = prepared(sql)
-    if (run.names.length > 0) {
-      const rows = forgetting(run, runForRows(run, params))
-      return { rows, rowCount: rows.length }
-    }
-    return forgetting(run, { rows: [], rowCount: Number(run.statement.run(...params.map(bind)).changes) })
-  }
-
+  const statements = makeStatements(db)
   const execute: Connection["execute"] = (sql, params, transformRows) => {
-    const rows = patiently("execute", () => rowsOf(sql, params))
+    const rows = patiently("execute", () => statements.rows(sql, params))
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
   const executeValues: Connection["executeValues"] = (sql, params) =>
-    patiently("executeValues", () => valuesOf(sql, params))
+    patiently("executeValues", () => statements.values(sql, params))
   const connection: Connection = {
     execute,
     executeUnprepared: execute,
     executeValues,
     executeValuesUnprepared: executeValues,
-    executeRaw: (sql, params) => patiently("executeRaw", () => rawOf(sql, params)),
+    executeRaw: (sql, params) => patiently("executeRaw", () => statements.raw(sql, params)),
     executeStream: (sql, params, transformRows) =>
       Stream.unwrap(Effect.map(
         Effect.acquireRelease(
@@ -187,7 +124,7 @@ export const make = Effect.fnUntraced(function*(
           restoreOfOpening = restore
         })),
     begin: (_, statement) =>
-      Effect.asVoid(patiently("begin", () => rowsOf(statement ?? beginning, []), restoreOfOpening)),
+      Effect.asVoid(patiently("begin", () => statements.rows(statement ?? beginning, []), restoreOfOpening)),
     savepoint: (_, id) => control(`SAVEPOINT effect_sql_${id}`),
     releaseSavepoint: (_, id) => whenOpen(`RELEASE SAVEPOINT effect_sql_${id}`),
     commit: () => control("COMMIT"),
@@ -211,6 +148,26 @@ const take = (rows: Generator<Row>, count: number): Array<Row> => {
   }
   return taken
 }
+
+/** Runs `f`, again and again while another process holds the lock. Within `restore` the wait can be interrupted. */
+type Patiently = <A>(operation: string, f: () => A, restore?: Restore) => Effect.Effect<A, SqlError>
+
+/** Gives up after `busy_timeout_ms`; at once inside a transaction, which only its owner can run again as a whole. */
+const makePatiently = (db: DatabaseSync, busy_timeout_ms: number): Patiently =>
+<A>(operation: string, f: () => A, restore: Restore = identity) =>
+  Effect.suspend(() => {
+    const started_ms = performance.now()
+    const go = (tries: number): Effect.Effect<A, SqlError> => {
+      try {
+        return Effect.succeed(f())
+      } catch (cause) {
+        const waits = isBusy(cause) && !db.isTransaction && performance.now() - started_ms < busy_timeout_ms
+        if (!waits) return Effect.fail(sqliteError(cause, operation))
+        return Effect.flatMap(restore(pause(tries)), () => go(tries + 1))
+      }
+    }
+    return go(0)
+  })
 
 /** A short wait of random length, so that two waiting processes do not keep meeting. Real time, whatever the clock. */
 const pause = (tries: number): Effect.Effect<void> =>

@@ -2,6 +2,20 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 
 export type Row = Record<string, unknown>
 
+/** What `sql`...`.raw` answers on either database: the rows returned, and how many were returned or changed. */
+export interface RawResult {
+  readonly rows: ReadonlyArray<unknown>
+  readonly rowCount: number
+}
+
+/** Runs SQL texts, compiling each once. */
+export interface Statements {
+  readonly rows: (sql: string, params: ReadonlyArray<unknown>) => Array<Row>
+  readonly values: (sql: string, params: ReadonlyArray<unknown>) => Array<Values>
+  /** The only one to take several statements in one text, if they have no parameters; it then counts no rows. */
+  readonly raw: (sql: string, params: ReadonlyArray<unknown>) => RawResult
+}
+
 type Values = Array<unknown>
 type Kind = "plain" | "boolean" | "json"
 
@@ -13,6 +27,49 @@ export interface Prepared {
   readonly isPlain: boolean
   readonly changesSchema: boolean
   readsBigints: boolean
+}
+
+const STATEMENTS_KEPT = 500
+
+export const makeStatements = (db: DatabaseSync): Statements => {
+  const cache = new Map<string, Prepared>()
+  let hasChangedSchema = false
+  const prepared = (sql: string): Prepared => {
+    const known = cache.get(sql)
+    if (known !== undefined) return known
+    const fresh = prepare(db, sql)
+    if (cache.size >= STATEMENTS_KEPT) cache.delete(cache.keys().next().value as string)
+    cache.set(sql, fresh)
+    return fresh
+  }
+  // Statements remember declared types: forgotten after DDL, and again when a transaction takes DDL back.
+  const run = <A>(sql: string, f: (prepared: Prepared) => A): A => {
+    const statement = prepared(sql)
+    const result = f(statement)
+    if (statement.changesSchema || (hasChangedSchema && sql.startsWith("ROLLBACK"))) cache.clear()
+    hasChangedSchema = statement.changesSchema || (hasChangedSchema && db.isTransaction)
+    return result
+  }
+  const runScript = (sql: string): RawResult => {
+    cache.clear()
+    hasChangedSchema = true
+    db.exec(sql)
+    return { rows: [], rowCount: 0 }
+  }
+  return {
+    rows: (sql, params) => run(sql, (prepared) => runForRows(prepared, params)),
+    values: (sql, params) => run(sql, (prepared) => runForValues(prepared, params)),
+    raw: (sql, params) => {
+      if (params.length === 0 && hasMore(sql, db.prepare(sql))) return runScript(sql)
+      return run(sql, (prepared) => {
+        if (prepared.names.length === 0) {
+          return { rows: [], rowCount: Number(prepared.statement.run(...params.map(bind)).changes) }
+        }
+        const rows = runForRows(prepared, params)
+        return { rows, rowCount: rows.length }
+      })
+    }
+  }
 }
 
 const WRITES = /\b(insert|update|delete|replace|create|alter|drop|pragma)\b/i
@@ -44,18 +101,18 @@ export const prepare = (db: DatabaseSync, sql: string): Prepared => {
 }
 
 /** True when the text goes on after the compiled statement with more than blanks and comments. */
-export const hasMore = (sql: string, statement: StatementSync): boolean =>
+const hasMore = (sql: string, statement: StatementSync): boolean =>
   sql.slice(statement.sourceSQL.length).replace(/--.*|\/\*[\s\S]*?\*\/|[\s;]/g, "") !== ""
 
 /** Runs a statement and answers every row as an array of decoded values. */
-export const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Values> => {
+const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Values> => {
   const rows = read(prepared, params.map(bind))
   if (prepared.readsBigints || !prepared.isPlain) for (const row of rows) decodeInPlace(row, prepared.kinds)
   return rows
 }
 
 /** Runs a statement and answers every row as an object. */
-export const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> =>
+const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> =>
   runForValues(prepared, params).map((values) => asRow(prepared, values))
 
 /** The rows of a query one by one; the statement must be the caller's own, as it is busy meanwhile. */
@@ -109,7 +166,7 @@ const decode = (value: SQLOutputValue, kind: Kind): unknown => {
  * A value as SQLite takes it. The driver reads a leading object as named parameters, binds a Date or NaN as NULL and
  * a whole number as a float ('a' || 5 would be 'a5.0'): the first two are refused, the last is bound as an integer.
  */
-export const bind = (value: unknown): SQLInputValue => {
+const bind = (value: unknown): SQLInputValue => {
   switch (typeof value) {
     case "string":
     case "bigint":

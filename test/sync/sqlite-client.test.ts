@@ -104,7 +104,8 @@ describe("SQLite while another process holds the lock", () => {
       const second = yield* Sqlite.make({ path })
       const third = yield* Sqlite.make({ path })
       const write = yield* Effect.forkChild(second`insert into t ${second.insert({ id: 2 })}`)
-      const transaction = yield* Effect.forkChild(third.withTransaction(third`insert into t ${third.insert({ id: 3 })}`))
+      const inThird = third.withTransaction(third`insert into t ${third.insert({ id: 3 })}`)
+      const transaction = yield* Effect.forkChild(inThird)
       // Were the wait to block the event loop, this sleep would end, and the lock be let go, only after it.
       yield* Effect.sleep("100 millis")
       assert.isUndefined(write.pollUnsafe())
@@ -163,12 +164,9 @@ describe("SQLite while another process holds the lock", () => {
       yield* Effect.all([write("a"), write("b")], { concurrency: "unbounded" })
       const db = new DatabaseSync(path)
       const [counted] = db.prepare("select n from tally").all()
-      const written = db.prepare("select writer, count(*) as n, count(distinct tally) as distinct_n from entry group by writer")
+      const written = db.prepare("select writer, count(*) as n from entry group by writer order by writer")
       assert.deepEqual({ ...counted }, { n: 200 })
-      assert.deepEqual(written.all().map((row) => ({ ...row })), [
-        { writer: "a", n: 100, distinct_n: 100 },
-        { writer: "b", n: 100, distinct_n: 100 }
-      ])
+      assert.deepEqual(written.all().map((row) => ({ ...row })), [{ writer: "a", n: 100 }, { writer: "b", n: 100 }])
       db.close()
     }))
 })
