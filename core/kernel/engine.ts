@@ -42,7 +42,7 @@ const tries_max = 8
 export const runCommand = (call: Call, origin: Origin = {}): Effect.Effect<Outcome, Fault, Store | Site> =>
   Effect.gen(function*() {
     const store = yield* Store
-    return yield* store.transaction(decideAndRecord(call, origin))
+    return yield* store.transaction(decideCommand(call, origin))
   }).pipe(retried)
 
 /** Tries a transaction again after conflicts with other writers; a lasting overlap is told as what it is. */
@@ -61,7 +61,8 @@ export const retried = <A, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect
   return attempt(tries_max)
 }
 
-const decideAndRecord = Effect.fnUntraced(function*(call: Call, origin: Origin): Effect.fn.Return<Outcome, Fault, Store | Site> {
+/** Decides and records inside the caller's transaction (or savepoint). */
+export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Origin): Effect.fn.Return<Outcome, Fault, Store | Site> {
   const site = yield* Site
   const endpoint = call.endpoint as CommandEndpoint
   const now = instantOf(yield* Clock.currentTimeMillis)

@@ -1,0 +1,128 @@
+/** The sync endpoints (surface: Sync). They keep state of their own beside the journal, so they are asked, not decided. */
+import { Clock, Effect } from "effect"
+import type { Slice } from "../../core/kernel/catalogue.ts"
+import { type Answer, ask, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
+import { retried } from "../../core/kernel/engine.ts"
+import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
+import { drawIds } from "../../core/kernel/ids.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { valueOf } from "../../core/kernel/query.ts"
+import { invalid, invalidField, Rejection } from "../../core/kernel/rejection.ts"
+import { baseView, created, listOf, noContent, ok, resource, viewContext } from "../../core/kernel/resource.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { schema_version } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { commands_per_push_max, type Verdict, type WireCommand } from "../wire.ts"
+import { lease, leasedTables } from "./leases.ts"
+import { decidePushed, ownReplica } from "./push.ts"
+import { shapeAnswer } from "./shape.ts"
+import { replicas, sync_tables } from "./tables.ts"
+
+const replicaResource = resource({ singular: "replica", table: replicas, filters: ["user_id"], sorts: ["created_at", "seen_at"] })
+const reads = { ability: "sync:read", permission: null, weight: 0 } as const
+const writes = { ability: "sync:write", permission: null, weight: 0 } as const
+
+const enrol = ask("/api/v1/sync/replicas", {
+  name: "replicas.create", summary: "Enrol a device and lease it ids", ...writes, server_only: true,
+  fields: { name: text({ required: true }) },
+  run: (input) => Effect.gen(function*() {
+    const store = yield* Store
+    const { catalogue } = yield* Site
+    return yield* store.transaction(Effect.gen(function*() {
+      const [id] = yield* drawIds("replicas", 1)
+      const row = {
+        id: id!, user_id: input.viewer.user_id, name: input.values.name!, schema_version, last_n: 0, seen_at: input.now, revoked_at: null,
+        created_at: input.now, updated_at: input.now, deleted_at: null
+      }
+      yield* store.apply([{ op: "insert", table: replicas, row }])
+      const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(id!, entity, 1))
+      return created({
+        replica: {
+          ...baseView(replicas, row, viewContext(input)), user_id: input.viewer.user_id,
+          abilities: [...input.viewer.abilities]
+        },
+        lease: ranges.flat().map((range) => ({ ...range }))
+      })
+    }))
+  }).pipe(retried)
+})
+
+const leases = ask("/api/v1/sync/leases", {
+  name: "replicas.lease", summary: "The next block of ids of an entity", ...writes, server_only: true,
+  fields: { replica_id: integer({ required: true, min: 1 }), entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) },
+  run: (input) => Effect.gen(function*() {
+    const store = yield* Store
+    const { catalogue } = yield* Site
+    const { replica_id, entity, request_no } = input.values
+    return yield* store.transaction(Effect.gen(function*() {
+      yield* ownReplica(replica_id!, input.viewer, true)
+      if (!leasedTables(catalogue).includes(entity!)) return yield* invalidField("entity", "Ids of this entity are not leased.")
+      return created({ lease: (yield* lease(replica_id!, entity!, request_no!)).map((range) => ({ ...range })) })
+    }))
+  }).pipe(retried)
+})
+
+const command_fields = object({
+  n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
+  payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true })
+})
+const push = ask("/api/v1/sync/commands", {
+  name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true,
+  fields: { replica_id: integer({ required: true, min: 1 }), commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }) },
+  run: (input) => Effect.gen(function*() {
+    const verdicts: Array<Verdict> = []
+    const errors: { [path: string]: ReadonlyArray<string> } = {}
+    const commands = input.values.commands!.map((command, at): WireCommand => {
+      const params = command.payload["params"] ?? {}, body = command.payload["body"] ?? {}
+      if (!isJsonObject(params) || !Object.values(params).every((value) => typeof value === "string") || !isJsonObject(body)) errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
+      if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger))) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
+      return { ...command, payload: { params: params as { [name: string]: string }, body: body as JsonObject }, ids: command.ids as { [table: string]: ReadonlyArray<number> } }
+    })
+    if (Object.keys(errors).length > 0) return yield* invalid(errors)
+    yield* ownReplica(input.values.replica_id!, input.viewer, false)
+    for (const command of commands) {
+      const verdict = yield* Effect.result(decidePushed(input.values.replica_id!, command, input.viewer))
+      if (verdict._tag === "Success") { verdicts.push(verdict.success); continue }
+      // What was decided before stands and is told; the rest is sent again.
+      if (verdicts.length > 0 && verdict.failure instanceof Rejection && verdict.failure.kind === "conflict") break
+      return yield* verdict.failure
+    }
+    return ok({ verdicts: verdicts as unknown as Json })
+  })
+})
+
+const revoke = (input: Input<{ readonly id: { readonly table: typeof replicas } }, {}>): Effect.Effect<Answer, Fault, Store> => Effect.gen(function*() {
+  const store = yield* Store
+  const replica = input.rows.id
+  if (replica.user_id !== input.viewer.user_id && !input.viewer.is_owner && !input.viewer.permissions.has("users.edit")) {
+    return yield* new Rejection({ kind: "forbidden", message: "Only its user or a manager of users may revoke a device." })
+  }
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  if (replica.revoked_at === null) yield* store.transaction(store.apply([{ op: "update", table: replicas, key: replica.id, set: { revoked_at: now, updated_at: now } }]))
+  return noContent
+})
+
+/** `epoch` changes when the journal's past is rewritten (compaction, a restored backup): every reader then begins again. */
+export const syncSlice = (epoch: string): Slice => ({
+  name: "sync",
+  server_tables: sync_tables,
+  projection: {},
+  endpoints: [
+    enrol, leases, push,
+    get("/api/v1/sync/replicas", {
+      name: "replicas.list", summary: "Devices", ...reads, server_only: true,
+      run: (input) => Effect.map(listOf(replicaResource, input.query, viewContext(input), input.viewer.is_owner ? {} : { where: { user_id: input.viewer.user_id } }), ok)
+    }),
+    { ...ask("/api/v1/sync/replicas/{id}", { name: "replicas.revoke", summary: "Revoke a device", ...writes, server_only: true, params: { id: { table: replicas } }, run: revoke }), method: "DELETE" as const },
+    get("/api/v1/sync/shape", {
+      name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
+      run: (input) => Effect.gen(function*() {
+        const { catalogue } = yield* Site
+        const replica_id = Number(valueOf(input.query, "replica_id") ?? 0)
+        if (replica_id > 0) yield* ownReplica(replica_id, input.viewer, false)
+        return yield* shapeAnswer(catalogue, epoch, { viewer: input.viewer, replica_id, query: input.query })
+      })
+    })
+  ]
+})

@@ -1,0 +1,101 @@
+/** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
+import { Clock, Effect } from "effect"
+import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
+import { decideCommand, retried } from "../../core/kernel/engine.ts"
+import { canonicalJson, type Json } from "../../core/kernel/json.ts"
+import { event } from "../../core/kernel/event.ts"
+import { bodyOf, forbidden, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { RowOf } from "../../core/kernel/table.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { decided_event, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
+import { id_leases, replica_commands, replicas } from "./tables.ts"
+
+/** The replica, if it is this viewer's and not revoked. */
+export const ownReplica = Effect.fnUntraced(function*(replica_id: number, viewer: Viewer, lock: boolean) {
+  const store = yield* Store
+  if (lock && store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
+  const replica = yield* store.get(replicas, replica_id)
+  if (replica === undefined || (replica.user_id !== viewer.user_id && !viewer.is_owner)) return yield* notFound("No such replica.")
+  if (replica.revoked_at !== null) return yield* forbidden("This device has been revoked; its unsent commands stay with it for review.")
+  return replica
+})
+
+/** Decides one command, or repeats the verdict it already has. */
+export const decidePushed = (replica_id: number, command: WireCommand, viewer: Viewer): Effect.Effect<Verdict, Fault, Store | Site> =>
+  Effect.gen(function*() {
+    const store = yield* Store
+    return yield* store.transaction(decideOnce(replica_id, command, viewer))
+  }).pipe(retried)
+
+const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
+  const store = yield* Store
+  const replica = yield* ownReplica(replica_id, viewer, true)
+  const fingerprint = canonicalJson([command.name, command.payload] as unknown as Json)
+  const known = yield* store.get(replica_commands, command.id)
+  if (known !== undefined) {
+    if (known.replica_id !== replica_id || known.fingerprint !== fingerprint) return yield* invalidField("commands", `Command ${command.id} was sent before with other contents.`)
+    return verdictOf(known)
+  }
+  if (command.n <= replica.last_n) return yield* invalidField("n", `Number ${command.n} was used for another command; this data folder is a copy and must log in anew.`)
+  if (command.n > replica.last_n + 1) {
+    return yield* new Rejection({ kind: "conflict", message: `Command ${replica.last_n + 1} is missing; send it first.`, errors: { n: [`expected ${replica.last_n + 1}`] } })
+  }
+  return yield* decideNew(replica, command, fingerprint, viewer)
+})
+
+const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, fingerprint: string, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
+  const store = yield* Store
+  const site = yield* Site
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const error = yield* attempt(replica.id, command, viewer)
+  const status = error === undefined ? "accepted" as const : "rejected" as const
+  const recorded = yield* site.record([event(replicaStream(replica.id), decided_event, {
+    n: command.n, command_id: command.id, name: command.name, status, ...(error === undefined ? {} : { error: error as unknown as Json })
+  })], { command_id: command.id, actor_id: viewer.user_id, replica_id: replica.id, recorded_at: now })
+  const row = {
+    id: command.id, replica_id: replica.id, n: command.n, fingerprint, accepted: error === undefined,
+    position: recorded.at(-1)?.position ?? null, error: (error ?? null) as Json, decided_at: now
+  }
+  yield* store.apply([
+    { op: "insert", table: replica_commands, row },
+    { op: "update", table: replicas, key: replica.id, set: { last_n: command.n, seen_at: now } }
+  ])
+  return verdictOf(row)
+})
+
+/** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
+const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<WireError | undefined, Fault, Store | Site> {
+  const store = yield* Store
+  const { catalogue } = yield* Site
+  const endpoint = catalogue.endpoint(command.name)
+  if (endpoint === undefined || endpoint.kind !== "command" || endpoint.server_only) {
+    return { status: 422, message: `This server knows no command ${command.name} that can be sent later.`, errors: { name: [command.name] } }
+  }
+  const foreign = yield* foreignId(replica_id, command)
+  if (foreign !== undefined) return { status: 422, message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`, errors: { ids: [`${foreign.table} ${foreign.id}`] } }
+  const call = { endpoint: endpoint as CommandEndpoint, params: command.payload.params, viewer, request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body } }
+  return yield* store.transaction(decideCommand(call, { command_id: command.id, replica_id, ids: command.ids })).pipe(
+    Effect.as(undefined),
+    Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], ...bodyOf(fault) } satisfies WireError) : Effect.fail(fault)))
+})
+
+/** An id the replica was never leased, if it claims one. */
+const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireCommand) {
+  const store = yield* Store
+  for (const [table, ids] of Object.entries(command.ids)) {
+    if (ids.length === 0) continue
+    const leases = yield* store.find(id_leases, { replica_id, entity: table })
+    const id = ids.find((one) => !leases.some((lease) => one >= lease.from && one <= lease.to))
+    if (id !== undefined) return { table, id }
+  }
+  return undefined
+})
+
+const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({
+  id: row.id, status: row.accepted ? "accepted" : "rejected",
+  ...(row.position === null ? {} : { position: row.position }),
+  ...(row.error === null ? {} : { error: row.error as unknown as WireError })
+})
