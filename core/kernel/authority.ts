@@ -26,6 +26,6 @@ export const authority = ({ catalogue, commandId }: AuthorityOptions): Layer.Lay
   takeIds: drawIds,
   giveBackIds: returnIds,
   takeNumber: (sequence) => Effect.flatMap(Store, (store) => drawNumber(store, sequence)),
-  record: (events, recording) => record(catalogue.projection, events, recording),
+  record: (events, recording) => record(catalogue.projection, events, recording, catalogue.scrubs),
   settings: storedSettings(catalogue)
 }))

@@ -1,6 +1,6 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
 import type { Endpoint } from "./endpoint.ts"
-import type { NewEvent, Projection } from "./event.ts"
+import type { Fold, NewEvent, Projection, Scrubs } from "./event.ts"
 import type { Resource } from "./resource.ts"
 import type { SettingGroups } from "./settings.ts"
 import type { Table } from "./table.ts"
@@ -19,6 +19,8 @@ export interface Slice {
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
   /** What else happens in the same transaction when something happened: more events. */
   readonly react?: (event: NewEvent) => ReadonlyArray<NewEvent>
+  /** Events that take personal data out of older ones. */
+  readonly scrubs?: Scrubs
 }
 
 export interface Catalogue {
@@ -31,6 +33,19 @@ export interface Catalogue {
   readonly endpoint: (name: string) => Endpoint | undefined
   readonly resources: ReadonlyArray<Resource>
   readonly settings: SettingGroups
+  readonly scrubs: Scrubs
+}
+
+/** One event may change tables of several slices: each folds it, in the order of the list. */
+const foldsOf = (slices: ReadonlyArray<Slice>): Projection => {
+  const folds: { [eventType: string]: Fold } = {}
+  for (const slice of slices) {
+    for (const [type, fold] of Object.entries(slice.projection ?? {})) {
+      const before = folds[type]
+      folds[type] = before === undefined || before === fold ? fold : (data, meta) => [...before(data, meta), ...fold(data, meta)]
+    }
+  }
+  return folds
 }
 
 export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
@@ -50,9 +65,10 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
       return found
     },
-    projection: Object.assign({}, ...slices.map((slice) => slice.projection ?? {})),
+    projection: foldsOf(slices),
     endpoint: (name) => endpointByName.get(name),
     resources: slices.flatMap((slice) => slice.resources ?? []),
-    settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {}))
+    settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
+    scrubs: Object.assign({}, ...slices.map((slice) => slice.scrubs ?? {}))
   }
 }

@@ -26,6 +26,14 @@ export interface EventMeta {
 export type Fold = (data: never, meta: EventMeta) => ReadonlyArray<RowChange>
 export type Projection = { readonly [eventType: string]: Fold }
 
+/**
+ * Personal data to take out of what was recorded before: in events of these streams the values of these keys become the
+ * placeholders (rulings, personal data). That something happened stays on record.
+ */
+export interface Scrub { readonly streams: ReadonlyArray<string>; readonly placeholders: JsonObject }
+/** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
+export type Scrubs = { readonly [eventType: string]: (data: never) => Scrub }
+
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
 

@@ -3,10 +3,10 @@
  * in its transaction, so that a reader who follows positions misses nothing (sync.md 2).
  */
 import { Effect } from "effect"
-import { insert } from "./change.ts"
+import { insert, update } from "./change.ts"
 import { integer, json, text, timestamp } from "./field.ts"
-import { foldEvent, type NewEvent, type Projection, type StoredEvent } from "./event.ts"
-import type { JsonObject } from "./json.ts"
+import { foldEvent, type NewEvent, type Projection, type Scrub, type Scrubs, type StoredEvent } from "./event.ts"
+import { type JsonObject, sameJson } from "./json.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import { plainTable } from "./table.ts"
 import type { SqlError } from "effect/sql"
@@ -17,7 +17,7 @@ export const journal = plainTable("journal", "position", {
   actor_id: integer({ nullable: true }), replica_id: integer({ nullable: true }), recorded_at: timestamp()
 }, {
   uniques: [{ columns: ["stream", "version"], field: "base", message: "Somebody else changed this just now; try again." }],
-  indexes: [["command_id"], ["recorded_at"]],
+  indexes: [["command_id"], ["recorded_at"], ["type", "position"], ["actor_id", "position"]],
   entity: "event"
 })
 export const journal_head = plainTable("journal_head", "id", { id: integer(), position: integer({ max: Number.MAX_SAFE_INTEGER }) })
@@ -40,12 +40,38 @@ export const versionsOf = (store: StoreShape, streams: ReadonlyArray<string>): E
     (rows) => new Map(rows.map((row) => [row.stream, Number(row.version)])))
 }
 
-/** Folds events into the tables, then appends them: positions are taken last. Runs inside the caller's transaction. */
-export const record = Effect.fnUntraced(function*(projection: Projection, events: ReadonlyArray<NewEvent>, recording: Recording) {
+/**
+ * Folds events into the tables, then appends them: positions are taken last. Runs inside the caller's transaction.
+ * Events that scrub take personal data out of the events before them.
+ */
+export const record = Effect.fnUntraced(function*(
+  projection: Projection, events: ReadonlyArray<NewEvent>, recording: Recording, scrubs: Scrubs = {}
+) {
   const store: StoreShape = yield* Store
   if (events.length === 0) return []
   yield* store.apply(events.flatMap((event) => foldEvent(projection, event, { ...recording, position: 0 })))
-  return yield* append(store, events, recording)
+  const stored = yield* append(store, events, recording)
+  yield* scrubBefore(store, scrubs, stored)
+  return stored
+})
+
+/** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this, a replica too. */
+export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>) {
+  for (const event of events) {
+    const asked = scrubs[event.type]?.(event.data as never)
+    if (asked !== undefined) yield* scrub(store, asked, event.position)
+  }
+})
+
+/** Puts placeholders over the values of the given keys in events of the given streams, below a position. Nulls stay. */
+export const scrub = Effect.fnUntraced(function*(store: StoreShape, { streams, placeholders }: Scrub, below: number) {
+  const events = yield* store.find(journal, { stream: [...streams] })
+  const scrubbed = events.filter((event) => event.position < below).flatMap((event) => {
+    const hidden = Object.entries(placeholders).filter(([key, placeholder]) =>
+      (event.data[key] ?? null) !== null && !sameJson(event.data[key]!, placeholder))
+    return hidden.length === 0 ? [] : [update(journal, event.position, { data: { ...event.data, ...Object.fromEntries(hidden) } })]
+  })
+  yield* store.apply(scrubbed)
 })
 
 /** Appends events whose effects are already in the tables. */

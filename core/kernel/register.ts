@@ -86,15 +86,20 @@ export const rowProjection = (table: Table, on_delete?: RegisterDraft<Table, unk
 
 export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent => {
   const { created_at: _c, updated_at: _u, deleted_at: _d, ...data } = row
-  return event(streamOf(table.entity, row.id), `${table.entity}.created`, data as JsonObject)
+  return event(streamOfRow(table, row), `${table.entity}.created`, data as JsonObject)
 }
+/** The stream of a row's events: its own, or that of the row it belongs to. */
+export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
+  table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
 /** Only what changes; undefined when nothing does. */
 export const updatedEvent = (table: Table, before: AnyRow & { readonly id: number }, set: AnyRow): NewEvent | undefined => {
   const changed = Object.entries(set).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
   return changed.length === 0 ? undefined
-    : event(streamOf(table.entity, before.id), `${table.entity}.updated`, { id: before.id, ...Object.fromEntries(changed) as JsonObject })
+    : event(streamOfRow(table, before), `${table.entity}.updated`, { id: before.id, ...Object.fromEntries(changed) as JsonObject })
 }
-export const deletedEvent = (table: Table, id: number): NewEvent => event(streamOf(table.entity, id), `${table.entity}.deleted`, { id })
+/** `row` is needed where rows live in the stream of another. */
+export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>
+  event(streamOfRow(table, { ...row, id }), `${table.entity}.deleted`, { id })
 
 interface WithCustom<F> { readonly own: F; readonly custom: CustomFieldFacts }
 
@@ -185,7 +190,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       decide: (facts, input, context) => {
         const row = rowOf(input)
         const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
-        return Result.map(judged, (also) => ({ events: [...also, deletedEvent(table, (row as { id: number }).id)], result: { id: (row as { id: number }).id } }))
+        return Result.map(judged, (also) => ({ events: [...also, deletedEvent(table, (row as { id: number }).id, row as AnyRow)], result: { id: (row as { id: number }).id } }))
       },
       respond: () => Effect.succeed(noContent)
     })

@@ -23,7 +23,10 @@ export interface Table<F extends Fields = Fields> {
   readonly indexes: ReadonlyArray<ReadonlyArray<string>>
   readonly uniques: ReadonlyArray<Unique>
   readonly no_overlap: ReadonlyArray<NoOverlap>
+  readonly stream: RowStream | undefined
 }
+/** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
+export interface RowStream { readonly entity: string; readonly column: string }
 export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
 /** A row of a table nobody looks into by name. */
 export type AnyRow = { readonly [column: string]: unknown }
@@ -35,6 +38,7 @@ export interface TableOptions {
   readonly indexes?: ReadonlyArray<ReadonlyArray<string>>
   readonly uniques?: ReadonlyArray<Unique>
   readonly no_overlap?: ReadonlyArray<NoOverlap>
+  readonly stream?: RowStream
 }
 export interface Stamped extends Fields {
   readonly id: Field<number>
@@ -58,7 +62,8 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   soft_delete: options.soft_delete ?? false,
   indexes: options.indexes ?? [],
   uniques: options.uniques ?? [],
-  no_overlap: options.no_overlap ?? []
+  no_overlap: options.no_overlap ?? [],
+  stream: options.stream
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -68,7 +73,8 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   soft_delete: options.soft_delete ?? false,
   indexes: options.indexes ?? [],
   uniques: options.uniques ?? [],
-  no_overlap: options.no_overlap ?? []
+  no_overlap: options.no_overlap ?? [],
+  stream: options.stream
 })
 
 export const isSearchable = (field: Field): boolean => field.shape.kind === "text" && field.shape.search

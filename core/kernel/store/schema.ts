@@ -25,6 +25,15 @@ export type SiteRole = "server" | "replica"
 export const keptTables = (catalogue: Catalogue, role: SiteRole): ReadonlyArray<Table> =>
   [meta, ...journal_tables, ...(role === "server" ? [id_sequences, number_sequences, ...catalogue.server_tables] : [])]
 
+const fingerprintOf = (catalogue: Catalogue, store: StoreShape): string =>
+  catalogue.tables.flatMap((table) => createTable(table, store.dialect)).join(";\n")
+
+/** Whether the folded tables are as this release declares them. */
+export const tablesAreCurrent = Effect.fnUntraced(function*(catalogue: Catalogue) {
+  const store = yield* Store
+  return (yield* storedMeta(store, "tables")) === fingerprintOf(catalogue, store)
+})
+
 /** Makes or brings forward everything, in one transaction. Says whether the database was empty. */
 export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, role: SiteRole): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema, Store> {
   const store = yield* Store
@@ -32,7 +41,7 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
   if (version !== undefined && Number(version) > schema_version) {
     return yield* new NewerSchema({ message: `This database has schema ${version}; this release knows ${schema_version}. Use the newer release.` })
   }
-  const fingerprint = catalogue.tables.flatMap((table) => createTable(table, store.dialect)).join(";\n")
+  const fingerprint = fingerprintOf(catalogue, store)
   if (version !== undefined && (yield* storedMeta(store, "tables")) === fingerprint) {
     yield* addMissing(store, keptTables(catalogue, role))
     return { fresh: false }

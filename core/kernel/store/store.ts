@@ -32,8 +32,8 @@ export interface StoreShape {
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
-/** At most this many bound values in one statement: below SQLite's 32,766 and Postgres' 65,535. */
-const bound_values_max = 30_000
+/** Rows per insert statement; with the longest table still below SQLite's 32,766 bound values. */
+const rows_per_insert_max = 128
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(Store, Effect.gen(function*() {
@@ -73,13 +73,14 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
-    const encoded = rows.map((row) => encodeRow(table, complete(table, row), dialect))
-    const columns = Object.keys(encoded[0]!)
-    const per_statement = Math.max(1, Math.floor(bound_values_max / columns.length))
-    return Effect.forEach(chunked(encoded, per_statement), (some) => {
+    const columns = Object.keys(encodeRow(table, complete(table, rows[0]!), dialect))
+    return Effect.forEach(inPowersOfTwo(rows), (some) => {
       const bound = bindings(dialect)
-      const tuples = some.map((row) => `(${columns.map((name) => bound.bind(row[name])).join(", ")})`).join(", ")
-      return run(`insert into ${quote(table.name)} (${columns.map(quote).join(", ")}) values ${tuples}`, bound.values)
+      const tuples = some.map((row) => {
+        const encoded = encodeRow(table, complete(table, row), dialect)
+        return `(${columns.map((name) => bound.bind(encoded[name])).join(", ")})`
+      })
+      return run(`insert into ${quote(table.name)} (${columns.map(quote).join(", ")}) values ${tuples.join(", ")}`, bound.values)
     }, { discard: true })
   }
   const setSql = (table: Table, set: AnyRow, bound: ReturnType<typeof bindings>): string =>
@@ -94,14 +95,23 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
   }
+  // Rows of different tables do not depend on each other: inserts wait until something else touches their table.
   const apply = Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
-    for (let at = 0; at < changes.length;) {
-      const one = changes[at]!
-      if (one.op !== "insert") { yield* change(one); at++; continue }
-      const rows: Array<AnyRow> = []
-      for (let next = changes[at]; next !== undefined && next.op === "insert" && next.table === one.table; next = changes[++at]) rows.push(next.row)
-      yield* insertRows(one.table, rows)
+    const waiting = new Map<Table, Array<AnyRow>>()
+    for (const one of changes) {
+      const rows = waiting.get(one.table)
+      if (one.op === "insert") {
+        if (rows === undefined) waiting.set(one.table, [one.row])
+        else rows.push(one.row)
+        continue
+      }
+      if (rows !== undefined) {
+        waiting.delete(one.table)
+        yield* insertRows(one.table, rows)
+      }
+      yield* change(one)
     }
+    for (const [table, rows] of waiting) yield* insertRows(table, rows)
   })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
@@ -123,6 +133,16 @@ const complete = (table: Table, row: AnyRow): AnyRow => {
   const whole: { [column: string]: unknown } = {}
   for (const name of Object.keys(table.columns)) whole[name] = row[name] ?? table.columns[name]!.default ?? null
   return whole
+}
+/** 300 rows → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
+const inPowersOfTwo = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
+  const parts: Array<ReadonlyArray<A>> = []
+  for (let at = 0; at < items.length;) {
+    const size = Math.min(rows_per_insert_max, 2 ** Math.floor(Math.log2(items.length - at)))
+    parts.push(items.slice(at, at + size))
+    at += size
+  }
+  return parts
 }
 export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
   if (items.length <= size) return items.length === 0 ? [] : [items]
