@@ -1,0 +1,49 @@
+/**
+ * The verdict on what was pulled, as a pure function; the drivers around it only carry it out.
+ *
+ * Notation: e7 is the server's event at position 7; c3 this device's command number 3, e(c3)' what it did here provisionally.
+ * State before:  … e5 e6 | e(c3)' e(c4)'      pulled: e7 e8=decided(c3) e9
+ * Rebase:        take back e(c4)' e(c3)'; apply e7 e8 e9; c3 is settled; redo c4 through the same rules.
+ */
+import type { StoredEvent } from "../core/kernel/event.ts"
+import { decided_event, type DecidedData, replicaStream } from "./wire.ts"
+
+export interface MergeState {
+  readonly replica_id: number
+  /** The last confirmed event applied here. */
+  readonly position: number
+  /** Numbers of commands not yet settled, ascending. */
+  readonly pending: ReadonlyArray<number>
+  /** Whether provisional changes lie over the confirmed ones. */
+  readonly provisional: boolean
+}
+export interface Batch {
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly up_to_date: boolean
+}
+export type Verdict =
+  /** Nothing new. */
+  | { readonly kind: "stay" }
+  /** Nothing provisional is in the way: apply. */
+  | { readonly kind: "advance"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<DecidedData>; readonly redo: ReadonlyArray<number> }
+  /** Take back, apply, redo what is still pending. */
+  | { readonly kind: "rebase"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<DecidedData>; readonly redo: ReadonlyArray<number> }
+  /** The sender breaks the order of positions: nothing of it may be applied. */
+  | { readonly kind: "reject"; readonly reason: string }
+
+export const merge = (state: MergeState, batch: Batch): Verdict => {
+  for (let at = 1; at < batch.events.length; at++) {
+    if (batch.events[at]!.position <= batch.events[at - 1]!.position) {
+      return { kind: "reject", reason: `event ${batch.events[at]!.position} came after event ${batch.events[at - 1]!.position}` }
+    }
+  }
+  const events = batch.events.filter((event) => event.position > state.position)
+  const settled = events.filter((event) => event.type === decided_event && event.stream === replicaStream(state.replica_id))
+    .map((event) => event.data as unknown as DecidedData)
+    .filter((decided) => state.pending.includes(decided.n))
+  const still = state.pending.filter((n) => !settled.some((decided) => decided.n === n))
+  // Redoing is left to the end of a long pull: until then the next opening would redo what is due.
+  const redo = batch.up_to_date ? still : []
+  if (events.length === 0) return state.provisional || still.length === 0 || !batch.up_to_date ? { kind: "stay" } : { kind: "advance", events, settled, redo }
+  return state.provisional ? { kind: "rebase", events, settled, redo } : { kind: "advance", events, settled, redo }
+}
