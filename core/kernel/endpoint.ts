@@ -28,19 +28,25 @@ export interface Param<T extends Table = Table> {
 export type Params = { readonly [name: string]: Param }
 export type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
 
+/** A file sent with a form; its fields arrive as the body. */
+export interface UploadedFile { readonly name: string; readonly type: string; readonly bytes: Uint8Array }
+
 export interface Request {
   readonly method: string
   readonly path: string
   readonly query: Query
   /** Parsed JSON, or undefined when nothing was sent. */
   readonly body: Json | undefined
+  /** What is wrong with the body as it came; told once path and permissions have had their say (conventions 1). */
+  readonly body_fault?: Rejection
+  readonly files?: { readonly [field: string]: UploadedFile }
 }
 export interface Answer {
   readonly status: number
   /** A JSON body; absent on 204. */
   readonly body?: Json
   /** Anything but JSON. */
-  readonly content?: { readonly type: string; readonly text: string }
+  readonly content?: { readonly type: string; readonly text: string | Uint8Array }
   readonly headers?: { readonly [name: string]: string }
 }
 
@@ -51,6 +57,7 @@ export interface Input<P extends Params = Params, B extends Fields = Fields> {
   readonly values: Partial<ValuesOf<B>>
   /** The body as sent, for the few who must tell absent from null. */
   readonly body: JsonObject
+  readonly files?: { readonly [field: string]: UploadedFile }
   readonly query: Query
   readonly viewer: Viewer
   readonly settings: Settings
@@ -98,6 +105,12 @@ interface Common<P extends Params, B extends Fields> {
   readonly mode: "create" | "update"
   /** Answers only where the server is: numbers, mail, tokens. */
   readonly server_only: boolean
+  /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
+  readonly public: boolean
+  /** The longest body it takes, in bytes; without it what the server takes of JSON. */
+  readonly body_max: number | undefined
+  /** Takes a form with files (multipart/form-data) as well as JSON. */
+  readonly uploads: boolean
 }
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields> extends Common<P, B> {
   readonly kind: "query"
@@ -128,11 +141,15 @@ type Draft<P extends Params, B extends Fields> = {
   readonly fields?: B
   readonly mode?: "create" | "update"
   readonly server_only?: boolean
+  readonly public?: boolean
+  readonly body_max?: number
+  readonly uploads?: boolean
 }
 const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B>): Common<P, B> => ({
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
-  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false
+  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
+  public: draft.public ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false
 })
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */

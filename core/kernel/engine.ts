@@ -95,6 +95,7 @@ export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Eff
   const { endpoint, params, request, viewer } = call
   const rows = yield* pathRows(endpoint, params)
   yield* permitted(endpoint, viewer)
+  if (request.body_fault !== undefined) return yield* request.body_fault
   const settings: Settings = yield* (yield* Site).settings
   const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request) : request.body ?? {}
   if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
@@ -104,7 +105,10 @@ export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Eff
   })
   const errors = { ...read.errors, ...(yield* missingReferences(read.references)) }
   if (Object.keys(errors).length > 0) return yield* invalid(errors)
-  return { rows, params, values: read.values, body: given, query: request.query, viewer, settings, now } as Input
+  return {
+    rows, params, values: read.values, body: given, query: request.query, viewer, settings, now,
+    ...(request.files === undefined ? {} : { files: request.files })
+  } as Input
 })
 
 const pathRows = Effect.fnUntraced(function*(endpoint: Endpoint, params: { readonly [name: string]: string }) {
