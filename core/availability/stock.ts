@@ -49,7 +49,7 @@ export const standingStock = (level: StockLevel): StandingStock => {
     from: level.starts_at === null ? Number.NEGATIVE_INFINITY : millisOf(level.starts_at),
     to: level.ends_at === null ? openEndMillis : millisOf(level.ends_at),
     is_unit,
-    // Whole numbers, so that 1.1 + 1.2 + 2.2 is exactly four and a half when it is rounded.
+    // Whole numbers, so that 16.49 + 1.01 is exactly seventeen and a half when it is rounded.
     ten_thousandths: is_unit ? 0 : Math.round(Number(level.quantity_held) * 10_000)
   }
 }

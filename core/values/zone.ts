@@ -62,10 +62,9 @@ export const startOfDay = (date: string, zone: string): number => instantOfWall(
 /** The store-local day an instant belongs to: the latest day begun. Days tile time, whatever the clock repeats. */
 export const dayOf = (instant: number, zone: string): string => {
   const wall = wallOf(instant, zone)
-  const shown = dateOf(wall)
+  // The day shown has begun; the next one has too when the clock went back over midnight.
   const next = dateOf(wall + dayMillis)
-  if (startOfDay(next, zone) <= instant) return next
-  return startOfDay(shown, zone) <= instant ? shown : dateOf(wall - dayMillis)
+  return startOfDay(next, zone) <= instant ? next : dateOf(wall)
 }
 
 const dateOf = (wall: number): string => instantOf(wall).slice(0, 10)

@@ -124,6 +124,15 @@ describe("a case that is hired with its contents", () => {
     expect(free(book({ ...base, claims: own }), H, "07-01", "07-03")).toEqual([0, 1])
   })
 
+  it("is held by whatever else claims its contents, for as long as the longest of them", () => {
+    const base = { products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301)], containers: [packed(201, [301])] }
+    const booked = (from: string, to: string, source_id = 1) => claim(1, from, to, { product_id: F, asset_id: 301, source_id })
+    const both = [packingClaim(301), booked("07-01", "07-04"), booked("07-02", "07-03")]
+    expect(free(book({ ...base, claims: both }), H, "06-30", "07-06")).toEqual([1, 0, 0, 0, 1, 1])
+    // A line may bear the same number as the packing; it is still somebody else's claim.
+    expect(free(book({ ...base, claims: [packingClaim(301), booked("07-01", "07-02", 5301)] }), H)).toEqual([0])
+  })
+
   it("counts each case by its own contents", () => {
     const given = book({
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(3), ...units(301, 302)],

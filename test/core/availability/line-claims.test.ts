@@ -155,6 +155,7 @@ describe("the claims of a line", () => {
     ]
     expect(claims(line(1), deal(), products).map((row) => [row.product_id, row.quantity])).toEqual([[1, 6], [2, 4]])
     expect(claims(line(10), deal(), products).map((row) => [row.product_id, row.quantity])).toEqual([[1, 60], [2, 33]])
+    expect(claims(line(100), deal(), [product(P, { is_kit: true, parts: [pool(1, 1.1)] }), product(1)])[0]!.quantity).toBe(110)
     expect(claims(line(10, { dispatched_quantity: 10, returned_quantity: 4 }), deal({ status: 2 }), products)
       .map((row) => [row.quantity, row.out])).toEqual([[36, true], [20, true]])
     expect(claims(line(10, { dispatched_quantity: 10, returned_quantity: 10 }), deal({ status: 2 }), products)).toEqual([])
