@@ -46,9 +46,6 @@ export const slotBounds = (from: number, to: number, resolution: Resolution, zon
 export const slotStartOf = (instant: number, resolution: Resolution, zone: string): number =>
   slotBounds(instant, instant, resolution, zone)[0]!
 
-/** Which slot holds an instant: −1 before the first, the slot count from the last bound on. */
-export const slotIndexOf = (bounds: ReadonlyArray<number>, instant: number): number => countUpTo(bounds, instant) - 1
-
 /** The slots a half-open period touches, as inclusive indexes; `last` < `first` when it touches none. */
 export const slotsTouched = (
   bounds: ReadonlyArray<number>, from: number, to: number

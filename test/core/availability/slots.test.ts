@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { type Resolution, TooManySlots, slotBounds, slotIndexOf, slotStartOf, slotsTouched } from "../../../core/availability/slots.ts"
+import { type Resolution, TooManySlots, slotBounds, slotStartOf, slotsTouched } from "../../../core/availability/slots.ts"
 
 const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16)
 const ms = (text: string): number => Date.parse(text.length === 10 ? `${text}T00:00Z` : text)
@@ -64,9 +64,5 @@ describe("the slots a period touches", () => {
   ])("[%d, %d) touches %j", (from, to, touched) => {
     const { first, last } = slotsTouched(bounds, from, to)
     expect([0, 1, 2].filter((slot) => first <= slot && slot <= last)).toEqual(touched)
-  })
-
-  it("finds the slot of an instant, and none outside", () => {
-    expect([-1, 0, 9, 10, 29, 30].map((instant) => slotIndexOf(bounds, instant))).toEqual([-1, 0, 0, 1, 2, 3])
   })
 })
