@@ -1,0 +1,52 @@
+/** The setting groups that belong to no single slice, with what holds until somebody changes them (conventions 12). */
+import { boolean, choice, integer, text } from "../kernel/field.ts"
+import type { SettingGroups } from "../kernel/settings.ts"
+
+export const settingGroups = {
+  company: {
+    name: text({ default: "" }),
+    base_currency: text({ default: "GBP", format: "currency", max: 3, required: true }),
+    timezone: text({ default: "UTC", format: "zone", max: 64, required: true }),
+    locale: text({ default: "en-GB", max: 10 }),
+    fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "Month" }),
+    email: text({ nullable: true, format: "email" }),
+    phone: text({ nullable: true, max: 50 }),
+    website: text({ nullable: true, format: "url", max: 2048 }),
+    street: text({ nullable: true, max: 1000 }),
+    city: text({ nullable: true }),
+    county: text({ nullable: true }),
+    postcode: text({ nullable: true, max: 20 }),
+    country_code: text({ nullable: true, format: "country", max: 2 }),
+    registration_number: text({ nullable: true }),
+    tax_number: text({ nullable: true })
+  },
+  api: {
+    rate_limit: integer({ default: 600, min: 1, max: 10_000, describe: "Requests a minute for each token" }),
+    anonymous_rate_limit: integer({ default: 20, min: 1, max: 10_000, describe: "Requests a minute without a token, for each address" }),
+    token_expiration_days: integer({ default: 0, min: 0, max: 3650, describe: "0: tokens never expire by themselves" })
+  },
+  opportunities: {
+    number_pad: integer({ default: 10, min: 0, max: 20 }),
+    number_scope: choice({ store: "One sequence per store", global: "One sequence" }, { default: "store" }),
+    max_versions: integer({ default: 20, min: 1, max: 200 }),
+    max_alternatives: integer({ default: 5, min: 1, max: 50 }),
+    prices_include_tax: boolean({ default: false })
+  },
+  availability: {
+    resolution: choice({ daily: "Daily", half_daily: "Half-daily", hourly: "Hourly" }, { default: "daily" }),
+    release_point: choice({ off_hired: "Off-hired", returned: "Returned", checked: "Checked" }, { default: "returned" }),
+    demand_date_source: choice({ operational: "Operational dates", charge: "Charge dates" }, { default: "operational" }),
+    kit_nesting_max_depth: integer({ default: 3, min: 1, max: 20 }),
+    horizon_past_days: integer({ default: 90, min: 0, max: 3650 }),
+    horizon_future_days: integer({ default: 365, min: 1, max: 3650 }),
+    overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Minutes" })
+  },
+  scheduling: {
+    day_starts_at: text({ default: "09:00", format: "time", max: 5, required: true }),
+    day_ends_at: text({ default: "17:00", format: "time", max: 5, required: true }),
+    default_hire_days: integer({ default: 1, min: 1, max: 3650 })
+  },
+  action_log: {
+    retention_months: integer({ default: 12, min: 1, max: 1200 })
+  }
+} satisfies SettingGroups
