@@ -14,6 +14,8 @@ export interface KeptCommand extends WireCommand {
 export interface Outbox {
   /** Appends a command and moves the lease cursors its ids came from, in one durable transaction; gives its number. */
   readonly append: (command: Omit<WireCommand, "n">) => WireCommand
+  /** A command decided anew needed more ids than before: they are its own from now on. */
+  readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
   readonly pending: () => ReadonlyArray<KeptCommand>
   readonly byState: (state: CommandState) => ReadonlyArray<KeptCommand>
@@ -85,6 +87,10 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
         .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at)
       takeIds(command.ids)
       return { ...command, n }
+    }),
+    extendIds: (n, ids) => transaction(() => {
+      db.prepare("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
+      takeIds(ids)
     }),
     pending: () => all("select * from commands where state = 'pending' order by n").map(kept),
     byState: (state) => all("select * from commands where state = ? order by n", state).map(kept),

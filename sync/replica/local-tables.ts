@@ -1,0 +1,27 @@
+/** What a replica keeps beside the tables every site has: where it stands, and how to take provisional changes back. */
+import { Effect } from "effect"
+import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
+
+/** Provisional events stand in the journal behind every confirmed one. */
+export const provisional_base = 2 ** 50
+
+const statements = [
+  `create table if not exists replica_meta (key text primary key, value text not null)`,
+  // Images of rows as they were before provisional changes, newest taken back first.
+  `create table if not exists undo (seq integer primary key, table_name text not null, row_key text not null, before text)`,
+  // Pending commands that no longer hold here: likely to be refused.
+  `create table if not exists stalled (n integer primary key, error text not null)`,
+  // Verdicts found in the journal; the outbox is told after the commit, and again on opening.
+  `create table if not exists verdicts (n integer primary key, status text not null, error text)`,
+  // Events of a fresh start, kept aside until they are complete.
+  `create table if not exists incoming (position integer primary key, event text not null)`
+]
+export const ensureLocalTables = Effect.gen(function*() {
+  const store = yield* Store
+  for (const statement of statements) yield* store.run(statement)
+})
+
+export const readMeta = (store: StoreShape, key: string) =>
+  Effect.map(store.run<{ value: string }>("select value from replica_meta where key = ?", [key]), (rows) => rows[0]?.value)
+export const writeMeta = (store: StoreShape, key: string, value: string) =>
+  Effect.asVoid(store.run("insert into replica_meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value", [key, value]))

@@ -1,0 +1,303 @@
+/**
+ * The replica: the same tables and rules as the server's, with this device's unsent commands decided provisionally on
+ * top. Each step is one transaction of the replica's file; the outbox is written inside it, before it commits, so a
+ * command is either in neither file, or in the outbox and run here now or on the next opening.
+ */
+import { Clock, Effect, Layer } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { storedSettings } from "../../core/kernel/authority.ts"
+import { answer as answerRead, match } from "../../core/kernel/dispatch.ts"
+import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
+import { type Call, decideCommand, type Outcome } from "../../core/kernel/engine.ts"
+import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
+import { journal } from "../../core/kernel/journal.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { ensureSchema, tablesAreCurrent } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { merge } from "../merge.ts"
+import type { DecidedData, WireError } from "../wire.ts"
+import { ensureLocalTables, provisional_base, readMeta, writeMeta } from "./local-tables.ts"
+import type { KeptCommand, Outbox } from "./outbox.ts"
+import { hasProvisional, recordProvisionally, takeBack } from "./provisional.ts"
+
+export interface ReplicaOptions {
+  readonly catalogue: Catalogue
+  readonly outbox: Outbox
+  readonly replica_id: number
+  readonly commandId: () => string
+  /** The person at this device, as the replica knows them now. */
+  readonly viewer: Effect.Effect<Viewer, Fault, Store>
+  /** Called between steps that a crash may separate; tests throw here. */
+  readonly at?: (step: string) => void
+}
+export interface Asked extends Answer {
+  readonly command?: { readonly n: number; readonly id: string }
+  readonly events?: ReadonlyArray<{ readonly stream: string; readonly type: string; readonly data: JsonObject }>
+}
+export interface Pulled {
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly offset: string
+  readonly handle: string
+  readonly up_to_date: boolean
+}
+
+/** Raised when leased ids ran out: more come with the next sync. */
+const outOfIds = (table: string): Rejection =>
+  new Rejection({ kind: "unavailable", message: `This device has no ids left for ${table.replaceAll("_", " ")}; run flightcase sync to get more.` })
+
+class Planned extends Error {
+  readonly outcome: Outcome
+  constructor(outcome: Outcome) { super("planned"); this.outcome = outcome }
+}
+
+export type Local<A> = Effect.Effect<A, Fault, Store | Site>
+export interface Replica {
+  readonly site: Layer.Layer<Site>
+  /** Makes or repairs what opening finds undone: schema, commands acknowledged and not run, verdicts not told. */
+  readonly open: Local<void>
+  readonly ask: (request: Request, plan: boolean) => Local<Asked>
+  /** Applies what was pulled, in one transaction. */
+  readonly apply: (pulled: Pulled) => Local<{ readonly applied: number; readonly settled: number }>
+  /** The server began a new history: what it sends is kept aside and takes the old one's place when complete. */
+  readonly beginAnew: Local<void>
+  readonly standing: Local<Standing>
+  readonly stalled: Local<ReadonlyArray<{ readonly n: number; readonly error: WireError }>>
+}
+export interface Standing {
+  readonly position: number
+  readonly offset: string
+  readonly handle: string | undefined
+  readonly synced_at: string | null
+}
+
+export const makeReplica = (options: ReplicaOptions): Replica => {
+  const { catalogue, outbox, replica_id } = options
+  const at = options.at ?? (() => {})
+  /** Ids looked at by the command being decided; recording the command takes them from the lease. */
+  const looked = new Map<string, number>()
+
+  const site = Layer.succeed(Site, Site.of({
+    role: "replica",
+    catalogue,
+    commandId: Effect.sync(options.commandId),
+    takeIds: (table, count) => Effect.suspend(() => {
+      const skip = looked.get(table) ?? 0
+      const ids = outbox.peekIds(table, skip, count)
+      if (ids.length === 0) return Effect.fail(outOfIds(table))
+      looked.set(table, skip + ids.length)
+      return Effect.succeed(ids)
+    }),
+    giveBackIds: (table, ids) => Effect.sync(() => { looked.set(table, (looked.get(table) ?? 0) - ids.length) }),
+    takeNumber: () => Effect.succeed(null),
+    record: (events, recording) => recordProvisionally(catalogue, events, recording),
+    settings: storedSettings(catalogue)
+  }))
+
+  const decide = Effect.fnUntraced(function*(call: Call, id: string, ids: KeptCommand["ids"]) {
+    looked.clear()
+    return yield* decideCommand(call, { command_id: id, replica_id, ids })
+  })
+
+  /** Pending commands the journal has not settled, in order. */
+  const unsettled = Effect.gen(function*() {
+    const store = yield* Store
+    const rows = yield* store.run<{ n: number }>("select n from verdicts")
+    const settled = new Set(rows.map((row) => row.n))
+    return outbox.pending().filter((command) => !settled.has(command.n))
+  })
+
+  /** Decides a kept command again, through the same rules; what no longer holds is set aside with its reason. */
+  const redoOne = Effect.fnUntraced(function*(command: KeptCommand, viewer: Viewer) {
+    const store = yield* Store
+    const endpoint = catalogue.endpoint(command.name)
+    const refused: WireError | undefined = endpoint === undefined
+      ? { status: 422, message: `This release knows no command ${command.name}.` }
+      : yield* store.transaction(Effect.gen(function*() {
+        const request = { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body }
+        const { ids } = yield* decide({ endpoint, viewer, params: command.payload.params, request }, command.id, command.ids)
+        if (Object.entries(ids).some(([table, used]) => used.length > (command.ids[table]?.length ?? 0))) outbox.extendIds(command.n, { ...command.ids, ...ids })
+        return undefined
+      })).pipe(Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], ...bodyOf(fault) } satisfies WireError) : Effect.fail(fault)))
+    if (refused !== undefined) yield* store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
+  })
+  const redo = Effect.fnUntraced(function*(due: ReadonlyArray<KeptCommand>) {
+    const store = yield* Store
+    if (due.length === 0) return
+    const viewer = yield* options.viewer
+    for (const command of due) yield* redoOne(command, viewer)
+    yield* writeMeta(store, "run_n", String(due.at(-1)!.n))
+  })
+  /** Commands acknowledged by another process, or before a crash, that were not run here yet. */
+  const runDue = Effect.gen(function*() {
+    const store = yield* Store
+    const run_n = Number((yield* readMeta(store, "run_n")) ?? 0)
+    yield* redo((yield* unsettled).filter((command) => command.n > run_n))
+  })
+
+  /** Tells the outbox what the journal said; safe to repeat. */
+  const tellOutbox = Effect.gen(function*() {
+    const store = yield* Store
+    const rows = yield* store.run<{ n: number; status: "accepted" | "rejected"; error: string | null }>("select n, status, error from verdicts")
+    if (rows.length === 0) return
+    outbox.settle(rows.map(({ n, status, error }) => ({ n, status, error: error === null ? undefined : JSON.parse(error) as WireError })))
+    at("outbox told")
+    yield* store.transaction(store.run("delete from verdicts"))
+  })
+
+  const open: Local<void> = Effect.gen(function*() {
+    const store = yield* Store
+    yield* ensureLocalTables
+    if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables
+    yield* tellOutbox
+    const run_n = Number((yield* readMeta(store, "run_n")) ?? 0)
+    if (outbox.pending().some((command) => command.n > run_n)) yield* store.transaction(runDue)
+  })
+  /** Images of rows are of the old form: what is provisional is forgotten, the journal folded again, then decided anew. */
+  const renewTables = Effect.gen(function*() {
+    const store = yield* Store
+    yield* store.transaction(Effect.gen(function*() {
+      const there = yield* store.run("select 1 from sqlite_master where name = 'journal'")
+      if (there.length > 0) yield* store.run("delete from journal where position >= ?", [provisional_base])
+      yield* store.run("delete from undo")
+      yield* writeMeta(store, "run_n", "0")
+    }))
+    yield* ensureSchema(catalogue, "replica").pipe(Effect.catchTag("NewerSchema", (newer) =>
+      Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))))
+  })
+
+  const ask = Effect.fnUntraced(function*(request: Request, plan: boolean): Effect.fn.Return<Asked, Fault, Store | Site> {
+    const found = match(catalogue, request.method, request.path)
+    if (found instanceof Rejection) return yield* found
+    const viewer = yield* options.viewer
+    if (found.endpoint.server_only) return yield* new Rejection({ kind: "unavailable", message: `Only the server can do this (${found.endpoint.summary.toLowerCase()}).` })
+    if (found.endpoint.kind === "query") return yield* answerRead(catalogue, request, viewer)
+    return yield* record({ ...found, request, viewer }, plan)
+  })
+  const record = Effect.fnUntraced(function*(call: Call, plan: boolean): Effect.fn.Return<Asked, Fault, Store | Site> {
+    const store = yield* Store
+    const payload = { params: call.params, body: isJsonObject(call.request.body) ? call.request.body : {} }
+    return yield* store.transaction(Effect.gen(function*(): Effect.fn.Return<Asked, Fault, Store | Site> {
+      yield* runDue
+      const id = options.commandId()
+      const outcome = yield* decide(call, id, {})
+      if (plan) return yield* Effect.die(new Planned(outcome))
+      // A write that changes nothing needs no verdict.
+      if (outcome.events.length === 0) return outcome.answer
+      at("decided")
+      const kept = yield* Effect.sync(() => outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: outcome.events[0]!.recorded_at }))
+      at("in the outbox")
+      yield* writeMeta(store, "run_n", String(kept.n))
+      return { ...outcome.answer, command: { n: kept.n, id } }
+    })).pipe(Effect.catchDefect((defect) => defect instanceof Planned
+      ? Effect.succeed<Asked>({ ...defect.outcome.answer, events: defect.outcome.events.map(({ stream, type, data }) => ({ stream, type, data })) })
+      : Effect.die(defect)))
+  })
+
+  const fold = Effect.fnUntraced(function*(events: ReadonlyArray<StoredEvent>) {
+    const store = yield* Store
+    yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, event)))
+    yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
+  })
+  const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<DecidedData>) {
+    const store = yield* Store
+    for (const { n, status, error } of settled) {
+      yield* store.run("insert or replace into verdicts (n, status, error) values (?, ?, ?)", [n, status, error === undefined ? null : JSON.stringify(error)])
+    }
+  })
+  const keepPlace = Effect.fnUntraced(function*(pulled: Pulled, position: number) {
+    const store = yield* Store
+    yield* writeMeta(store, "position", String(position))
+    yield* writeMeta(store, "offset", pulled.offset)
+    yield* writeMeta(store, "handle", pulled.handle)
+    if (pulled.up_to_date) yield* writeMeta(store, "synced_at", instantOf(yield* Clock.currentTimeMillis))
+  })
+
+  const applyHere = Effect.fnUntraced(function*(pulled: Pulled): Effect.fn.Return<{ applied: number; settled: number }, Fault, Store | Site> {
+    const store = yield* Store
+    const pending = yield* unsettled
+    const position = Number((yield* readMeta(store, "position")) ?? 0)
+    const verdict = merge({ replica_id, position, provisional: yield* hasProvisional, pending: pending.map((command) => command.n) }, pulled)
+    if (verdict.kind === "reject") return yield* Effect.die(new Error(`The server's journal is out of order: ${verdict.reason}.`))
+    const events = verdict.kind === "stay" ? [] : verdict.events
+    yield* keepPlace(pulled, events.at(-1)?.position ?? position)
+    if (verdict.kind === "stay") return { applied: 0, settled: 0 }
+    yield* takeBack(catalogue)
+    yield* writeMeta(store, "run_n", "0")
+    yield* fold(events)
+    yield* keepVerdicts(verdict.settled)
+    yield* redo(pending.filter((command) => verdict.redo.includes(command.n)))
+    at("applied")
+    return { applied: events.length, settled: verdict.settled.length }
+  })
+
+  /** A fresh start: events wait aside, page by page; complete, they take the place of all that was there, in one step. */
+  const applyAside = Effect.fnUntraced(function*(pulled: Pulled): Effect.fn.Return<{ applied: number; settled: number }, Fault, Store | Site> {
+    const store = yield* Store
+    for (const event of pulled.events) yield* store.run("insert or replace into incoming (position, event) values (?, ?)", [event.position, JSON.stringify(event)])
+    yield* writeMeta(store, "offset", pulled.offset)
+    yield* writeMeta(store, "handle", pulled.handle)
+    if (!pulled.up_to_date) return { applied: pulled.events.length, settled: 0 }
+    yield* takeBack(catalogue)
+    for (const table of [...catalogue.tables, journal]) yield* store.run(`delete from "${table.name}"`)
+    const pending = yield* unsettled
+    let position = 0
+    const settled: Array<DecidedData> = []
+    for (;;) {
+      const page = yield* store.run<{ event: string }>("select event from incoming where position > ? order by position limit 2000", [position])
+      if (page.length === 0) break
+      const events = page.map((row) => JSON.parse(row.event) as StoredEvent)
+      const verdict = merge({ replica_id, position, provisional: false, pending: pending.map((command) => command.n) }, { events, up_to_date: false })
+      if (verdict.kind === "advance") settled.push(...verdict.settled)
+      yield* fold(events)
+      position = events.at(-1)!.position
+    }
+    yield* keepVerdicts(settled)
+    yield* keepPlace(pulled, position)
+    yield* store.run("delete from incoming")
+    yield* writeMeta(store, "anew", "no")
+    yield* writeMeta(store, "run_n", "0")
+    yield* redo(yield* unsettled)
+    at("applied")
+    return { applied: pulled.events.length, settled: settled.length }
+  })
+
+  const apply = Effect.fnUntraced(function*(pulled: Pulled) {
+    const store = yield* Store
+    const result = yield* store.transaction(Effect.gen(function*() {
+      return (yield* readMeta(store, "anew")) === "yes" ? yield* applyAside(pulled) : yield* applyHere(pulled)
+    }))
+    at("committed")
+    yield* tellOutbox
+    return result
+  })
+
+  return {
+    site, open, ask, apply,
+    beginAnew: Effect.gen(function*() {
+      const store = yield* Store
+      yield* store.transaction(Effect.gen(function*() {
+        yield* store.run("delete from incoming")
+        yield* writeMeta(store, "anew", "yes")
+        yield* writeMeta(store, "offset", "-1")
+        yield* store.run("delete from replica_meta where key = 'handle'")
+      }))
+    }),
+    standing: Effect.gen(function*() {
+      const store = yield* Store
+      return {
+        position: Number((yield* readMeta(store, "position")) ?? 0),
+        offset: (yield* readMeta(store, "offset")) ?? "-1",
+        handle: yield* readMeta(store, "handle"),
+        synced_at: (yield* readMeta(store, "synced_at")) ?? null
+      }
+    }),
+    stalled: Effect.gen(function*() {
+      const rows = yield* (yield* Store).run<{ n: number; error: string }>("select n, error from stalled order by n")
+      return rows.map((row) => ({ n: row.n, error: JSON.parse(row.error) as WireError }))
+    })
+  }
+}
