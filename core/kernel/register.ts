@@ -6,7 +6,9 @@ import { Effect, Result } from "effect"
 import { insert, remove, type RowChange, update } from "./change.ts"
 import type { Slice } from "./catalogue.ts"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./custom-field.ts"
-import { type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Input, type Params, type Reads } from "./endpoint.ts"
+import {
+  type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Input, type Params, type Reads, type Streams
+} from "./endpoint.ts"
 import { event, type NewEvent, type Projection, streamOf } from "./event.ts"
 import type { Fields } from "./field.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
@@ -65,6 +67,8 @@ export interface RegisterDraft<T extends Table, F> {
   readonly update_method?: "PUT" | "PATCH"
   readonly only?: ReadonlyArray<"list" | "show" | "create" | "update" | "delete">
   readonly rules?: Rules<T, F>
+  /** The streams whose writers wait for each other, where a rule looks beyond the row itself. */
+  readonly streams?: Streams
   readonly unpaged?: boolean
   readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
   /** Rows elsewhere that go or change with a deleted row. */
@@ -117,6 +121,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const only = draft.only ?? ["list", "show", "create", "update", "delete"]
   const module = resource.custom_module
   const fields: Fields = draft.fields
+  const locked = draft.streams === undefined ? {} : { streams: draft.streams }
 
   const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store> {
     const row = before ? rowOf(input) : undefined
@@ -165,7 +170,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       run: (input: Input) => Effect.map(shown(resource, rowOf(input), input.query, viewContext(input)), ok)
     }),
     create: () => command<Params, Fields, WithCustom<X>>("POST", path, {
-      name: `${name}.create`, summary: `Create a ${words}`, ability: access.write, permission: access.create, params: parents, fields,
+      name: `${name}.create`, summary: `Create a ${words}`, ability: access.write, permission: access.create, params: parents, fields, ...locked,
       mints: [table],
       facts: facts(false),
       decide: (facts, input, context) => Result.map(save(undefined, facts, input, context), ({ row, also }) =>
@@ -173,7 +178,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       respond: answerWith(created)
     }),
     update: () => command<Params, Fields, WithCustom<X>>(draft.update_method ?? "PUT", one, {
-      name: `${name}.update`, summary: `Change a ${words}; what is left out stays`, ability: access.write, permission: access.edit, params: own, fields,
+      name: `${name}.update`, summary: `Change a ${words}; what is left out stays`, ability: access.write, permission: access.edit, params: own, fields, ...locked,
       facts: facts(true),
       decide: (facts, input, context) => {
         const before = rowOf(input)
@@ -185,7 +190,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       respond: answerWith(ok)
     }),
     delete: () => command<Params, Fields, WithCustom<X>>("DELETE", one, {
-      name: `${name}.delete`, summary: `Delete a ${words}`, ability: access.write, permission: access.delete, params: own,
+      name: `${name}.delete`, summary: `Delete a ${words}`, ability: access.write, permission: access.delete, params: own, ...locked,
       facts: facts(true),
       decide: (facts, input, context) => {
         const row = rowOf(input)
