@@ -1,0 +1,69 @@
+/** Examining a device: is every file whole, do the tables say what the journal says, is nothing acknowledged missing? */
+import { Effect } from "effect"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Fault } from "../../core/kernel/endpoint.ts"
+import { journal } from "../../core/kernel/journal.ts"
+import type { Site } from "../../core/kernel/site.ts"
+import { foldJournal } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { provisional_base, writeMeta } from "./local-tables.ts"
+import type { Outbox } from "./outbox.ts"
+import { takeBack } from "./provisional.ts"
+import type { Replica } from "./replica.ts"
+
+export interface Finding { readonly check: string; readonly ok: boolean; readonly detail: string }
+interface Parts {
+  readonly folder: string
+  readonly outbox: Outbox
+  readonly replica: Replica
+  readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
+}
+
+/** Checks; with `repair`, folds the journal again where the tables differ from it, and decides pending commands anew. */
+export const examine = async ({ outbox, replica, run }: Parts & { readonly [more: string]: unknown }, repair: boolean): Promise<ReadonlyArray<Finding>> => {
+  const findings: Array<Finding> = []
+  const file = await run(integrity)
+  findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
+  const pending = outbox.pending()
+  const numbers = [...pending, ...outbox.byState("accepted"), ...outbox.byState("rejected"), ...outbox.byState("dropped"), ...outbox.byState("retried"), ...outbox.byState("amended")]
+    .map((command) => command.n).sort((a, b) => a - b)
+  const gap = numbers.find((n, at) => n !== numbers[0]! + at)
+  findings.push({ check: "outbox numbers", ok: gap === undefined, detail: gap === undefined ? `${numbers.length} commands, ${pending.length} pending` : `command ${gap - 1} is missing` })
+  const differing = await run(tablesAgainstJournal(repair))
+  findings.push({
+    check: "tables against journal", ok: differing.length === 0,
+    detail: differing.length === 0 ? "every row as folded" : `${differing.join(", ")} differ${repair ? "; folded again" : "; run flightcase doctor --repair"}`
+  })
+  await run(replica.open)
+  const stalled = await run(replica.stalled)
+  findings.push({ check: "pending commands", ok: stalled.length === 0, detail: stalled.length === 0 ? "all hold here" : `${stalled.length} no longer hold here: flightcase sync` })
+  return findings
+}
+
+const integrity = Effect.gen(function*() {
+  const rows = yield* (yield* Store).run<{ integrity_check: string }>("pragma integrity_check(5)")
+  return rows.map((row) => row.integrity_check).join("; ")
+})
+
+const dump = Effect.gen(function*() {
+  const store = yield* Store
+  const tables: { [name: string]: string } = {}
+  for (const table of catalogue.tables) tables[table.name] = JSON.stringify(yield* store.find(table, {}))
+  return tables
+})
+
+/** Takes back what is provisional, folds the confirmed journal into emptied tables, compares; keeps the result if asked to. */
+const tablesAgainstJournal = (repair: boolean) => Effect.gen(function*() {
+  const store = yield* Store
+  return yield* store.transaction(Effect.gen(function*() {
+    yield* takeBack(catalogue)
+    const before = yield* dump
+    for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
+    yield* foldJournal(catalogue)
+    const after = yield* dump
+    yield* store.run(`delete from "${journal.name}" where position >= ?`, [provisional_base])
+    // The pending commands are decided anew on opening.
+    yield* writeMeta(store, "run_n", "0")
+    return Object.keys(after).filter((name) => after[name] !== before[name])
+  }))
+})

@@ -1,0 +1,128 @@
+/** The server as a device reaches it: sending commands, asking for leases, following the journal's shape. */
+import { type ChangeMessage, isChangeMessage, isControlMessage, type Message, type Row, ShapeStream } from "@electric-sql/client"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import type { FieldErrors } from "../../core/kernel/rejection.ts"
+import type { LeaseRange, Verdict, WireCommand } from "../wire.ts"
+import type { Pulled } from "./replica.ts"
+
+/** Nobody answers at the server's address. */
+export class Unreachable extends Error {
+  readonly url: string
+  constructor(url: string, cause: unknown) {
+    super(`The server at ${url} cannot be reached.`, { cause })
+    this.url = url
+  }
+}
+/** The server answered with an error. */
+export class RemoteError extends Error {
+  readonly status: number
+  readonly body: { readonly message: string; readonly errors?: FieldErrors }
+  constructor(status: number, body: { readonly message: string; readonly errors?: FieldErrors }) {
+    super(body.message)
+    this.status = status
+    this.body = body
+  }
+}
+
+export interface Remote {
+  readonly call: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }>
+  readonly push: (replica_id: number, commands: ReadonlyArray<WireCommand>) => Promise<ReadonlyArray<Verdict>>
+  readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
+  /**
+   * Everything after a place, chunk by chunk in order, each applied before the next is looked at. `refetch` is told
+   * when the server begins a new history; what follows then starts from nothing.
+   */
+  readonly pull: (
+    replica_id: number, from: { readonly offset: string; readonly handle: string | undefined },
+    take: { readonly chunk: (pulled: Pulled) => Promise<void>; readonly refetch: () => Promise<void> }
+  ) => Promise<void>
+}
+
+const pull_deadline_millis = 15 * 60_000
+
+export const remoteAt = (url: string, token: string, timeout_millis = 60_000): Remote => {
+  const base = url.replace(/\/+$/, "")
+  const headers = { authorization: `Bearer ${token}`, accept: "application/json" }
+  const call: Remote["call"] = async (method, path, body) => {
+    let response: Response
+    try {
+      response = await fetch(base + path, {
+        method, headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }), signal: AbortSignal.timeout(timeout_millis)
+      })
+    } catch (error) { throw new Unreachable(base, error) }
+    const text = await response.text().catch((error: unknown) => { throw new Unreachable(base, error) })
+    return { status: response.status, headers: response.headers, body: parsed(text) }
+  }
+  const expected = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+    const answer = await call(method, path, body)
+    if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
+    return answer.body
+  }
+  return {
+    call,
+    push: async (replica_id, commands) => {
+      const wire = commands.map(({ n, id, name, payload, ids, issued_at }) => ({ n, id, name, payload, ids, issued_at }))
+      return (await expected("POST", "/api/v1/sync/commands", { replica_id, commands: wire }) as { verdicts: ReadonlyArray<Verdict> }).verdicts
+    },
+    lease: async (replica_id, entity, request_no) =>
+      (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no }) as { lease: ReadonlyArray<LeaseRange> }).lease,
+    pull: (replica_id, from, take) => follow(base, headers, replica_id, from, take)
+  }
+}
+
+const parsed = (text: string): unknown => { try { return text === "" ? undefined : JSON.parse(text) } catch { return { message: text.slice(0, 200) } } }
+const errorBody = (body: unknown, status: number): { message: string; errors?: FieldErrors } =>
+  typeof body === "object" && body !== null && "message" in body ? body as { message: string } : { message: `The server answered ${status}.` }
+
+/** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
+const follow = async (
+  base: string, headers: Record<string, string>, replica_id: number,
+  from: { readonly offset: string; readonly handle: string | undefined }, take: Parameters<Remote["pull"]>[2]
+): Promise<void> => {
+  const stop = new AbortController()
+  let fail: (error: unknown) => void = () => {}
+  let finish: () => void = () => {}
+  const done = new Promise<void>((resolve, reject) => { finish = resolve; fail = reject })
+  const deadline = setTimeout(() => fail(new Unreachable(base, new Error("the deadline passed"))), pull_deadline_millis)
+  const resumes = from.handle !== undefined && from.offset !== "-1"
+  const stream = new ShapeStream<Row>({
+    url: `${base}/api/v1/sync/shape`,
+    params: { table: "journal", replica_id: String(replica_id) },
+    headers, subscribe: false, signal: stop.signal,
+    ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
+    // Every value is wanted as text: positions are read by us, documents stay JSON text until they are stored.
+    parser: { int8: (value: string) => value, jsonb: (value: string) => value },
+    backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
+    onError: (error) => { fail(failureOf(base, error)) }
+  })
+  stream.subscribe(async (messages: ReadonlyArray<Message<Row>>) => {
+    try {
+      if (messages.some((message) => isControlMessage(message) && message.headers.control === "must-refetch")) await take.refetch()
+      const up_to_date = messages.some((message) => isControlMessage(message) && message.headers.control === "up-to-date")
+      const events = messages.filter((message): message is ChangeMessage<Row> => isChangeMessage(message)).map((message) => eventOf(message.value))
+        .sort((a, b) => a.position - b.position)
+      const handle = stream.shapeHandle
+      if ((events.length > 0 || up_to_date) && handle !== undefined) await take.chunk({ events, offset: stream.lastOffset, handle, up_to_date })
+      if (up_to_date) finish()
+    } catch (error) { fail(error) }
+  }, (error) => fail(failureOf(base, error)))
+  try { await done } finally {
+    clearTimeout(deadline)
+    stop.abort()
+    stream.unsubscribeAll()
+  }
+}
+
+const failureOf = (base: string, error: unknown): unknown => {
+  const status = typeof error === "object" && error !== null && "status" in error ? Number(error.status) : undefined
+  if (status === undefined || Number.isNaN(status) || status >= 500) return new Unreachable(base, error)
+  const body = typeof error === "object" && error !== null && "json" in error ? error.json : undefined
+  return new RemoteError(status, errorBody(body, status))
+}
+const nullableInteger = (value: unknown): number | null => value === null || value === undefined ? null : Number(value)
+const eventOf = (value: Row): StoredEvent => ({
+  position: Number(value["position"]), stream: String(value["stream"]), version: Number(value["version"]), type: String(value["type"]),
+  data: JSON.parse(String(value["data"])), command_id: String(value["command_id"]), actor_id: nullableInteger(value["actor_id"]),
+  replica_id: nullableInteger(value["replica_id"]), recorded_at: String(value["recorded_at"])
+})
