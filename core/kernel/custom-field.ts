@@ -5,7 +5,8 @@ import { readFields } from "./input.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import type { Reads } from "./endpoint.ts"
 import { Store } from "./store/store.ts"
-import { type RowOf, table } from "./table.ts"
+import type { CustomColumn } from "./query.ts"
+import { fold, type RowOf, table } from "./table.ts"
 
 export const field_types = {
   0: "String", 1: "Text Area", 2: "Number", 3: "Boolean", 4: "Date & Time", 5: "Date", 6: "Time", 7: "Email", 8: "Website",
@@ -75,12 +76,6 @@ const kindOf = (definition: CustomFieldRow): Field | undefined => {
   }
 }
 
-export const searchableCustomFields = (definitions: ReadonlyArray<CustomFieldRow>): ReadonlyMap<string, { readonly key: string; readonly field: Field }> =>
-  new Map(definitions.filter((one) => one.is_searchable).flatMap((one) => {
-    const entry = { key: String(one.id), field: kindOf(one) ?? text() }
-    return [[one.name, entry], [String(one.id), entry]] as const
-  }))
-
 export interface CustomFieldFacts { readonly definitions: ReadonlyArray<CustomFieldRow>; readonly values: ReadonlyArray<RowOf<typeof list_values>> }
 /** What checking custom fields of a module needs: its definitions and the values of the lists they draw from. */
 export const customFieldFacts = Effect.fnUntraced(function*(module: string) {
@@ -90,6 +85,17 @@ export const customFieldFacts = Effect.fnUntraced(function*(module: string) {
   const values = lists.length === 0 ? [] : yield* store.find(list_values, { list_name_id: lists, is_active: true })
   return { definitions, values } satisfies CustomFieldFacts
 })
+
+/** What `q[cf.<name or id>_…]` may filter by: definitions marked searchable. */
+export const searchableCustomFields = ({ definitions, values }: CustomFieldFacts): ReadonlyMap<string, CustomColumn> =>
+  new Map(definitions.filter((one) => one.is_searchable).flatMap((one) => {
+    const listed = one.field_type === 9 || one.field_type === 10
+    const names = new Map(values.filter((value) => value.list_name_id === one.list_name_id).map((value) => [fold(value.name), value.id]))
+    const entry: CustomColumn = {
+      key: String(one.id), field: kindOf(one) ?? text(), ...(listed ? { names } : {}), ...(one.field_type === 10 ? { many: true } : {})
+    }
+    return [[one.name, entry], [String(one.id), entry]] as const
+  }))
 
 export interface CustomFieldsRead {
   /** The whole stored document, changes applied. */
@@ -125,10 +131,21 @@ export const readCustomFields = (facts: CustomFieldFacts, given: Json | undefine
   return { stored, errors }
 }
 const defaultOf = (definition: CustomFieldRow, facts: CustomFieldFacts): Json => {
-  const raw = definition.field_type === 3 ? ["1", "true"].includes(definition.default_value ?? "") : definition.default_value
-  const read = readOne(definition, raw, facts)
+  const read = readDefault(definition, facts)
   return read.error === undefined ? read.value : null
 }
+const readDefault = (definition: CustomFieldRow, facts: CustomFieldFacts): One => {
+  const written = definition.default_value ?? ""
+  switch (definition.field_type) {
+    case 3: return { value: ["1", "true"].includes(written) }
+    case 10: return readOne(definition, written.split(",").map((name) => name.trim()).filter((name) => name !== ""), facts)
+    case 16: try { return readOne(definition, JSON.parse(written) as Json, facts) } catch { return { error: "The default value must be JSON." } }
+    default: return readOne(definition, written, facts)
+  }
+}
+/** What is wrong with a definition's default value; undefined when it has none or a good one. */
+export const defaultProblem = (definition: CustomFieldRow, facts: CustomFieldFacts): string | undefined =>
+  definition.default_value === null ? undefined : readDefault(definition, facts).error
 type One = { readonly value: Json; readonly error?: undefined } | { readonly error: string }
 const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts): One => {
   const { name } = definition

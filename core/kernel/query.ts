@@ -34,7 +34,15 @@ export interface Listing {
   readonly related: { readonly [name: string]: RelatedFilter }
   readonly base_currency: string
   /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
-  readonly custom_fields: ReadonlyMap<string, { readonly key: string; readonly field: Field }>
+  readonly custom_fields: ReadonlyMap<string, CustomColumn>
+}
+export interface CustomColumn {
+  readonly key: string
+  readonly field: Field
+  /** Values of its list by folded name: filters take a value's name as well as its id. */
+  readonly names?: ReadonlyMap<string, number>
+  /** Several values at once. */
+  readonly many?: boolean
 }
 export interface Condition { readonly name: string; readonly predicate: Predicate; readonly values: ReadonlyArray<string> }
 
@@ -99,7 +107,7 @@ export const conditionSql = (condition: Condition, listing: Listing, dialect: Di
   if (name.startsWith("cf.")) {
     const custom = listing.custom_fields.get(name.slice(3))
     if (custom === undefined) return undefined
-    return testSql(documentColumn(custom.field, custom.key, dialect), condition, listing, dialect, bound)
+    return testSql(documentColumn(custom, dialect), condition, listing, dialect, bound)
   }
   const related = listing.related[name] ?? listing.related[snakeCase(name)]
   if (related !== undefined) {
@@ -110,19 +118,31 @@ export const conditionSql = (condition: Condition, listing: Listing, dialect: Di
   return testSql(plainColumn(listing.table, name), condition, listing, dialect, bound)
 }
 
-interface Tested { readonly field: Field; readonly sql: string; readonly folded: string; readonly document: boolean }
+interface Tested {
+  readonly field: Field
+  readonly sql: string
+  readonly folded: string
+  readonly document: boolean
+  readonly names?: ReadonlyMap<string, number>
+  /** The array of ids a field of several values holds. */
+  readonly ids?: string
+}
 const plainColumn = (table: Table, name: string): Tested => {
   const field = table.columns[name]!
   return { field, sql: quote(name), folded: isSearchable(field) ? quote(foldedName(name)) : quote(name), document: false }
 }
 /** A custom field's value inside the `custom_fields` document. Numbers are compared as numbers on both engines. */
-const documentColumn = (field: Field, key: string, dialect: Dialect): Tested => {
-  const path = `"custom_fields" ->> '${key.replaceAll("'", "''")}'`
+const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dialect): Tested => {
+  const quoted = `'${key.replaceAll("'", "''")}'`
+  const path = `"custom_fields" ->> ${quoted}`
   const kind = field.shape.kind
   const sql = kind === "decimal" || kind === "integer" || kind === "ref"
     ? `cast(${path} as ${dialect === "pg" ? "numeric" : "real"})`
     : kind === "boolean" && dialect === "pg" ? `cast(${path} as boolean)` : `(${path})`
-  return { field, sql, folded: `lower(${path})`, document: true }
+  return {
+    field, sql, folded: `lower(${path})`, document: true,
+    ...(names === undefined ? {} : { names }), ...(many === true ? { ids: `("custom_fields" -> ${quoted})` } : {})
+  }
 }
 
 const testSql = (column: Tested, { predicate, values }: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string => {
@@ -138,6 +158,7 @@ const testSql = (column: Tested, { predicate, values }: Condition, listing: List
   }
   const given = predicate === "in" || predicate === "not_in" ? values.flatMap((value) => value.split(",")) : [values.at(-1) ?? ""]
   if (!given.every(storableText)) return nothing
+  if (column.ids !== undefined) return idsSql(column, column.ids, predicate, given, dialect, bound)
   if (field.shape.kind === "list") return listSql(sql, predicate, given, dialect, bound)
   switch (predicate) {
     case "cont": return likeSql(column, `%${escapeLike(given[0]!)}%`, false, bound)
@@ -173,12 +194,27 @@ const listSql = (sql: string, predicate: Predicate, given: ReadonlyArray<string>
     : "1 = 1"
 }
 
+/** Arrays of list value ids, asked for by id or by name. */
+const idsSql = (
+  { names }: Tested, ids: string, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings
+): string => {
+  const wanted = given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
+  const has = (id: number): string => dialect === "pg"
+    ? `coalesce(${ids} @> cast(${bound.bind(JSON.stringify([id]))} as jsonb), false)`
+    : `exists (select 1 from json_each(${ids}) where value = ${bound.bind(id)})`
+  const any = wanted.length === 0 ? nothing : `(${wanted.map(has).join(" or ")})`
+  return predicate === "eq" || predicate === "cont" || predicate === "in" ? any
+    : predicate === "not_eq" || predicate === "not_cont" || predicate === "not_in" ? `not ${any}`
+    : nothing
+}
+const listedId = (value: string, names: Tested["names"]): number | undefined => wholeNumber(value) ?? names?.get(fold(value.trim()))
+
 /** A filter's value as the column holds it; undefined when it can be no value of that column. */
-const operand = ({ field, document }: Tested, raw: string, listing: Listing, dialect: Dialect): unknown => {
+const operand = ({ field, document, names }: Tested, raw: string, listing: Listing, dialect: Dialect): unknown => {
   const shape = field.shape
   const value = raw.trim()
   switch (shape.kind) {
-    case "integer": case "ref": return wholeNumber(value)
+    case "integer": case "ref": return listedId(value, names)
     case "code": {
       const number = wholeNumber(value)
       if (number !== undefined) return Object.hasOwn(shape.labels, String(number)) ? number : undefined

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { formatMoney } from "../values/money.ts"
 import type { Where } from "./change.ts"
-import { customFieldsFor, customValuesOut, searchableCustomFields } from "./custom-field.ts"
+import { customFieldFacts, customFieldsFor, customValuesOut, searchableCustomFields } from "./custom-field.ts"
 import type { Answer, Fault, Reads } from "./endpoint.ts"
 import type { Field } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
@@ -203,7 +203,7 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
   const listing: Listing = {
     ...resource, base_currency: context.base_currency,
     custom_fields: resource.custom_module !== undefined && conditions.some((one) => one.name.startsWith("cf."))
-      ? searchableCustomFields(yield* customFieldsFor(resource.custom_module)) : new Map()
+      ? searchableCustomFields(yield* customFieldFacts(resource.custom_module)) : new Map()
   }
   const bound = bindings(store.dialect)
   const archived = valueOf(query, "archived")

@@ -1,0 +1,102 @@
+/** Definitions of custom fields and the groups they are shown in (members-activities 5, availability 11). */
+import { Effect, Result } from "effect"
+import { updateWhere } from "../kernel/change.ts"
+import { type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values } from "../kernel/custom-field.ts"
+import { get } from "../kernel/endpoint.ts"
+import { isJsonObject, type JsonObject } from "../kernel/json.ts"
+import { managed, register } from "../kernel/register.ts"
+import { type FieldErrors, invalid } from "../kernel/rejection.ts"
+import { ok, type Resource, resource, shown, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { custom_field_groups, customFieldGroupFields, modules } from "./schema.ts"
+
+const access = managed("custom-fields", "custom-fields.view", "custom-fields.manage")
+
+export const customFieldResource = resource({
+  singular: "custom_field",
+  table: custom_fields,
+  filters: ["name", "module_type", "field_type", "is_active", "is_required", "custom_field_group_id", "list_name_id"],
+  sorts: ["name", "module_type", "sort_order", "created_at"],
+  view: (base, row) => ({ ...base, field_type_name: field_types[row.field_type as keyof typeof field_types] })
+})
+
+const operators = ["eq", "not_eq", "in", "not_in", "present", "blank", "gt", "gte", "lt", "lte", "contains"]
+const listed = (row: CustomFieldRow): boolean => row.field_type === 9 || row.field_type === 10
+
+/** The module as it is spelt, however it was written. */
+const moduleOf = (given: string): string | undefined =>
+  modules.find((one) => one.toLowerCase() === given.replace(/[_ ]/g, "").toLowerCase())
+
+const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (moduleOf(next.module_type) === undefined) errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
+  if (listed(next) && next.list_name_id === null) errors["list_name_id"] = ["A field that chooses from a list needs one."]
+  if (next.visibility_rules?.some((rule) => !isVisibilityRule(rule)) === true) {
+    errors["visibility_rules"] = [`Each visibility rule needs a field and an operator out of ${operators.join(", ")}.`]
+  }
+  for (const key of ["min_length", "max_length"]) {
+    const length = next.validation_rules?.[key]
+    if (length !== undefined && length !== null && !(typeof length === "number" && Number.isInteger(length) && length >= 0)) {
+      errors["validation_rules"] = [`The validation rule ${key} must be a whole number.`]
+    }
+  }
+  for (const key of ["min", "max"]) {
+    const limit = next.validation_rules?.[key]
+    if (limit !== undefined && limit !== null && !/^-?\d{1,12}(\.\d{1,4})?$/.test(String(limit))) {
+      errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
+    }
+  }
+  if (errors["validation_rules"] === undefined) {
+    const problem = defaultProblem(next, { definitions: [next], values })
+    if (problem !== undefined) errors["default_value"] = [problem]
+  }
+  return errors
+}
+const isVisibilityRule = (rule: unknown): boolean =>
+  isJsonObject(rule) && typeof rule["field"] === "string" && operators.includes(String(rule["operator"]))
+
+const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, ...definitionFields } = custom_fields.columns
+export const customFieldDefinitions = register({
+  resource: customFieldResource,
+  fields: definitionFields,
+  path: "/api/v1/custom_fields",
+  access,
+  rules: {
+    facts: (input, before) => Effect.gen(function*() {
+      const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
+      return list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
+    }),
+    save: ({ next, facts }) => {
+      const errors = problems(next, facts)
+      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors))
+        : Result.succeed({ set: { module_type: moduleOf(next.module_type)! } })
+    }
+  }
+})
+
+export const customFieldGroupResource: Resource<typeof custom_field_groups> = resource({
+  singular: "custom_field_group",
+  table: custom_field_groups,
+  filters: ["name", "created_at"],
+  sorts: ["name", "sort_order", "created_at"],
+  includes: {
+    custom_fields: { kind: "many", via: "custom_field_group_id", resource: () => customFieldResource as Resource, order: ["sort_order", "id"] }
+  }
+})
+const groups = register({
+  resource: customFieldGroupResource,
+  fields: customFieldGroupFields,
+  path: "/api/v1/custom_field_groups",
+  access,
+  only: ["list", "create", "update", "delete"],
+  on_delete: (id) => [updateWhere(custom_fields, { custom_field_group_id: id }, { custom_field_group_id: null })]
+})
+/** One group always shows its fields. */
+const showGroup = get("/api/v1/custom_field_groups/{id}", {
+  name: "custom_field_groups.show", summary: "Show one custom field group with its fields", ability: access.read, permission: access.view,
+  params: { id: { table: custom_field_groups } },
+  run: (input) => Effect.map(
+    shown(customFieldGroupResource, input.rows.id, [...input.query, ["include", "custom_fields"]], viewContext(input)),
+    (body: JsonObject) => ok(body))
+})
+export const customFieldGroups = { ...groups, endpoints: [...groups.endpoints ?? [], showGroup] }

@@ -1,0 +1,88 @@
+/** Lists of values people choose from: address types, invoice terms, activity types and lists of their own (conventions 17). */
+import { Effect, Result } from "effect"
+import { updateWhere } from "../kernel/change.ts"
+import { custom_fields, list_values } from "../kernel/custom-field.ts"
+import { get } from "../kernel/endpoint.ts"
+import { deletedEvent, managed, register } from "../kernel/register.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { ok, type Resource, resource, shown, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { list_names, listNameFields } from "./schema.ts"
+
+const access = managed("static-data", "list-values.view", "list-values.manage")
+
+export const listValueResource = resource({
+  singular: "list_value",
+  table: list_values,
+  filters: ["name", "parent_id", "is_active", "is_system"],
+  sorts: ["name", "sort_order", "created_at", "updated_at"],
+  order: ["sort_order", "id"]
+})
+export const listNameResource: Resource<typeof list_names> = resource({
+  singular: "list_name",
+  table: list_names,
+  filters: ["name", "is_system", "created_at"],
+  sorts: ["name", "created_at", "updated_at"],
+  includes: { values: { kind: "many", via: "list_name_id", resource: () => listValueResource as Resource } }
+})
+
+const lists = register({
+  resource: listNameResource,
+  fields: listNameFields,
+  path: "/api/v1/list_names",
+  access,
+  only: ["list", "create", "update", "delete"],
+  rules: {
+    facts: (_input, before) => Effect.gen(function*() {
+      const store = yield* Store
+      if (before === undefined) return { values: [], used_by: undefined }
+      return { values: yield* store.find(list_values, { list_name_id: before.id }), used_by: yield* store.first(custom_fields, { list_name_id: before.id }) }
+    }),
+    save: ({ next, before }) => before?.is_system === true && next.name !== before.name
+      ? Result.fail(invalidField("name", "A system list keeps its name."))
+      : Result.succeed({}),
+    delete: ({ row, facts }) => row.is_system ? Result.fail(invalidField("list_name", "A system list cannot be deleted."))
+      : facts.used_by !== undefined ? Result.fail(invalidField("list_name", `The custom field ${facts.used_by.name} chooses from this list; delete the field first.`))
+      : Result.succeed(facts.values.map((value) => deletedEvent(list_values, value.id)))
+  }
+})
+/** One list always shows its values. */
+const showList = get("/api/v1/list_names/{id}", {
+  name: "list_names.show", summary: "Show one list with its values", ability: access.read, permission: access.view,
+  params: { id: { table: list_names } },
+  run: (input) => Effect.map(shown(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)), ok)
+})
+export const listNames = { ...lists, endpoints: [...lists.endpoints ?? [], showList] }
+
+type ListValueRow = RowOf<typeof list_values>
+/** Whether a value would lie below itself. */
+const circular = (id: number, parent: number | null, values: ReadonlyArray<ListValueRow>): boolean => {
+  for (let at = parent, left = values.length; at !== null && left >= 0; left--) {
+    if (at === id) return true
+    at = values.find((value) => value.id === at)?.parent_id ?? null
+  }
+  return false
+}
+const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, list_name_id: _l, ...listValueFields } = list_values.columns
+export const listValues = register({
+  resource: listValueResource,
+  fields: listValueFields,
+  path: "/api/v1/list_names/{list_name}/values",
+  access,
+  unpaged: true,
+  parent: { param: "list_name", table: list_names, column: "list_name_id" },
+  rules: {
+    facts: (input) => Effect.gen(function*() {
+      return yield* (yield* Store).find(list_values, { list_name_id: (input.rows as { readonly list_name: { readonly id: number } }).list_name.id })
+    }),
+    save: ({ next, facts }) => next.parent_id !== null && !facts.some((one) => one.id === next.parent_id)
+      ? Result.fail(invalidField("parent_id", "The parent must be a value of the same list."))
+      : circular(next.id, next.parent_id, facts) ? Result.fail(invalidField("parent_id", "A value cannot lie below itself."))
+      : Result.succeed({}),
+    delete: ({ row }) => row.is_system
+      ? Result.fail(invalidField("list_value", "A system value cannot be deleted; make it inactive instead."))
+      : Result.succeed([])
+  },
+  on_delete: (id) => [updateWhere(list_values, { parent_id: id }, { parent_id: null })]
+})

@@ -1,0 +1,27 @@
+/** What people define themselves: groups of custom fields, and lists of values to choose from (conventions 17). */
+import { boolean, integer, prose, text } from "../kernel/field.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+/** What custom fields can be added to (members-activities 5). */
+export const modules = [
+  "Member", "Product", "ProductGroup", "StockLevel", "Activity", "Store", "Opportunity", "Invoice", "PurchaseOrder"
+] as const
+
+export const customFieldGroupFields = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true }),
+  sort_order: integer({ default: 0, min: 0 }),
+  plugin_name: text({ nullable: true })
+}
+export const custom_field_groups = table("custom_field_groups", customFieldGroupFields)
+
+export const listNameFields = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true }),
+  is_system: boolean({ computed: true, default: false }),
+  is_hierarchical: boolean({ default: false })
+}
+export const list_names = table("list_names", listNameFields, {
+  uniques: [{ columns: ["name"], field: "name", message: "The name has already been taken." }]
+})
+export type ListNameRow = RowOf<typeof list_names>
