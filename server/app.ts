@@ -1,0 +1,188 @@
+/** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
+import { randomUUIDv7 } from "node:crypto"
+import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { catalogue as core } from "../core/catalogue.ts"
+import { authority } from "../core/kernel/authority.ts"
+import { type Catalogue, catalogueOf } from "../core/kernel/catalogue.ts"
+import type { Fault } from "../core/kernel/endpoint.ts"
+import type { StoredEvent } from "../core/kernel/event.ts"
+import { Rejection } from "../core/kernel/rejection.ts"
+import { Site } from "../core/kernel/site.ts"
+import { ensureSchema } from "../core/kernel/store/schema.ts"
+import { Store } from "../core/kernel/store/store.ts"
+import * as Sqlite from "../sync/sqlite-client.ts"
+import type { Database } from "./config.ts"
+import { Hosting } from "./hosting.ts"
+import { type Log, silentLog } from "./log.ts"
+import * as Postgres from "./pg-client.ts"
+import { listen } from "./pg-listen.ts"
+import { type Asked, makePipeline, type Reply } from "./pipeline.ts"
+import type { ServerSlice } from "./server-slice.ts"
+import { serverSlices } from "./slices.ts"
+import { makeStanding } from "./standing.ts"
+import { makeAuthentication } from "./tokens/authenticate.ts"
+import { furnish, postgresIsKnown } from "./first-start.ts"
+
+export interface ServerOptions {
+  /** `:memory:` will do as a path. */
+  readonly database: Database
+  /** Signs feeds, links and attachment addresses. */
+  readonly key: string
+  readonly public_url?: string | undefined
+  readonly data_folder?: string
+  readonly owner_token?: string | undefined
+  /** Told the first owner's token when it had to be made up. */
+  readonly onOwnerToken?: (secret: string) => void
+  readonly rate_limit?: number | undefined
+  readonly log?: Log
+  /** Slices beside those the server always has. */
+  readonly slices?: ReadonlyArray<ServerSlice>
+}
+
+export interface ServerApp {
+  readonly catalogue: Catalogue
+  /** Answers a request; never fails. Aborting takes back questions, not changes. */
+  readonly ask: (asked: Asked, signal?: AbortSignal) => Promise<Reply>
+  /** Runs anything with the server's database and site. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site | Hosting>) => Promise<A>
+  readonly log: Log
+  /** Where the server listens, once it does. */
+  readonly listensAt: (url: string) => void
+  /** Ends what runs beside requests and closes the database. */
+  readonly close: () => Promise<void>
+}
+
+const channel = "flightcase_journal"
+/** Events after which what is known of users, roles and settings is read again. */
+const changes_standing = /^(user|role|setting|token|member)/
+
+/** Opens the database, brings its schema forward, furnishes it when empty. Rejects with what stood in the way. */
+export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
+  const log = options.log ?? silentLog
+  const catalogue: Catalogue = catalogueOf(withRateLimit(core, options.rate_limit).concat(serverSlices(() => catalogue), options.slices ?? []))
+  const slices: ReadonlyArray<ServerSlice> = catalogue.slices
+  const standing = makeStanding(catalogue)
+  const authentication = makeAuthentication()
+  const listeners = new Set<() => void>()
+  const forget = (): void => {
+    standing.forget()
+    authentication.forget()
+  }
+  const tellListeners = (): void => { for (const listener of [...listeners]) listener() }
+
+  let listening_at: string | undefined
+  const hosting = Hosting.of({
+    key: options.key, log, data_folder: options.data_folder,
+    public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
+    onCommit: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    }
+  })
+
+  const plain = authority({ catalogue, commandId: randomUUIDv7 })
+  const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
+  const site = Layer.effect(Site, Effect.map(Site, (inner) => {
+    const self: Site["Service"] = Site.of({
+      ...inner,
+      settings: standing.settingsWithin as Site["Service"]["settings"],
+      record: (events, recording) => Effect.gen(function*() {
+        const stored = yield* inner.record(events, recording)
+        if (stored.length === 0) return stored
+        for (const hook of recordedHooks) yield* asSql(Effect.provideService(Effect.provideService(hook(stored), Hosting, hosting), Site, self))
+        yield* announce(stored, forget, tellListeners)
+        return stored
+      })
+    })
+    return self
+  })).pipe(Layer.provide(plain))
+
+  const services = slices.flatMap((slice) => slice.services?.(hosting) ?? [])
+  const layer = Layer.mergeAll(
+    Layer.provide(Store.layer, sqlLayer(options.database)), site, Layer.succeed(Hosting, hosting),
+    ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)])
+  )
+  const runtime = ManagedRuntime.make(layer)
+  const scope = Scope.makeUnsafe()
+  try {
+    await runtime.runPromise(Effect.gen(function*() {
+      yield* postgresIsKnown
+      yield* ensureSchema(catalogue, "server")
+      yield* furnish(catalogue, options)
+    }))
+    const background = slices.flatMap((slice) => slice.background ?? [])
+    if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
+    for (const work of background) {
+      await runtime.runPromise(Effect.forkIn(Scope.provide(work, scope).pipe(Effect.catchCause((cause) => Effect.logError("background work ended", cause))), scope))
+    }
+  } catch (cause) {
+    await runtime.dispose().catch(() => {})
+    throw cause
+  }
+
+  const context = await runtime.context()
+  const fork = Effect.runForkWith(context)
+  const asides = new Set<Promise<void>>()
+  const aside = (effect: Effect.Effect<void, Fault, Store>): void => {
+    const done: Promise<void> = runtime.runPromise(Effect.catchCause(effect, (cause) => Effect.logWarning("aside failed", cause)))
+      .finally(() => asides.delete(done))
+    asides.add(done)
+  }
+  const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUIDv7, aside })
+  return {
+    catalogue, log,
+    ask: (asked, signal) => new Promise((resolve, reject) => {
+      const fiber = fork(pipeline(asked), signal === undefined ? undefined : { signal })
+      fiber.addObserver((exit) => Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause))
+    }),
+    run: (effect) => runtime.runPromise(effect),
+    listensAt: (url) => { listening_at = url },
+    close: async () => {
+      await runtime.runPromise(Scope.close(scope, Exit.void))
+      await Promise.allSettled(asides)
+      await runtime.dispose()
+    }
+  }
+}
+
+const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> => database.kind === "pg"
+  ? Postgres.layer({ url: database.url, max: database.connections_max })
+  : Sqlite.layer({ path: database.path })
+
+const withRateLimit = (catalogue: Catalogue, rate_limit: number | undefined) => {
+  const field = catalogue.settings["api"]?.["rate_limit"]
+  return rate_limit === undefined || field === undefined ? [...catalogue.slices]
+    : [...catalogue.slices, { name: "rate_limit", settings: { api: { ...catalogue.settings["api"], rate_limit: { ...field, default: rate_limit } } } }]
+}
+
+/** Tells this process after the commit, and the others on the same database through it. */
+const announce = Effect.fnUntraced(function*(stored: ReadonlyArray<StoredEvent>, forget: () => void, tellListeners: () => void) {
+  const store = yield* Store
+  const standingChanged = stored.some((event) => changes_standing.test(event.type))
+  if (store.dialect === "pg") yield* store.run("select pg_notify($1, $2)", [channel, standingChanged ? "standing" : ""])
+  yield* store.sql.afterCommit(Effect.sync(() => {
+    if (standingChanged) forget()
+    tellListeners()
+  }))
+})
+
+/** What other servers on the same Postgres commit. */
+const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
+  Stream.runForEach(listen({ url, channel }), (notice) => Effect.sync(() => {
+    if (notice._tag === "Listening" || notice.payload === "standing") forget()
+    tellListeners()
+  }))
+
+/** A hook's refusal has no place among what recording may fail with: it ends the command as the fault it is. */
+const asSql = <A, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect<A, SqlError.SqlError, R> =>
+  Effect.catch(effect, (fault) => fault instanceof Rejection ? Effect.die(fault) : Effect.fail(fault))
+
+/** What Effect itself logs, into the one log. */
+const effectLogger = (log: Log): Logger.Logger<unknown, void> => Logger.make(({ message, logLevel, cause }) => {
+  const level = logLevel === "Error" || logLevel === "Fatal" ? "error" : logLevel === "Warn" ? "warn" : logLevel === "Info" ? "info" : "debug"
+  const parts = Array.isArray(message) ? message : [message]
+  log.at(level, String(parts[0]), {
+    ...(parts.length > 1 ? { more: parts.slice(1) } : {}), ...(cause.reasons.length === 0 ? {} : { error: new Error("cause", { cause }) })
+  })
+})

@@ -1,0 +1,15 @@
+/** What a slice on the server may know of the place it runs in. */
+import { Context } from "effect"
+import type { Log } from "./log.ts"
+
+export interface HostingShape {
+  /** Signs feeds, links and attachment addresses. */
+  readonly key: string
+  /** Without a slash at its end. */
+  readonly public_url: () => string
+  readonly data_folder: string | undefined
+  readonly log: Log
+  /** Calls back after each commit that added to the journal, whichever server made it; answers how to stop. */
+  readonly onCommit: (listener: () => void) => () => void
+}
+export class Hosting extends Context.Service<Hosting, HostingShape>()("flightcase/server/Hosting") {}

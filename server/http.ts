@@ -1,0 +1,123 @@
+/**
+ * The socket: node:http requests in, replies out, and a stop that lets what is in flight finish. All else is the
+ * pipeline's; nothing here knows what is asked.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import type { Asked, Reply } from "./pipeline.ts"
+import type { Log } from "./log.ts"
+import { WrongStart } from "./wrong-start.ts"
+
+export interface Listening {
+  /** `http://127.0.0.1:4480`, with the port really taken. */
+  readonly url: string
+  /** No new requests; resolves when those in flight are answered, or after `patience_millis` with their sockets cut. */
+  readonly stop: (patience_millis: number) => Promise<void>
+}
+export interface ListenOptions {
+  readonly host: string
+  readonly port: number
+  readonly log: Log
+  readonly ask: (asked: Asked, signal: AbortSignal) => Promise<Reply>
+}
+
+/** Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent all. */
+const discarded_max = 8 * 1_048_576
+
+export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise<Listening> => {
+  let stopping = false
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    const gone = new AbortController()
+    response.on("close", () => { if (!response.writableFinished) gone.abort() })
+    response.on("error", () => {})
+    const asked: Asked = {
+      method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
+      remote_address: request.socket.remoteAddress ?? "", body: (max) => bodyOf(request, max)
+    }
+    ask(asked, gone.signal).then(
+      (reply) => send(request, response, reply, stopping),
+      // Whoever asked has gone, or it is a fault of the pipeline itself; neither may end the process.
+      (cause: unknown) => {
+        if (gone.signal.aborted) return response.destroy()
+        log.at("error", "request failed outside the pipeline", { error: cause })
+        send(request, response, { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }, true)
+      }
+    )
+  }
+  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 }, serve)
+  server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
+    if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
+    const [status, message] = cause.code === "HPE_HEADER_OVERFLOW" ? ["431 Request Header Fields Too Large", "The headers are too long."]
+      : cause.code === "ERR_HTTP_REQUEST_TIMEOUT" ? ["408 Request Timeout", "The request took too long to arrive."]
+      : ["400 Bad Request", "This is not HTTP as this server understands it."]
+    const body = JSON.stringify({ message })
+    socket.end(`HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+  })
+  await taken(server, host, port)
+  const address = server.address()
+  const taken_port = typeof address === "object" && address !== null ? address.port : port
+  const shown = host.includes(":") ? `[${host}]` : host
+  return {
+    url: `http://${shown}:${taken_port}`,
+    stop: (patience_millis) => new Promise((resolve) => {
+      stopping = true
+      const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
+      server.close(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+      server.closeIdleConnections()
+    })
+  }
+}
+
+const taken = (server: Server, host: string, port: number): Promise<void> => new Promise((resolve, reject) => {
+  server.once("error", (cause: NodeJS.ErrnoException) => reject(new WrongStart(
+    cause.code === "EADDRINUSE" ? `Port ${port} on ${host} is taken; is the server running already? FLIGHTCASE_PORT chooses another.`
+      : cause.code === "EACCES" ? `Port ${port} on ${host} may not be used by this user; FLIGHTCASE_PORT chooses another.`
+      : cause.code === "EADDRNOTAVAIL" || cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN" ? `FLIGHTCASE_HOST ${host} is no address of this machine.`
+      : `Cannot listen on ${host} port ${port} (${cause.code ?? cause.message}).`, cause)))
+  server.listen(port, host, () => {
+    server.removeAllListeners("error")
+    server.on("error", () => {})
+    resolve()
+  })
+})
+
+const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "too long"> => {
+  const announced = Number(request.headers["content-length"] ?? Number.NaN)
+  if (announced === 0 || (Number.isNaN(announced) && request.headers["transfer-encoding"] === undefined)) return Promise.resolve(new Uint8Array(0))
+  if (announced > max + discarded_max) return Promise.resolve("too long")
+  return new Promise((resolve, reject) => {
+    let parts: Array<Uint8Array> = []
+    let length = 0
+    request.on("data", (part: Uint8Array) => {
+      length += part.length
+      if (length <= max) parts.push(part)
+      else {
+        parts = []
+        if (length > max + discarded_max) {
+          request.pause()
+          resolve("too long")
+        }
+      }
+    })
+    request.on("end", () => resolve(length > max ? "too long" : parts.length === 1 ? parts[0]! : Buffer.concat(parts)))
+    request.on("error", reject)
+    request.on("close", () => reject(new Error("the client hung up")))
+  })
+}
+
+/** Status lines a page could be built on are told to do nothing with it. */
+const send = (request: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply, close: boolean): void => {
+  if (response.headersSent || response.destroyed) return
+  const bytes = typeof body === "string" ? Buffer.from(body) : body
+  const all: { [name: string]: string | number } = { ...headers }
+  if (status !== 204 && status !== 304) all["content-length"] = bytes?.length ?? 0
+  // What is left of a body nobody reads would be taken for the next request.
+  if (close || (!request.complete && hasBody(request))) all["connection"] = "close"
+  response.writeHead(status, all)
+  response.end(request.method === "HEAD" || bytes === undefined ? undefined : bytes)
+}
+const hasBody = (request: IncomingMessage): boolean =>
+  request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

@@ -1,0 +1,69 @@
+/** What the server says: one JSON line per event, or text for a person at a terminal. */
+
+export type Level = "debug" | "info" | "warn" | "error"
+export type Details = { readonly [key: string]: unknown }
+export interface Log {
+  readonly at: (level: Level, event: string, details?: Details) => void
+  /** Writes what is held back; called before the process goes. */
+  readonly flush: () => void
+}
+
+export interface LogOptions {
+  readonly write: (text: string) => void
+  /** A person reads along. */
+  readonly human: boolean
+  /** Nothing below this level is said. */
+  readonly least: Level | "silent"
+  readonly now?: () => Date
+}
+
+const ranks: { readonly [L in Level | "silent"]: number } = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
+export const isLevel = (text: string): text is Level | "silent" => Object.hasOwn(ranks, text)
+
+const held_millis = 50
+const held_max = 16_384
+
+/** Warnings and errors are written at once; the rest is written together, a few times a second, which costs less. */
+export const makeLog = ({ write, human, least, now = () => new Date() }: LogOptions): Log => {
+  let held = ""
+  let timer: NodeJS.Timeout | undefined
+  const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    if (held === "") return
+    const text = held
+    held = ""
+    write(text)
+  }
+  return {
+    flush,
+    at: (level, event, details = {}) => {
+      if (ranks[level] < ranks[least]) return
+      held += `${(human ? humanLine : jsonLine)(now(), level, event, details)}\n`
+      if (human || ranks[level] >= ranks.warn || held.length > held_max) flush()
+      else timer ??= setTimeout(flush, held_millis).unref()
+    }
+  }
+}
+
+/** Says nothing. */
+export const silentLog: Log = { at: () => {}, flush: () => {} }
+
+const jsonLine = (time: Date, level: Level, event: string, details: Details): string =>
+  JSON.stringify({ time: time.toISOString(), level, event, ...details }, (_key, value: unknown) =>
+    value instanceof Error ? errorText(value) : typeof value === "bigint" ? String(value) : value)
+
+const humanLine = (time: Date, level: Level, event: string, details: Details): string => {
+  const words = Object.entries(details).filter(([, value]) => value !== null && value !== undefined)
+    .map(([key, value]) => `${key}=${value instanceof Error ? errorText(value) : typeof value === "object" ? JSON.stringify(value) : printable(String(value))}`)
+  return [time.toISOString().slice(11, 19), ...(level === "info" ? [] : [level.toUpperCase()]), event, ...words].join(" ")
+}
+/** What a client sent may hold control characters that would move a terminal's cursor. Line ends of stacks stay. */
+const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?")
+
+/** An error with what caused it; never an object's own enumerable fields, which may hold values somebody sent. */
+export const errorText = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const own = error.stack ?? `${error.name}: ${error.message}`
+  return error.cause === undefined ? own : `${own}\ncaused by ${errorText(error.cause)}`
+}

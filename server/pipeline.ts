@@ -1,0 +1,230 @@
+/**
+ * From a request to its reply: who asks (401), how often (429), what for (404, 405), then the engine's order of row,
+ * permission, body and rule. Knows HTTP's words but no socket, so that it answers tests and other programs as well.
+ */
+import { Cause, Clock, Effect, Exit } from "effect"
+import { SqlError } from "effect/sql"
+import type { Catalogue } from "../core/kernel/catalogue.ts"
+import { dispatch, match, type Matched } from "../core/kernel/dispatch.ts"
+import type { Answer, Endpoint, Fault } from "../core/kernel/endpoint.ts"
+import { bodyOf, Rejection, statusOf, unauthenticated } from "../core/kernel/rejection.ts"
+import { type Settings, settingNumber } from "../core/kernel/settings.ts"
+import type { Site } from "../core/kernel/site.ts"
+import type { Store } from "../core/kernel/store/store.ts"
+import type { Viewer } from "../core/kernel/viewer.ts"
+import { instantOf } from "../core/values/time.ts"
+import { json_body_max, type ReadBody, readBody, tooLarge } from "./body.ts"
+import type { Hosting } from "./hosting.ts"
+import type { Log } from "./log.ts"
+import { makeRateLimiter, type Standing } from "./rate-limit.ts"
+import type { AnsweredCall, Headers, HostedCall, Hosted, ServerSlice } from "./server-slice.ts"
+import type { Authentication } from "./tokens/authenticate.ts"
+
+export interface Asked {
+  readonly method: string
+  /** As on the request line: path, and query if there is one. */
+  readonly target: string
+  readonly headers: Headers
+  readonly remote_address: string
+  /** The body's bytes; "too long" once there are more than `max`. Called at most once. */
+  readonly body: (max: number) => Promise<Uint8Array | "too long">
+}
+export interface Reply {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  readonly body: string | Uint8Array | undefined
+}
+
+export interface PipelineOptions {
+  readonly catalogue: Catalogue
+  readonly slices: ReadonlyArray<ServerSlice>
+  readonly authentication: Authentication
+  readonly settings: Effect.Effect<Settings, Fault, Store>
+  readonly log: Log
+  readonly newRequestId: () => string
+  /** Runs beside the request; nobody waits for it. */
+  readonly aside: (effect: Effect.Effect<void, Fault, Store>) => void
+}
+type Serving = Effect.Effect<Reply, never, Store | Site | Hosting>
+
+const nobody: Viewer = {
+  user_id: 0, name: "", member_id: null, is_owner: false, is_active: true, permissions: new Set(), abilities: new Set(), token_id: null
+}
+
+/** What becomes known of a request while it is answered; its log line and its metering are made of it. */
+interface Trace {
+  readonly request_id: string
+  readonly started_millis: number
+  readonly clock_millis: number
+  readonly asked: Asked
+  readonly path: string
+  endpoint: Endpoint | undefined
+  viewer: Viewer | undefined
+  standing: Standing | undefined
+  request_bytes: number
+}
+
+export const makePipeline = (options: PipelineOptions): (asked: Asked) => Serving => {
+  const { catalogue, authentication, log } = options
+  const limiter = makeRateLimiter()
+  const around = options.slices.flatMap((slice) => slice.around ?? [])
+  const answered = options.slices.flatMap((slice) => slice.answered ?? [])
+
+  const serve = (trace: Trace): Effect.Effect<Answer, Fault, Store | Site | Hosting> => Effect.gen(function*() {
+    const { asked, path } = trace
+    const found = match(catalogue, asked.method, path)
+    const isPublic = !(found instanceof Rejection) && found.endpoint.public
+    const refusal = isPublic ? yield* admitNobody(trace) : yield* admit(trace)
+    if (refusal !== undefined) return yield* refusal
+    if (found instanceof Rejection) return yield* found
+    trace.endpoint = found.endpoint
+    const call: HostedCall = {
+      ...found, viewer: trace.viewer ?? nobody, headers: asked.headers, request_id: trace.request_id, remote_address: asked.remote_address,
+      request: { method: asked.method, path, query: queryOf(asked.target), ...(yield* bodyFor(found, trace)) }
+    }
+    const run: Hosted<Answer> = dispatch(call)
+    const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
+    // A client that hangs up takes back a question, never half a change.
+    return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
+  })
+
+  /** 401, then 429. */
+  const admit = Effect.fnUntraced(function*(trace: Trace) {
+    const secret = bearerIn(trace.asked.headers)
+    const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret)
+    const settings = yield* options.settings
+    if (bearer === undefined) {
+      trace.standing = limiter.count(`address ${trace.asked.remote_address}`, settingNumber(settings, "api", "anonymous_rate_limit"), trace.clock_millis)
+      return unauthenticated(secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired.")
+    }
+    trace.viewer = bearer.viewer
+    const token_id = bearer.viewer.token_id
+    trace.standing = limiter.count(token_id ?? `user ${bearer.viewer.user_id}`, bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"), trace.clock_millis)
+    if (token_id !== null) options.aside(authentication.used(token_id))
+    return trace.standing.exceeded ? tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`) : undefined
+  })
+
+  /** Signed links and the like open without a token, but nobody may try keys for long: misses are what counts there. */
+  const missesOf = (trace: Trace): string => `misses ${trace.asked.remote_address}`
+  const admitNobody = Effect.fnUntraced(function*(trace: Trace) {
+    trace.standing = limiter.look(missesOf(trace), settingNumber(yield* options.settings, "api", "anonymous_rate_limit"), trace.clock_millis)
+    return trace.standing.exceeded ? tooMany(trace.standing, "Too many tries from this address; wait a minute.") : undefined
+  })
+
+  const finished = (trace: Trace, reply: Reply): void => {
+    const { asked, endpoint, viewer } = trace
+    const duration_ms = performance.now() - trace.started_millis
+    // What opens something by itself is no matter for a log: queries hold signatures, public paths hold keys.
+    const shown = endpoint?.public === true ? endpoint.path : trace.path.slice(0, 500)
+    log.at("info", "request", {
+      request_id: trace.request_id, method: asked.method, path: shown, status: reply.status, duration_ms: Math.round(duration_ms * 10) / 10,
+      user_id: viewer?.user_id ?? null, token_id: viewer?.token_id ?? null
+    })
+    if (answered.length === 0 || !trace.path.startsWith("/api/v1")) return
+    const agent = asked.headers["user-agent"]
+    const ability = endpoint?.ability ?? null
+    const record: AnsweredCall = {
+      request_id: trace.request_id, method: asked.method, target: asked.target, endpoint: endpoint?.name ?? null,
+      ability: ability === null || typeof ability === "string" ? ability : ability.find((one) => viewer?.abilities.has(one)) ?? ability[0] ?? null,
+      weight: endpoint?.weight ?? 1, user_id: viewer?.user_id ?? null, token_id: viewer?.token_id ?? null, status: reply.status,
+      started_at: instantOf(trace.clock_millis), duration_ms: Math.round(duration_ms), request_bytes: trace.request_bytes,
+      response_bytes: reply.body === undefined ? 0 : typeof reply.body === "string" ? Buffer.byteLength(reply.body) : reply.body.length,
+      remote_address: asked.remote_address, user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
+    }
+    for (const tell of answered) tell(record)
+  }
+
+  return (asked) => Effect.gen(function*() {
+    const trace: Trace = {
+      asked, request_id: requestIdIn(asked.headers) ?? options.newRequestId(), path: pathOf(asked.target),
+      started_millis: performance.now(), clock_millis: yield* Clock.currentTimeMillis,
+      endpoint: undefined, viewer: undefined, standing: undefined, request_bytes: 0
+    }
+    const exit = yield* Effect.exit(serve(trace))
+    const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, log)
+    if (trace.endpoint?.public === true && answer.status >= 400 && answer.status < 500 && trace.standing !== undefined) {
+      limiter.count(missesOf(trace), trace.standing.limit, trace.clock_millis)
+    }
+    const reply = replyOf(answer, trace)
+    finished(trace, reply)
+    return reply
+  })
+}
+
+const tooMany = (standing: Standing, message: string): Rejection => new Rejection({
+  kind: "too_many", message,
+  headers: { "retry-after": String(standing.retry_after_seconds), "x-ratelimit-reset": String(standing.reset_at_seconds) }
+})
+
+const bodyFor = (found: Matched, trace: Trace): Effect.Effect<ReadBody> => {
+  const { endpoint } = found
+  const { asked } = trace
+  if (endpoint.method === "GET") return Effect.succeed({ body: undefined })
+  const max = endpoint.body_max ?? json_body_max
+  return Effect.promise(async () => {
+    const bytes = await asked.body(max)
+    if (bytes === "too long") return { body: undefined, body_fault: tooLarge(max) }
+    trace.request_bytes = bytes.length
+    return readBody(bytes, first(asked.headers["content-type"]), endpoint)
+  })
+}
+
+/** Anything but an answer: refusals as they are, faults of the database as 503 when they pass, the rest as 500. */
+const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, log: Log): Answer => {
+  const fault = Cause.findErrorOption(cause)
+  if (fault._tag === "Some" && fault.value instanceof Rejection) {
+    const { kind, headers } = fault.value
+    return {
+      status: statusOf[kind], body: { ...bodyOf(fault.value) },
+      ...(headers === undefined && kind !== "unauthenticated" ? {} : { headers: { ...(kind === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}), ...headers } })
+    }
+  }
+  const details = { request_id: trace.request_id, method: trace.asked.method, endpoint: trace.endpoint?.name ?? null }
+  if (fault._tag === "Some" && fault.value instanceof SqlError.SqlError && passes(fault.value)) {
+    log.at("error", "database unavailable", { ...details, reason: fault.value.reason._tag, message: fault.value.reason.message })
+    return { status: 503, body: { message: "The database cannot be reached or is busy; try again." }, headers: { "retry-after": "1" } }
+  }
+  if (Cause.hasInterruptsOnly(cause)) {
+    log.at("debug", "request given up", details)
+    return { status: 503, body: { message: "The server is stopping; try again." }, headers: { "retry-after": "1" } }
+  }
+  log.at("error", "request failed", { ...details, error: Cause.squash(cause) })
+  return { status: 500, body: { message: `Something went wrong here. Name ${trace.request_id} when you report it.` } }
+}
+const passes = ({ reason }: SqlError.SqlError): boolean =>
+  reason._tag === "ConnectionError" || reason._tag === "LockTimeoutError" || reason._tag === "SerializationError" || reason._tag === "DeadlockError"
+
+const replyOf = (answer: Answer, trace: Trace): Reply => {
+  const { body, content } = answer
+  const headers: { [name: string]: string } = {
+    ...(body !== undefined ? json_headers : content !== undefined ? { "content-type": content.type } : {}),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-request-id": trace.request_id
+  }
+  if (trace.standing !== undefined) {
+    headers["x-ratelimit-limit"] = String(trace.standing.limit)
+    headers["x-ratelimit-remaining"] = String(trace.standing.remaining)
+  }
+  if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value
+  return { status: answer.status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
+}
+const json_headers = { "content-type": "application/json" }
+
+/** The path of a request line's target, whatever form it takes. */
+export const pathOf = (target: string): string => {
+  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? ""
+  const end = target.search(/[?#]/)
+  return target.slice(origin.length, end < 0 ? target.length : end) || "/"
+}
+const queryOf = (target: string): ReadonlyArray<readonly [string, string]> => {
+  const at = target.indexOf("?")
+  return at < 0 ? [] : [...new URLSearchParams(target.slice(at + 1))]
+}
+const first = (value: Headers[string]): string | undefined => typeof value === "string" || value === undefined ? value : value[0]
+
+const bearerIn = (headers: Headers): string | undefined => /^bearer +(\S+) *$/i.exec(first(headers["authorization"]) ?? "")?.[1]
+const requestIdIn = (headers: Headers): string | undefined => {
+  const given = first(headers["x-request-id"])
+  return given !== undefined && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : undefined
+}

@@ -1,0 +1,54 @@
+/** What hosting adds to a slice: work around a call, within its transaction, after its answer, and beside all calls. */
+import type { Context, Effect, Scope } from "effect"
+import type { Slice } from "../core/kernel/catalogue.ts"
+import type { Answer, Fault } from "../core/kernel/endpoint.ts"
+import type { Call } from "../core/kernel/engine.ts"
+import type { StoredEvent } from "../core/kernel/event.ts"
+import type { Site } from "../core/kernel/site.ts"
+import type { Store } from "../core/kernel/store/store.ts"
+import type { Hosting } from "./hosting.ts"
+
+export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
+
+/** A call as it came over HTTP: authenticated, within its rate, matched. Row, permission and body are not yet looked at. */
+export interface HostedCall extends Call {
+  readonly headers: Headers
+  readonly request_id: string
+  readonly remote_address: string
+}
+
+/** What is known of a request once it is answered (conventions 16). */
+export interface AnsweredCall {
+  readonly request_id: string
+  readonly method: string
+  /** Path and query as asked. */
+  readonly target: string
+  /** The endpoint's name; null for a path there is none for. */
+  readonly endpoint: string | null
+  readonly ability: string | null
+  readonly weight: number
+  readonly user_id: number | null
+  readonly token_id: number | null
+  readonly status: number
+  readonly started_at: string
+  readonly duration_ms: number
+  readonly request_bytes: number
+  readonly response_bytes: number
+  readonly remote_address: string
+  readonly user_agent: string | null
+}
+
+export type Hosted<A> = Effect.Effect<A, Fault, Store | Site | Hosting>
+
+export interface ServerSlice extends Slice {
+  /** Around the answer of a call: replays a stored answer, keeps a new one. `next` runs the call in a transaction of its own. */
+  readonly around?: (call: HostedCall, next: Hosted<Answer>) => Hosted<Answer>
+  /** In the transaction that recorded the events: outgoing messages, jobs. What fails here refuses the command. */
+  readonly recorded?: (events: ReadonlyArray<StoredEvent>) => Hosted<void>
+  /** After the answer is on its way, of every request under /api/v1; must be quick and must not fail. */
+  readonly answered?: (call: AnsweredCall) => void
+  /** Runs from the start of the server to its end: timers, queues. Interrupted when the server stops. */
+  readonly background?: Effect.Effect<void, Fault, Store | Site | Hosting | Scope.Scope>
+  /** Services its endpoints ask for beside store and site. */
+  readonly services?: (hosting: Hosting["Service"]) => Context.Context<never>
+}

@@ -1,0 +1,16 @@
+/** What the server adds to the core's slices. New server slices go here. */
+import { known_abilities } from "./tokens/abilities.ts"
+import { healthSlice } from "./system/health.ts"
+import { tokensSlice } from "./tokens/api.ts"
+import type { Catalogue } from "../core/kernel/catalogue.ts"
+import type { ServerSlice } from "./server-slice.ts"
+
+/** `whole`: the catalogue they become part of, once it is complete. */
+export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
+  healthSlice,
+  tokensSlice(() => abilitiesIn(whole()))
+]
+
+/** Every ability some endpoint asks for, and those the interface names beside. */
+const abilitiesIn = (catalogue: Catalogue): ReadonlySet<string> =>
+  new Set([...known_abilities, ...catalogue.endpoints.flatMap(({ ability }) => ability ?? [])])

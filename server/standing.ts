@@ -1,0 +1,44 @@
+/** What nearly every request asks for and few change: settings. Used again for less than a second, never past a change made here. */
+import { Clock, Effect } from "effect"
+import { storedSettings } from "../core/kernel/authority.ts"
+import type { Catalogue } from "../core/kernel/catalogue.ts"
+import type { Fault } from "../core/kernel/endpoint.ts"
+import type { Settings } from "../core/kernel/settings.ts"
+import type { Store } from "../core/kernel/store/store.ts"
+
+export interface Standing {
+  /** The settings as they are; may be kept for the next who asks. Outside transactions only. */
+  readonly settings: Effect.Effect<Settings, Fault, Store>
+  /** The settings for a decision: what is kept, else read, but not kept, as the transaction may yet be taken back. */
+  readonly settingsWithin: ReturnType<typeof storedSettings>
+  readonly forget: () => void
+}
+
+const believed_millis = 900
+
+export const makeStanding = (catalogue: Catalogue): Standing => {
+  let kept: { readonly settings: Settings; readonly until: number } | undefined
+  let generation = 0
+  const fresh = (now: number): Settings | undefined =>
+    kept !== undefined && now < kept.until && now > kept.until - 2 * believed_millis ? kept.settings : undefined
+  const read = storedSettings(catalogue)
+  return {
+    settings: Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      const known = fresh(now)
+      if (known !== undefined) return known
+      const begun = generation
+      const settings = yield* read
+      // A change that came while this was being read would otherwise be missed.
+      if (begun === generation) kept = { settings, until: now + believed_millis }
+      return settings
+    }),
+    settingsWithin: Effect.gen(function*() {
+      return fresh(yield* Clock.currentTimeMillis) ?? (yield* read)
+    }),
+    forget: () => {
+      generation++
+      kept = undefined
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/** Tokens over the API: everybody's own, and others' for those who manage users. The secret is told once. */
+import { Effect, Result } from "effect"
+import type { Slice } from "../../core/kernel/catalogue.ts"
+import { insert, remove } from "../../core/kernel/change.ts"
+import { command, type Fault, get } from "../../core/kernel/endpoint.ts"
+import { event } from "../../core/kernel/event.ts"
+import type { FieldErrors } from "../../core/kernel/rejection.ts"
+import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
+import { created, listOf, noContent, resource, shownById, viewContext, ok } from "../../core/kernel/resource.ts"
+import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
+import { type User, userById } from "../users.ts"
+import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
+
+export const tokenResource = resource({
+  singular: "token", table: tokens,
+  filters: ["user_id", "expires_at", "last_used_at", "created_at", "updated_at"],
+  sorts: ["created_at", "updated_at", "last_used_at", "expires_at"]
+})
+
+/** May this person see, make and take away tokens of others? */
+export const managesTokens = (viewer: Viewer): boolean => can(viewer, "users.edit")
+
+const list = get("/api/v1/tokens", {
+  name: "tokens.list", summary: "List tokens: one's own, or everybody's for those who manage users", ability: "tokens:read", permission: null, server_only: true,
+  run: (input) => Effect.map(listOf(tokenResource, input.query, viewContext(input), {
+    where: { revoked_at: null, ...(managesTokens(input.viewer) ? {} : { user_id: input.viewer.user_id }) }
+  }), ok)
+})
+
+interface IssueFacts { readonly user: User | undefined; readonly issuer: TokenRow | undefined; readonly abilities: ReadonlySet<string> }
+
+/** The secret and its hash pass by the journal: it remembers only that a token was issued, to whom, with what abilities. */
+const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1/tokens", {
+  name: "tokens.create", summary: "Issue a token; its secret is in this answer only", ability: "tokens:write", permission: null, server_only: true,
+  fields: token_fields,
+  mints: [tokens],
+  streams: () => [],
+  facts: ({ values, viewer }): Effect.Effect<IssueFacts, Fault, Store> => Effect.gen(function*() {
+    const store = yield* Store
+    return {
+      user: yield* userById(values.user_id ?? viewer.user_id),
+      issuer: viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id),
+      abilities: abilities()
+    }
+  }),
+  decide: (facts, input, context) => {
+    const { values, viewer, settings, now } = input
+    const refusal = refusalToIssue(facts, values, viewer, now)
+    if (refusal !== undefined) return Result.fail(refusal)
+    const id = context.id(tokens)
+    const row = {
+      id, name: values.name!, abilities: values.abilities!, user_id: facts.user!.user_id,
+      expires_at: expiryOf(values.expires_at ?? null, facts.issuer, settings, now),
+      rate_limit_per_minute: values.rate_limit_per_minute ?? null
+    }
+    return Result.succeed({
+      events: [event(`token:${id}`, "token.issued", { id, name: row.name, user_id: row.user_id, abilities: row.abilities, expires_at: row.expires_at })],
+      result: row
+    })
+  },
+  // Within the transaction that records the event.
+  respond: (result, input) => Effect.gen(function*() {
+    const store = yield* Store
+    const id = Number(result["id"])
+    const secret = secretFor(id)
+    yield* store.apply([insert(tokens, {
+      ...result as Pick<TokenRow, "id" | "name" | "abilities" | "user_id" | "expires_at" | "rate_limit_per_minute">,
+      hash: hashOf(secret), last_used_at: null, revoked_at: null, created_at: input.now, updated_at: input.now, deleted_at: null
+    })])
+    const { token } = yield* shownById(tokenResource, id, [], viewContext(input))
+    return created({ token: { ...token as object, secret } })
+  })
+})
+
+const refusalToIssue = (
+  { user, abilities }: IssueFacts,
+  values: { readonly abilities?: ReadonlyArray<string>; readonly expires_at?: string | null },
+  viewer: Viewer, now: string
+): Rejection | undefined => {
+  const errors: { [field: string]: FieldErrors[string] } = {}
+  if (user === undefined) errors["user_id"] = ["The selected user does not exist."]
+  values.abilities!.forEach((ability, at) => {
+    if (ability !== "*" && !abilities.has(ability)) errors[`abilities.${at}`] = [`There is no ability ${ability}.`]
+  })
+  if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now) errors["expires_at"] = ["The time of expiry must lie ahead."]
+  if (Object.keys(errors).length > 0) return invalid(errors)
+  const others = user!.user_id !== viewer.user_id
+  if (others && !managesTokens(viewer)) return forbidden("A token for somebody else needs the permission users.edit.")
+  // Nobody gains by a token what they may not do themselves.
+  if (others && !viewer.is_owner && (user!.is_owner || [...user!.permissions].some((one) => !can(viewer, one)))) {
+    return forbidden("A token for somebody who may do more needs the owner.")
+  }
+  const beyond = values.abilities!.find((ability) => !able(viewer, ability))
+  if (beyond !== undefined) return forbidden(`The token lacks the ability ${beyond}, so it cannot pass it on.`)
+  return undefined
+}
+
+/** The earliest of what was asked, what the settings allow and what the issuing token has left. */
+const expiryOf = (asked: string | null, issuer: TokenRow | undefined, settings: Settings, now: string): string | null => {
+  const days = settingNumber(settings, "api", "token_expiration_days")
+  const at_most = days > 0 ? new Date(Date.parse(now) + days * 86_400_000).toISOString() : null
+  return [asked, at_most, issuer?.expires_at ?? null].filter((one) => one !== null).sort()[0] ?? null
+}
+
+const revoke = command("DELETE", "/api/v1/tokens/{id}", {
+  name: "tokens.delete", summary: "Take a token away; it opens nothing from then on", ability: "tokens:write", permission: null, server_only: true,
+  params: { id: { table: tokens } },
+  facts: ({ rows }) => userById(rows.id.user_id),
+  decide: (user, { rows: { id: token }, viewer }) => {
+    const own = token.user_id === viewer.user_id
+    if (!own && !managesTokens(viewer)) return Result.fail(forbidden("A token of somebody else needs the permission users.edit."))
+    if (!own && user?.is_owner === true && !viewer.is_owner) return Result.fail(forbidden("A token of the owner is the owner's to take away."))
+    return Result.succeed({ events: [event(`token:${token.id}`, "token.revoked", { id: token.id, user_id: token.user_id })], result: {} })
+  },
+  respond: (_result, { rows }) => Effect.gen(function*() {
+    yield* (yield* Store).apply([remove(tokens, rows.id.id)])
+    return noContent
+  })
+})
+
+/** `abilities`: all that endpoints ask for; known once the whole catalogue is. */
+export const tokensSlice = (abilities: () => ReadonlySet<string>): Slice => ({
+  name: "tokens", server_tables: [tokens],
+  endpoints: [list, issue(abilities), revoke]
+})

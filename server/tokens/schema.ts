@@ -1,0 +1,28 @@
+/** Bearer tokens: kept on the server alone, and of their secrets only what recognises them (conventions 11). */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { integer, list, text, timestamp } from "../../core/kernel/field.ts"
+import { type RowOf, table } from "../../core/kernel/table.ts"
+
+export const token_fields = {
+  name: text({ required: true }),
+  abilities: list(text({ max: 100 }), { required: true, min_items: 1, max_items: 200, distinct: true }),
+  user_id: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, describe: "Whose token; the caller's own when absent" }),
+  expires_at: timestamp({ nullable: true }),
+  rate_limit_per_minute: integer({ nullable: true, min: 1, max: 10_000, describe: "Requests per minute; the setting api.rate_limit when null" })
+}
+export const tokens = table("tokens", {
+  ...token_fields,
+  /** SHA-256 of the whole secret, in hex. */
+  hash: text({ hidden: true, length: 64 }),
+  last_used_at: timestamp({ nullable: true, computed: true }),
+  /** Set when its user is deactivated: it does not come back to life with the account. */
+  revoked_at: timestamp({ nullable: true, hidden: true, computed: true })
+}, { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] })
+export type TokenRow = RowOf<typeof tokens>
+
+export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex")
+export const isSecretOf = (row: { readonly hash: string }, hash: string): boolean =>
+  timingSafeEqual(Buffer.from(row.hash, "hex"), Buffer.from(hash, "hex"))
+
+/** 256 bits of chance behind the token's id. */
+export const secretFor = (id: number): string => `${id}|${randomBytes(32).toString("base64url")}`
