@@ -8,7 +8,7 @@ import type { NewEvent } from "./event.ts"
 import type { Fields, ValuesOf } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
 import type { Query } from "./query.ts"
-import type { Rejection } from "./rejection.ts"
+import type { FieldErrors, Rejection } from "./rejection.ts"
 import type { Settings } from "./settings.ts"
 import type { Site } from "./site.ts"
 import type { Store } from "./store/store.ts"
@@ -123,7 +123,7 @@ export interface CommandEndpoint<P extends Params = Params, B extends Fields = F
   /** Tables that one of these commands surely makes a row in: an id is drawn before deciding. */
   readonly mints: ReadonlyArray<Table>
   /** What the rules must know, read inside the transaction. */
-  readonly facts: (input: Input<P, B>) => Reads<F>
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Fault, Store | Site>
   readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided
   readonly respond: (result: JsonObject, input: Input<P, B>) => Reads<Answer>
 }
