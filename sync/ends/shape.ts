@@ -13,7 +13,7 @@ import { redactionFor } from "./redaction.ts"
 import { reader_grants } from "./tables.ts"
 import { Tail } from "./tail.ts"
 
-const events_per_chunk = 2_000
+const events_per_chunk_max = 2_000
 const live_wait_millis = 20_000
 
 const schema = JSON.stringify({
@@ -33,10 +33,10 @@ const grantVersion = Effect.fnUntraced(function*(store: StoreShape, user_id: num
   return version
 })
 
-export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: number; readonly query: Query }
+export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: number; readonly query: Query; readonly events_per_chunk?: number }
 
 /** One answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 when the reader must begin again. */
-export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, epoch: string, { viewer, replica_id, query }: ShapeReader): Effect.fn.Return<Answer, Fault, Store> {
+export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, epoch: string, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer, Fault, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = `${epoch}-${viewer.user_id}-${replica_id}-${yield* grantVersion(store, viewer.user_id, redaction.fingerprint)}`
