@@ -111,6 +111,8 @@ interface Common<P extends Params, B extends Fields> {
   readonly body_max: number | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
+  /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
+  readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields> extends Common<P, B> {
   readonly kind: "query"
@@ -144,12 +146,13 @@ type Draft<P extends Params, B extends Fields> = {
   readonly public?: boolean
   readonly body_max?: number
   readonly uploads?: boolean
+  readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
 const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B>): Common<P, B> => ({
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
-  public: draft.public ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false
+  public: draft.public ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false, check: draft.check
 })
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
