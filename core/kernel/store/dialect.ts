@@ -35,6 +35,8 @@ export const decode = (field: Field, value: unknown, dialect: Dialect): unknown 
     : value
 
 const quote = (name: string): string => `"${name}"`
+/** As Postgres keeps it: 63 bytes of a name, the rest is dropped. */
+export const uniqueName = (table: string, columns: ReadonlyArray<string>): string => `${table}_${columns.join("_")}_unique`.slice(0, 63)
 export const indexName = (table: string, columns: ReadonlyArray<string>): string => `${table}_${columns.join("_")}_index`
 
 const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
@@ -48,7 +50,7 @@ const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
 export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<string> => [
   `create table ${quote(table.name)} (\n  ${columnsSql(table, dialect).join(",\n  ")}\n)`,
   ...table.uniques.map((unique) =>
-    `create unique index ${quote(`${table.name}_${unique.columns.join("_")}_unique`)} on ${quote(table.name)} (${unique.columns.map(quote).join(", ")})` +
+    `create unique index ${quote(uniqueName(table.name, unique.columns))} on ${quote(table.name)} (${unique.columns.map(quote).join(", ")})` +
     (unique.where === undefined ? "" : ` where ${unique.where}`)),
   ...table.indexes.map((columns) =>
     `create index ${quote(indexName(table.name, columns))} on ${quote(table.name)} (${columns.map(quote).join(", ")})`),

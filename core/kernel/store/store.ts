@@ -4,7 +4,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../change.ts"
 import { invalidField, Rejection } from "../rejection.ts"
 import type { AnyRow, RowOf, Table } from "../table.ts"
-import { type Dialect, encodeRow, rowDecoder } from "./dialect.ts"
+import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
 import { bindings, columnList, quote, whereSql } from "./statement.ts"
 
 export interface FindOptions {
@@ -159,7 +159,7 @@ export const refusalOf = (error: SqlError.SqlError, tables: ReadonlyArray<Table>
     for (const table of tables) {
       for (const unique of table.uniques) {
         const sqlite = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
-        if (text.includes(sqlite) || text.includes(`${table.name}_${unique.columns.join("_")}_unique`)) {
+        if (text.includes(sqlite) || text.includes(uniqueName(table.name, unique.columns))) {
           return invalidField(unique.field, unique.message)
         }
       }
