@@ -1,0 +1,87 @@
+/** How rate definitions are asked for (interface 4.1, rates 6.1). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { removeWhere, updateWhere } from "../kernel/change.ts"
+import { command } from "../kernel/endpoint.ts"
+import { accessOf, createdEvent, initial, register } from "../kernel/register.ts"
+import { invalid } from "../kernel/rejection.ts"
+import { created, type Resource, resource, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMethod } from "../pricing/definition.ts"
+import { presets } from "../pricing/presets.ts"
+import { basePeriodLabel, strategyLabel } from "../pricing/strategies.ts"
+import { writtenProductRate } from "./product-rate-resource.ts"
+import { product_rates, rate_definitions, rateDefinitionFields } from "./schema.ts"
+
+const access = accessOf("rates")
+
+export const rateDefinitionResource: Resource<typeof rate_definitions> = resource({
+  singular: "rate_definition",
+  table: rate_definitions,
+  filters: ["name", "calculation_strategy", "base_period", "is_preset", "preset_slug", "created_at", "updated_at"],
+  sorts: ["name", "calculation_strategy", "base_period", "created_at", "updated_at"],
+  aliases: { strategy: "calculation_strategy", preset: "is_preset" },
+  includes: {
+    cloned_from: { kind: "brief", via: "cloned_from_id", table: rate_definitions },
+    product_rates: { kind: "many", via: "rate_definition_id", resource: () => writtenProductRate }
+  },
+  view: ({ calculation_strategy, base_period, id, name, description, ...rest }, row) => ({
+    id: id ?? null, name: name ?? null, description: description ?? null,
+    calculation_strategy: calculation_strategy ?? null, calculation_strategy_name: strategyLabel(row.calculation_strategy),
+    base_period: base_period ?? null, base_period_name: basePeriodLabel(row.base_period),
+    ...rest
+  })
+})
+
+const crud = register({
+  resource: rateDefinitionResource,
+  fields: rateDefinitionFields,
+  path: "/api/v1/rate_definitions",
+  access,
+  rules: {
+    facts: (_input, before) => Effect.gen(function*() {
+      if (before === undefined) return false
+      const store = yield* Store
+      // Rates of archived products hold nothing back: nobody can reach them to remove them.
+      const used = yield* store.run(
+        `select 1 from product_rates where rate_definition_id = ${store.dialect === "pg" ? "$1" : "?"} ` +
+        "and product_id in (select id from products where deleted_at is null) limit 1", [before.id])
+      return used.length > 0
+    }),
+    save: ({ before, input }) => {
+      const sent: SubmittedMethod = input.values
+      const method = before === undefined ? composeMethod(sent) : updateMethod(before, sent)
+      return Result.mapBoth(method, { onSuccess: (stored) => ({ set: { ...stored } }), onFailure: invalid })
+    },
+    delete: ({ row, facts: in_use }) => {
+      const errors = deletionErrors({ is_preset: row.is_preset, in_use })
+      return errors === undefined ? Result.succeed([]) : Result.fail(invalid(errors))
+    }
+  },
+  on_delete: (id) => [
+    updateWhere(rate_definitions, { cloned_from_id: id }, { cloned_from_id: null }),
+    removeWhere(product_rates, { rate_definition_id: id })
+  ]
+})
+
+const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
+  name: "rate_definitions.duplicate", summary: "Copy a rate definition", ability: access.write, permission: access.create,
+  params: { id: { table: rate_definitions } },
+  mints: [rate_definitions],
+  facts: () => Effect.void,
+  decide: (_facts, { rows }, context) => {
+    const id = context.id(rate_definitions)
+    const copy = { ...rows.id, id, name: copyName(rows.id.name), is_preset: false, preset_slug: null, cloned_from_id: rows.id.id }
+    return Result.succeed({ events: [createdEvent(rate_definitions, copy)], result: { id } })
+  },
+  respond: (result, input) =>
+    Effect.map(shownById(rateDefinitionResource, Number(result["id"]), input.query, viewContext(input)), created)
+})
+
+export const rateDefinitionsSlice: Slice = {
+  ...crud,
+  endpoints: [...crud.endpoints ?? [], duplicate],
+  seed: () => presets.map(({ slug, ...preset }, index) => createdEvent(rate_definitions, {
+    ...initial(rate_definitions, rateDefinitionFields), ...preset, id: index + 1, is_preset: true, preset_slug: slug
+  }))
+}

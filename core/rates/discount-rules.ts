@@ -1,0 +1,97 @@
+/** Discount rules: what customers are given without anyone typing it in (billing 4, interface 2.11). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { removeWhere } from "../kernel/change.ts"
+import { boolean, choice, date, integer, json, money, prose, ref, text } from "../kernel/field.ts"
+import type { Json, JsonObject } from "../kernel/json.ts"
+import { managed, register } from "../kernel/register.ts"
+import { type FieldErrors, invalid } from "../kernel/rejection.ts"
+import { resource } from "../kernel/resource.ts"
+import { baseCurrency } from "../kernel/settings.ts"
+import { Store } from "../kernel/store/store.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+import { readCriteria } from "../pricing/criteria.ts"
+import { discountScopes, discountTypes, readDiscountValue, showDiscountValue } from "../pricing/discounts.ts"
+import { stores } from "../stores/stores.ts"
+
+const columns = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true, on_null: "clear" }),
+  discount_type: choice(discountTypes, { required: true }),
+  applies_to: choice(discountScopes, { default: "line" }),
+  max_discount_amount: money({ nullable: true, on_null: "clear", currency: "currency_code" }),
+  currency_code: text({ nullable: true, on_null: "clear", max: 3, format: "currency" }),
+  criteria: json<JsonObject>({ required: true }),
+  auto_apply: boolean({ default: false }),
+  stackable: boolean({ default: false }),
+  priority: integer({ default: 0 }),
+  is_active: boolean({ default: true }),
+  valid_from: date({ nullable: true, on_null: "clear" }),
+  valid_to: date({ nullable: true, on_null: "clear" }),
+  store_id: ref("stores", { nullable: true, on_null: "clear" })
+}
+const fields = {
+  ...columns,
+  /** A percentage above 0 up to 100, or money in `currency_code`: how it is read depends on the type. */
+  discount_value: json<Json>({ form: "any", required: true })
+}
+export const discount_rules = table("discount_rules", {
+  ...columns,
+  /** Decimal string: a percentage with 2 decimals, or money at the currency's own scale. */
+  discount_value: text({ max: 20 })
+}, { indexes: [["is_active", "priority"]] })
+export type DiscountRuleRow = RowOf<typeof discount_rules>
+
+export const discountRuleResource = resource({
+  singular: "discount_rule",
+  table: discount_rules,
+  filters: ["name", "discount_type", "auto_apply", "is_active", "store_id", "created_at"],
+  sorts: ["name", "priority", "created_at"],
+  view: (base, row) => ({ ...base, discount_value: showDiscountValue(row.discount_type, row.discount_value) })
+})
+
+/** The rule as it would be stored, or what is wrong with it. `sent` is the value in a body, absent when it was not changed. */
+const judge = (next: DiscountRuleRow, sent: Json | undefined, base_currency: string): Result.Result<Partial<DiscountRuleRow>, FieldErrors> => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (next.discount_type === "fixed_amount" && next.currency_code === null) {
+    errors["currency_code"] = ["The currency code field is required with a fixed amount."]
+  }
+  // A value kept from before must still make sense under a new type or currency.
+  const value = readDiscountValue(next.discount_type, sent ?? next.discount_value, next.currency_code ?? base_currency)
+  if (Result.isFailure(value)) errors["discount_value"] = [`The discount value field ${value.failure}`]
+  if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
+    errors["valid_to"] = ["The valid to must be a date after or equal to valid from."]
+  }
+  const criteria = readCriteria(next.criteria)
+  if (Result.isFailure(criteria)) Object.assign(errors, criteria.failure)
+  return Result.isFailure(value) || Object.keys(errors).length > 0
+    ? Result.fail(errors)
+    : Result.succeed({ discount_value: value.success })
+}
+
+const crud = register({
+  resource: discountRuleResource,
+  fields,
+  path: "/api/v1/discount_rules",
+  access: managed("pricing", "pricing.manage", "pricing.manage"),
+  rules: {
+    save: ({ next, input, context }) => Result.mapBoth(judge(next, input.values["discount_value"] as Json | undefined, baseCurrency(context.settings)), {
+      onSuccess: (set) => ({ set }),
+      onFailure: invalid
+    })
+  }
+})
+
+/** The rules in force anywhere: what stage 2 of pricing chooses from. One query. */
+export const discountFacts = Effect.gen(function*() {
+  return yield* (yield* Store).find(discount_rules, { is_active: true }, { order: ["-priority", "id"] })
+})
+
+export const discountRulesSlice: Slice = {
+  ...crud,
+  projection: {
+    ...crud.projection,
+    // Without its store a rule would count in every other one.
+    [`${stores.entity}.deleted`]: ({ id }: { readonly id: number }) => [removeWhere(discount_rules, { store_id: id })]
+  }
+}

@@ -1,0 +1,33 @@
+/** How product rates are put into words (interface 2.2, rates 6.2). */
+import type { JsonObject } from "../kernel/json.ts"
+import { type Resource, resource } from "../kernel/resource.ts"
+import { rateTransactionTypes } from "../pricing/strategies.ts"
+import { product_rates, type ProductRateRow, rate_definitions } from "./schema.ts"
+
+const common = {
+  singular: "product_rate",
+  table: product_rates,
+  filters: ["rate_definition_id", "store_id", "transaction_type", "currency", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
+  sorts: ["transaction_type", "price", "priority", "valid_from", "valid_to", "created_at", "updated_at"]
+} as const
+
+const withNames = ({ id, product_id, rate_definition_id, store_id, transaction_type, ...rest }: JsonObject, row: ProductRateRow): JsonObject => ({
+  id: id ?? null, product_id: product_id ?? null, rate_definition_id: rate_definition_id ?? null, store_id: store_id ?? null,
+  transaction_type: transaction_type ?? null, transaction_type_name: rateTransactionTypes[row.transaction_type],
+  ...rest
+})
+
+/** Lists and single rates name their definition. */
+export const productRateResource: Resource<typeof product_rates> = resource({
+  ...common,
+  lookups: { definition: { via: "rate_definition_id", table: rate_definitions } },
+  view: (base, row, { definition }) => ({
+    ...withNames(base, row),
+    rate_definition: definition === undefined ? null : { id: row.rate_definition_id, name: String(definition["name"]) }
+  })
+})
+
+/** Answers of writes leave it out. */
+export const writtenProductRate: Resource<typeof product_rates> = resource({
+  ...common, view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
+})

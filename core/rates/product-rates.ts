@@ -1,0 +1,65 @@
+/** How prices are put on products (interface 4.2, rates 5 and 6.2). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { removeWhere } from "../kernel/change.ts"
+import { accessOf, register } from "../kernel/register.ts"
+import { type FieldErrors, invalid } from "../kernel/rejection.ts"
+import { Store } from "../kernel/store/store.ts"
+import { overlappingRateIds } from "../pricing/resolution.ts"
+import { products } from "../products/schema.ts"
+import { stores } from "../stores/stores.ts"
+import { scaleOf } from "../values/currency.ts"
+import { productRateResource, writtenProductRate } from "./product-rate-resource.ts"
+import { product_rates, productRateFields, type ProductRateRow } from "./schema.ts"
+
+/** What is wrong with a rate as it would be stored; undefined when nothing is. */
+export const productRateErrors = (next: ProductRateRow, before: ProductRateRow | undefined, price_sent: boolean): FieldErrors | undefined => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
+    errors["valid_to"] = ["The valid to must be a date after or equal to valid from."]
+  }
+  if (before !== undefined && !price_sent && scaleOf(next.currency) !== scaleOf(before.currency)) {
+    errors["price"] = ["Send the price too: it would mean another amount in a currency with other decimals."]
+  }
+  return Object.keys(errors).length > 0 ? errors : undefined
+}
+
+const shared = {
+  fields: productRateFields,
+  path: "/api/v1/products/{product}/rates",
+  name: "product_rates",
+  access: accessOf("rates"),
+  parent: { param: "product", table: products, column: "product_id" }
+} as const
+
+const reads = register({ ...shared, resource: productRateResource, only: ["list", "show"] })
+const writes = register({
+  ...shared,
+  resource: writtenProductRate,
+  only: ["create", "update", "delete"],
+  // A definition must not be deleted while it is put to use.
+  streams: (params, body) => [
+    ...(params["id"] === undefined ? [] : [`product_rate:${params["id"]}`]),
+    ...(body["rate_definition_id"] === undefined ? [] : [`rate_definition:${String(body["rate_definition_id"])}`])
+  ],
+  rules: {
+    save: ({ next, before, input }) => {
+      const errors = productRateErrors(next, before, input.values["price"] !== undefined)
+      return errors === undefined ? Result.succeed({}) : Result.fail(invalid(errors))
+    },
+    meta: (row) => Effect.gen(function*() {
+      const others = yield* (yield* Store).find(product_rates, { product_id: row.product_id, transaction_type: row.transaction_type, priority: row.priority })
+      return { overlapping_rate_ids: overlappingRateIds(row, others) }
+    })
+  }
+})
+
+export const productRatesSlice: Slice = {
+  ...reads,
+  endpoints: [...reads.endpoints ?? [], ...writes.endpoints ?? []],
+  projection: {
+    ...reads.projection,
+    // As all-stores rates they would price what they were never meant for (rates 5).
+    [`${stores.entity}.deleted`]: ({ id }: { readonly id: number }) => [removeWhere(product_rates, { store_id: id })]
+  }
+}

@@ -1,0 +1,56 @@
+/** Rate definitions, the ways of counting, and product rates, the prices put on them (interface 2.1, 2.2). */
+import { boolean, choice, date, integer, json, list, money, prose, ref, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+import { type BasePeriod, basePeriods, type CalculationStrategy, rateTransactionTypes, strategies } from "../pricing/strategies.ts"
+
+const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as { [S in CalculationStrategy]: string }
+const periodNames = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label])) as { [P in BasePeriod]: string }
+
+const described = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true })
+}
+/**
+ * What a body may hold. Period, modifiers and configs are judged together, by the strategy: some clients write an empty
+ * object as an empty list, and a period sent with the fixed strategy is passed over.
+ */
+export const rateDefinitionFields = {
+  ...described,
+  calculation_strategy: choice(strategyNames, { required: true }),
+  base_period: text({ nullable: true, max: 20, describe: `One of ${Object.keys(basePeriods).join(", ")}; which of them depends on the strategy` }),
+  enabled_modifiers: list(text({ max: 50 }), { default: [], max_items: 20 }),
+  strategy_config: json({ form: "any", default: {}, describe: "An object; its fields are those of GET /rate_engine/schema" }),
+  modifier_configs: json({ form: "any", default: {}, describe: "An object with one entry for each enabled modifier" })
+}
+export const rate_definitions = table("rate_definitions", {
+  ...described,
+  calculation_strategy: choice(strategyNames),
+  base_period: choice(periodNames, { nullable: true }),
+  enabled_modifiers: list(text()),
+  strategy_config: json<JsonObject>(),
+  modifier_configs: json<JsonObject>(),
+  is_preset: boolean({ computed: true, default: false }),
+  preset_slug: text({ computed: true, nullable: true, search: true }),
+  cloned_from_id: ref("rate_definitions", { computed: true, nullable: true })
+}, {
+  indexes: [["name_folded"], ["cloned_from_id"]],
+  uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
+})
+export type RateDefinitionRow = RowOf<typeof rate_definitions>
+
+export const productRateFields = {
+  rate_definition_id: ref("rate_definitions", { required: true }),
+  store_id: ref("stores", { nullable: true, on_null: "clear" }),
+  transaction_type: choice(rateTransactionTypes, { required: true, any_case: true }),
+  price: money({ required: true, currency: "currency" }),
+  currency: text({ required: true, max: 3, length: 3, format: "currency" }),
+  valid_from: date({ nullable: true, on_null: "clear" }),
+  valid_to: date({ nullable: true, on_null: "clear" }),
+  priority: integer({ default: 0 })
+}
+export const product_rates = table("product_rates", {
+  product_id: ref("products", { computed: true }),
+  ...productRateFields
+}, { indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
+export type ProductRateRow = RowOf<typeof product_rates>

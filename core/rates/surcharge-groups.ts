@@ -1,0 +1,117 @@
+/** How surcharge groups are asked for and kept (billing 5, interface 2.11). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { removeWhere, updateWhere } from "../kernel/change.ts"
+import type { DecideContext } from "../kernel/endpoint.ts"
+import type { NewEvent } from "../kernel/event.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { createdEvent, deletedEvent, managed, register, rowProjection, updatedEvent } from "../kernel/register.ts"
+import { type FieldErrors, invalid } from "../kernel/rejection.ts"
+import { baseView, resource } from "../kernel/resource.ts"
+import { baseCurrency } from "../kernel/settings.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { ValuesOf } from "../kernel/field.ts"
+import { readSurchargeValue, type SurchargeGroup } from "../pricing/surcharges.ts"
+import { stores } from "../stores/stores.ts"
+import { surcharge_groups, surchargeGroupFields, type SurchargeRow, surcharges } from "./surcharge-schema.ts"
+
+const inOrder = { order: ["sort_order", "id"] }
+
+/** Surcharges by group, in their order. One query. */
+const surchargesOf = Effect.fnUntraced(function*(group_ids: ReadonlyArray<number>) {
+  const rows = yield* (yield* Store).find(surcharges, { surcharge_group_id: group_ids }, inOrder)
+  const byGroup = new Map<number, Array<SurchargeRow>>(group_ids.map((id) => [id, []]))
+  for (const row of rows) byGroup.get(row.surcharge_group_id)?.push(row)
+  return byGroup
+})
+
+export const surchargeGroupResource = resource({
+  singular: "surcharge_group",
+  table: surcharge_groups,
+  filters: ["name", "is_active", "store_id", "created_at"],
+  sorts: ["name", "sort_order", "created_at"],
+  load: (rows) => surchargesOf(rows.map(({ id }) => id)),
+  view: (base, row, _found, context, loaded) => {
+    const { created_at, updated_at, ...own } = base
+    const shown = (loaded.get(row.id) ?? []).map((one) => {
+      const { surcharge_group_id: _group, created_at: _created, updated_at: _updated, ...surcharge } = baseView(surcharges, one, context)
+      return surcharge
+    })
+    return { ...own, surcharges: shown, created_at: created_at ?? null, updated_at: updated_at ?? null }
+  }
+})
+
+type SentSurcharge = ValuesOf<typeof surchargeGroupFields>["surcharges"][number]
+interface Replaced { readonly events: ReadonlyArray<NewEvent> }
+
+/** The events that make the set what was sent. Errors are keyed `surcharges.<n>.<field>`. */
+const replaceSurcharges = (
+  group_id: number, sent: ReadonlyArray<SentSurcharge>, stored: ReadonlyArray<SurchargeRow>, context: DecideContext
+): Result.Result<Replaced, FieldErrors> => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const known = new Map(stored.map((one) => [one.id, one]))
+  const events = sent.flatMap((one, index): ReadonlyArray<NewEvent> => {
+    const path = `surcharges.${index}`
+    const value = readSurchargeValue(one.calculation_type, one.value, baseCurrency(context.settings))
+    if (Result.isFailure(value)) errors[`${path}.value`] = [`The value field ${value.failure}`]
+    if (one.min_amount !== null && one.max_amount !== null && one.max_amount < one.min_amount) {
+      errors[`${path}.max_amount`] = ["The max amount must not be below the min amount."]
+    }
+    const before = one.id === null ? undefined : known.get(one.id)
+    if (one.id !== null && before === undefined) errors[`${path}.id`] = ["The group has no such surcharge left; leave the id out to add one."]
+    if (Result.isFailure(value)) return []
+    if (before !== undefined) known.delete(before.id)
+    const row = { ...one, value: value.success, sort_order: one.sort_order ?? index }
+    if (before === undefined) return [createdEvent(surcharges, { ...row, id: context.id(surcharges), surcharge_group_id: group_id })]
+    const updated = updatedEvent(surcharges, before, row)
+    return updated === undefined ? [] : [updated]
+  })
+  if (Object.keys(errors).length > 0) return Result.fail(errors)
+  return Result.succeed({ events: [...[...known.values()].map((gone) => deletedEvent(surcharges, gone.id, gone)), ...events] })
+}
+
+const crud = register({
+  resource: surchargeGroupResource,
+  fields: surchargeGroupFields,
+  path: "/api/v1/surcharge_groups",
+  access: managed("pricing", "pricing.manage", "pricing.manage"),
+  rules: {
+    facts: (_input, before) => Effect.gen(function*() {
+      return before === undefined ? [] : yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder)
+    }),
+    save: ({ next, facts, input, context }) => {
+      const sent = input.values["surcharges"] as ReadonlyArray<SentSurcharge> | undefined
+      if (sent === undefined) return Result.succeed({})
+      return Result.mapBoth(replaceSurcharges(next.id, sent, facts, context), {
+        onSuccess: ({ events }) => ({ also: events }),
+        onFailure: invalid
+      })
+    }
+  },
+  on_delete: (id) => [removeWhere(surcharges, { surcharge_group_id: id })]
+})
+
+/** Groups by id with their surcharges, as stage 3 of pricing takes them. Two queries. */
+export const surchargeFacts = Effect.fnUntraced(function*(group_ids: ReadonlyArray<number>) {
+  const groups = yield* (yield* Store).getMany(surcharge_groups, group_ids)
+  const byGroup = yield* surchargesOf(groups.map(({ id }) => id))
+  return groups.map((group): SurchargeGroup => ({ ...group, surcharges: byGroup.get(group.id) ?? [] }))
+})
+
+/** The ids of the groups a new opportunity of a store starts with. */
+export const defaultSurchargeGroupIds = Effect.fnUntraced(function*(store_id: number | null) {
+  const groups = yield* (yield* Store).find(surcharge_groups, { is_active: true, default_enabled: true }, inOrder)
+  return groups.filter((group) => group.store_id === null || group.store_id === store_id).map(({ id }) => id)
+})
+
+export const surchargeGroupsSlice: Slice = {
+  ...crud,
+  tables: [...crud.tables ?? [], surcharges],
+  projection: {
+    ...crud.projection,
+    ...rowProjection(surcharges),
+    // A store's own group goes out of use with it; as everyone's it would be charged elsewhere.
+    [`${stores.entity}.deleted`]: ({ id }: JsonObject & { readonly id: number }, { recorded_at }) =>
+      [updateWhere(surcharge_groups, { store_id: id }, { is_active: false, store_id: null, updated_at: recorded_at })]
+  }
+}

@@ -1,0 +1,45 @@
+/** Surcharge groups: charges that are switched on for a whole opportunity (billing 5). */
+import { boolean, choice, integer, json, list, money, object, prose, ref, text } from "../kernel/field.ts"
+import type { Json } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+import { surchargeCalculations, surchargeScopes } from "../pricing/surcharges.ts"
+
+const columns = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true, on_null: "clear" }),
+  is_active: boolean({ default: true }),
+  /** New opportunities start with the group switched on. */
+  default_enabled: boolean({ default: false }),
+  store_id: ref("stores", { nullable: true, on_null: "clear" }),
+  sort_order: integer({ default: 0 })
+}
+
+const surchargeFields = {
+  name: text({ required: true }),
+  calculation_type: choice(surchargeCalculations, { required: true }),
+  /** A percentage of 0 to 100, or money in the base currency: how it is read depends on the type. */
+  value: json<Json>({ form: "any", required: true }),
+  applies_to: choice(surchargeScopes, { default: "all" }),
+  tax_class_id: ref("product_tax_classes", { nullable: true }),
+  min_amount: money({ nullable: true }),
+  max_amount: money({ nullable: true }),
+  /** Default: its place in the list. */
+  sort_order: integer({ nullable: true })
+}
+
+/** What a body may hold. `surcharges`, when sent, replaces the set; those with an `id` of the group keep it. */
+export const surchargeGroupFields = {
+  ...columns,
+  surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), { default: [], max_items: 100, input_only: true })
+}
+export const surcharge_groups = table("surcharge_groups", columns)
+export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
+
+export const surcharges = table("surcharges", {
+  ...surchargeFields,
+  surcharge_group_id: ref("surcharge_groups", { computed: true }),
+  /** Decimal string: a percentage with 2 decimals, or money at the base currency's scale. */
+  value: text({ max: 20 }),
+  sort_order: integer({ default: 0 })
+}, { indexes: [["surcharge_group_id", "sort_order"]], stream: { entity: "surcharge_group", column: "surcharge_group_id" } })
+export type SurchargeRow = RowOf<typeof surcharges>
