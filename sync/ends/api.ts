@@ -103,8 +103,7 @@ const revoke = (input: Input<{ readonly id: { readonly table: typeof replicas } 
   return noContent
 })
 
-/** `epoch` changes when the journal's past is rewritten (compaction, a restored backup): every reader then begins again. */
-export const syncSlice = (epoch: string): Slice => ({
+export const syncSlice: Slice = {
   name: "sync",
   server_tables: sync_tables,
   projection: {},
@@ -121,8 +120,8 @@ export const syncSlice = (epoch: string): Slice => ({
         const { catalogue } = yield* Site
         const replica_id = Number(valueOf(input.query, "replica_id") ?? 0)
         if (replica_id > 0) yield* ownReplica(replica_id, input.viewer, false)
-        return yield* shapeAnswer(catalogue, epoch, { viewer: input.viewer, replica_id, query: input.query })
+        return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
       })
     })
   ]
-})
+}

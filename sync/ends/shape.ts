@@ -6,6 +6,7 @@ import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { type Query, valueOf } from "../../core/kernel/query.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
+import { epochOf } from "../../core/kernel/store/schema.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
@@ -36,10 +37,10 @@ const grantVersion = Effect.fnUntraced(function*(store: StoreShape, user_id: num
 export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: number; readonly query: Query; readonly events_per_chunk?: number }
 
 /** One answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 when the reader must begin again. */
-export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, epoch: string, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer, Fault, Store> {
+export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer, Fault, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
-  const handle = `${epoch}-${viewer.user_id}-${replica_id}-${yield* grantVersion(store, viewer.user_id, redaction.fingerprint)}`
+  const handle = `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${yield* grantVersion(store, viewer.user_id, redaction.fingerprint)}`
   const offset = valueOf(query, "offset")
   const live = valueOf(query, "live") === "true"
   if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")

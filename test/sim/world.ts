@@ -31,7 +31,7 @@ import type { StoredEvent } from "../../core/kernel/event.ts"
 import { owner } from "../app.ts"
 import type { Chance } from "./chance.ts"
 
-export const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice("sim")])
+export const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice])
 export const world_start = Date.parse("2026-06-18T12:00:00.000Z")
 
 /** A process that died between two steps. */
@@ -219,7 +219,7 @@ const flakyRemote = ({ chance, faults, run }: Opening, id: number, online: () =>
       for (;;) {
         const place: ReadonlyArray<[string, string]> = handle === undefined ? [["offset", "-1"]] : [["offset", offset], ["handle", handle]]
         const query: ReadonlyArray<[string, string]> = [["table", "journal"], ...place]
-        const answer = await over(() => run(shapeAnswer(serverCatalogue, "sim", { viewer: owner, replica_id: id, query, events_per_chunk: 1 + chance.below(40) })))
+        const answer = await over(() => run(shapeAnswer(serverCatalogue, { viewer: owner, replica_id: id, query, events_per_chunk: 1 + chance.below(40) })))
         if (answer.status === 409) { await take.refetch(); offset = "-1"; handle = undefined; continue }
         const chunk = pulledFrom(answer)
         await take.chunk(chunk)

@@ -77,6 +77,9 @@ const storedMeta = Effect.fnUntraced(function*(store: StoreShape, key: string) {
   if ((yield* columnsIn(store, meta.name)).length === 0) return undefined
   return (yield* store.get(meta, key))?.value
 })
+/** What tells this journal from any other. */
+export const epochOf = (store: StoreShape): Effect.Effect<string, SqlError.SqlError> =>
+  Effect.map(store.get(meta, "epoch"), (row) => row?.value ?? "0")
 const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
   store.apply([{ op: "delete", table: meta, key }, { op: "insert", table: meta, row: { key, value } }])
 
@@ -119,6 +122,8 @@ export const seed = Effect.fnUntraced(function*(catalogue: Catalogue, at: string
       yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, { ...recording, position: 0 })))
       if (events.length > 0) yield* append(store, events, recording)
     }
+    // A journal is known by the moment it began: a database made anew is another journal, and its followers begin again.
+    if ((yield* storedMeta(store, "epoch")) === undefined) yield* setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
     yield* ensureSequences([...catalogue.tables, ...catalogue.server_tables])
   }))
 })
