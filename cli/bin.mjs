@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+// Starts the command line on a Node that can run it: this one, or the one that came with the installation.
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { constants } from "node:os"
+import { fileURLToPath } from "node:url"
+
+const built = new URL("../out/cli.js", import.meta.url)
+
+if (Number(process.versions.node.split(".")[0]) >= 24) {
+  if (!existsSync(built)) {
+    process.stderr.write("flightcase: not built yet; run npm run build in its folder first.\n")
+    process.exit(1)
+  }
+  // Compiled code is kept between runs: a command starts in a fraction of the time.
+  const { enableCompileCache } = await import("node:module")
+  enableCompileCache?.()
+  await import(built.href)
+} else {
+  const names = [`node-${process.platform}-${process.arch}`]
+  const places = [new URL("../node_modules/", import.meta.url), new URL("../../", import.meta.url)]
+  const node = places.flatMap((place) => names.map((name) => fileURLToPath(new URL(`${name}/bin/node`, place)))).find(existsSync)
+  if (node === undefined) {
+    process.stderr.write(`flightcase: this needs Node 24 or newer, and runs on ${process.version}.\n`)
+    process.exit(1)
+  }
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" })
+  // A key pressed at the terminal reaches the child by itself; what others send is passed on.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal) })
+  child.on("exit", (code, signal) => process.exit(signal === null ? code : 128 + (constants.signals[signal] ?? 0)))
+  child.on("error", (cause) => {
+    process.stderr.write(`flightcase: ${node} cannot be run: ${cause.message}\n`)
+    process.exit(1)
+  })
+}
