@@ -1,6 +1,6 @@
 /** An app in memory for tests: the whole catalogue on SQLite (or on the real Postgres of the run), asked without HTTP. */
 import { randomUUID } from "node:crypto"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../core/catalogue.ts"
 import { authority } from "../core/kernel/authority.ts"
 import { answer } from "../core/kernel/dispatch.ts"
@@ -29,6 +29,8 @@ export interface App {
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site>) => Promise<A>
   /** Every row of every folded table, to compare states. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
+  /** From now on it is this instant for every call; without one, the clock runs. */
+  readonly setClock: (instant?: string) => void
   /** Drops the tables and folds the journal again. */
   readonly rebuild: () => Promise<void>
   readonly close: () => Promise<void>
@@ -45,8 +47,10 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
     yield* ensureSchema(catalogue, "server")
     yield* seed(catalogue, now)
   }))
+  let stopped: number | undefined
   return {
-    call: (method, path, body, viewer = owner) => runtime.runPromise(ask(method, path, body, viewer)),
+    call: (method, path, body, viewer = owner) => runtime.runPromise(clockedAt(stopped, ask(method, path, body, viewer))),
+    setClock: (instant) => { stopped = instant === undefined ? undefined : Date.parse(instant) },
     run: (effect) => runtime.runPromise(effect),
     dump: () => runtime.runPromise(dumpTables),
     rebuild: () => runtime.runPromise(rebuild(catalogue)),
@@ -56,6 +60,15 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
     }
   }
 }
+
+/** The clock shows one instant; sleeping still takes its time. */
+const clockedAt = <A, E, R>(millis: number | undefined, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  millis === undefined ? effect : Effect.flatMap(Clock.Clock, (live) => Effect.provideService(effect, Clock.Clock, {
+    currentTimeMillisUnsafe: () => millis, currentTimeMillis: Effect.succeed(millis),
+    currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(), currentTimeNanos: live.currentTimeNanos,
+    monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(), monotonicTimeNanos: live.monotonicTimeNanos,
+    sleep: (duration) => live.sleep(duration)
+  }))
 
 const ask = (method: string, path: string, body: unknown, viewer: Viewer) => Effect.gen(function*() {
   const at = path.indexOf("?")

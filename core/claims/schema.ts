@@ -29,7 +29,9 @@ export const claims = table("claims", {
 }, {
   indexes: [
     ["product_id", "store_id", "buffered_ends_at"], ["store_id", "buffered_ends_at"], ["asset_id", "buffered_ends_at"],
-    ["source_type", "source_id"], ["opportunity_id"], ["container_id"]
+    ["source_type", "source_id"], ["opportunity_id"], ["container_id"],
+    // What reaches beyond its own window: units overdue, units waiting for their check.
+    ["out", "store_id", "ends_at"], ["pending_checkin", "store_id"], ["store_id", "checked_at"]
   ],
   no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]
 })

@@ -40,10 +40,34 @@ export const productFields = {
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
+/** A slot of a case: this many units of a product, in the case for good (`fixed`) or put in for each hire (`pool`). */
+export interface TemplateSlot extends JsonObject {
+  readonly product_id: number
+  readonly quantity: number
+  readonly binding: "pool" | "fixed" | null
+}
+export interface ContainerTemplate extends JsonObject {
+  readonly slots: ReadonlyArray<TemplateSlot>
+  readonly max_items: number | null
+}
+export const container_modes = { kit: "Kit", transport: "Transport", hybrid: "Hybrid" } as const
+export const checkin_modes = { parent: "Parent", individual: "Individual", parent_then_verify: "Parent, then verify" } as const
+
+/** How a product serves as a case; set through its container template (availability 8.4). */
+const containerSettings = {
+  is_containerable: boolean({ computed: true, default: false }),
+  container_template: json<ContainerTemplate, { readonly nullable: true; readonly computed: true; readonly hidden: true }>(
+    { nullable: true, computed: true, hidden: true }),
+  container_availability_mode: choice(container_modes, { nullable: true, computed: true }),
+  container_checkin_mode: choice(checkin_modes, { nullable: true, computed: true }),
+  container_max_nesting_depth: integer({ min: 1, max: 20, default: 2, computed: true }),
+  container_repack_on_return: boolean({ default: false, computed: true })
+}
 export const products = table("products", {
   ...productFields,
   /** True while the product has components (spec 3.8). */
-  is_kit: boolean({ computed: true, default: false })
+  is_kit: boolean({ computed: true, default: false }),
+  ...containerSettings
 }, {
   soft_delete: true,
   indexes: [["sku"], ["barcode"], ["name_folded"], ["product_group_id"], ["product_type", "name_folded"], ["created_at"]]

@@ -63,3 +63,4 @@ export const stock_transactions = table("stock_transactions", {
   description: prose({ nullable: true }),
   manual: boolean({ computed: true, default: true })
 }, { indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })
+export type StockTransactionRow = RowOf<typeof stock_transactions>

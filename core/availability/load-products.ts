@@ -1,0 +1,110 @@
+/** Products as availability sees them: buffers, what they are made of, what their cases hold. */
+import { Effect } from "effect"
+import { containers } from "../containers/schema.ts"
+import { product_components } from "../kits/schema.ts"
+import type { Fault } from "../kernel/endpoint.ts"
+import { decode } from "../kernel/store/dialect.ts"
+import { bindings } from "../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../kernel/store/store.ts"
+import { serialised } from "../products/schema.ts"
+import { instantOf, openEnd } from "../values/time.ts"
+import { compositionOf, type ContainerMode, type KitPart, type PackedContainer, type PackedItem, type StockedProduct } from "./book.ts"
+
+interface ProductRow {
+  readonly id: number
+  readonly name: string
+  readonly stock_method: number
+  readonly track_availability: boolean
+  readonly is_kit: boolean
+  readonly container_availability_mode: ContainerMode | null
+  readonly buffer_before_minutes: number
+  readonly post_rent_unavailability: number
+  readonly deleted_at: string | null
+}
+const columns = "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, p.buffer_before_minutes, " +
+  "p.post_rent_unavailability, p.deleted_at"
+
+const stocked = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
+  id: row.id,
+  name: row.deleted_at === null ? row.name : null,
+  is_serialised: row.stock_method === serialised,
+  track_availability: row.track_availability,
+  is_kit: row.is_kit,
+  container_mode: row.container_availability_mode,
+  before_minutes: row.buffer_before_minutes,
+  after_minutes: row.post_rent_unavailability,
+  parts
+})
+
+/** The products named and everything they are made of, at any depth, by id. Two queries. */
+export const stockedProducts = Effect.fnUntraced(function*(
+  product_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
+  if (product_ids.length === 0) return new Map()
+  const store = yield* Store
+  const tree = (bind: (value: unknown) => string): string =>
+    `with recursive tree(id) as (select id from products where id in (${[...new Set(product_ids)].map(bind).join(", ")}) ` +
+    "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) "
+  const forRows = bindings(store.dialect), forParts = bindings(store.dialect)
+  const rows = yield* store.run<ProductRow>(`${tree(forRows.bind)} select ${columns} from products p where p.id in (select id from tree)`, forRows.values)
+  const parts = yield* store.run<{ product_id: number; component_product_id: number; quantity: unknown; binding: "pool" | "fixed" }>(
+    `${tree(forParts.bind)} select c.product_id, c.component_product_id, c.quantity, c.binding from product_components c ` +
+    "where c.product_id in (select id from tree) order by c.sort_order, c.id", forParts.values)
+  const live = new Set(rows.filter((row) => row.deleted_at === null).map((row) => row.id))
+  const partsOf = Map.groupBy(parts.filter((part) => live.has(part.component_product_id)), (part) => part.product_id)
+  return new Map(rows.map((row) => [row.id, stocked(row, (partsOf.get(row.id) ?? []).map((part) => ({
+    component_product_id: part.component_product_id,
+    quantity: Number(decode(product_components.columns.quantity, part.quantity, store.dialect)),
+    binding: part.binding
+  })))]))
+})
+
+/** Every product these stores have or have promised, without what it is made of. One query. */
+export const stockedProductsAt = Effect.fnUntraced(function*(
+  store_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const here = (): string => store_ids.map(bound.bind).join(", ")
+  const rows = yield* store.run<ProductRow>(
+    `select ${columns} from products p where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
+    `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()}))`, bound.values)
+  return new Map(rows.map((row) => [row.id, stocked(row, [])]))
+})
+
+export interface StoredContainer extends PackedContainer { readonly store_id: number | null }
+
+/** Containers in use of the case kits among the products, with what is or was in them from `from` on. Two queries. */
+export const packedContainers = Effect.fnUntraced(function*(
+  store_ids: ReadonlyArray<number>, products: ReadonlyArray<StockedProduct>, from: number
+): Effect.fn.Return<ReadonlyArray<StoredContainer>, Fault, Store> {
+  const cases = products.filter((product) => ["kit", "hybrid"].includes(compositionOf(product))).map((product) => product.id)
+  if (cases.length === 0) return []
+  const store = yield* Store
+  const found = (yield* store.find(containers, { product_id: cases, status: ["open", "sealed", "dispatched", "returned"] }))
+    .filter((one) => one.store_id === null || store_ids.includes(one.store_id))
+  const items = yield* loadItems(store, found.map((one) => one.id), from)
+  return found.map((one) => ({
+    id: one.id, product_id: one.product_id, housing_id: one.serialised_item_id, store_id: one.store_id, items: items.get(one.id) ?? []
+  }))
+})
+
+const loadItems = Effect.fnUntraced(function*(
+  store: StoreShape, container_ids: ReadonlyArray<number>, from: number
+): Effect.fn.Return<ReadonlyMap<number, ReadonlyArray<PackedItem>>, Fault> {
+  if (container_ids.length === 0) return new Map()
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run<PackedItem & { readonly container_id: number }>(
+    "select id as container_item_id, container_id, serialised_item_id as stock_level_id, product_id, packed_at, unpacked_at from container_items " +
+    `where container_id in (${container_ids.map(bound.bind).join(", ")}) and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
+    bound.values)
+  return Map.groupBy(rows, (row) => row.container_id)
+})
+
+/** Instants both databases can compare with: a count may begin before the year 1 or end after the last claim. */
+export const boundInstant = (millis: number): string =>
+  millis <= firstMillis ? firstInstant : millis >= lastMillis ? lastInstant : instantOf(millis)
+const firstInstant = "0001-01-01T00:00:00.000Z"
+const lastInstant = openEnd
+const firstMillis = Date.parse(firstInstant)
+const lastMillis = Date.parse(lastInstant)

@@ -1,0 +1,127 @@
+/**
+ * Bringing books: stock, claims and compositions of many products at many stores in a fixed number of queries. Only
+ * claims that meet the window are read, found by their buffered end, so the cost grows with the window, not with history.
+ */
+import { Effect } from "effect"
+import { claims } from "../claims/schema.ts"
+import type { Fault } from "../kernel/endpoint.ts"
+import type { Settings } from "../kernel/settings.ts"
+import { decode } from "../kernel/store/dialect.ts"
+import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../kernel/store/store.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { stores } from "../stores/stores.ts"
+import type { Period } from "../values/period.ts"
+import { type Book, bookOf } from "./book.ts"
+import type { Claim } from "./claim.ts"
+import { boundInstant, packedContainers, stockedProducts, stockedProductsAt } from "./load-products.ts"
+import { horizonIn, kitDepthIn, resolutionIn } from "./settings.ts"
+import type { StockLevel } from "./stock.ts"
+
+export interface BooksAsked {
+  readonly store_ids: ReadonlyArray<number>
+  /** With all they are made of. Undefined: every product these stores have or have promised, compositions aside. */
+  readonly product_ids?: ReadonlyArray<number>
+  /** What is to be counted, milliseconds; claims outside may be absent from the books. */
+  readonly window: Period
+}
+export interface BookContext {
+  readonly settings: Settings
+  readonly now: string
+}
+
+/** One book per store that exists. Nine queries at most, whatever the number of stores, products and claims. */
+export const loadBooks = Effect.fnUntraced(function*(
+  asked: BooksAsked, { now, settings }: BookContext
+): Effect.fn.Return<ReadonlyMap<number, Book>, Fault, Store> {
+  const store = yield* Store
+  const found = yield* store.getMany(stores, asked.store_ids)
+  const store_ids = found.map((one) => one.id)
+  if (store_ids.length === 0) return new Map()
+  const { product_ids } = asked
+  const products = product_ids === undefined ? yield* stockedProductsAt(store_ids) : yield* stockedProducts(product_ids)
+  const of_products = product_ids === undefined ? undefined : [...products.keys()]
+  const levels = yield* loadStock(store, store_ids, of_products)
+  const rows = yield* loadClaims(store, store_ids, of_products, asked.window, now)
+  const promised = yield* loadPromised(store, store_ids, of_products)
+  const containers = of_products === undefined ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
+  const claimsAt = byStore(rows), levelsAt = byStore(levels), promisedAt = byStore(promised)
+  return new Map(found.map((one) => {
+    const book = bookOf({
+      store: one, resolution: resolutionIn(settings), now, horizon: horizonIn(settings), kit_nesting_max_depth: kitDepthIn(settings),
+      claims: claimsAt.get(one.id) ?? [], stock: levelsAt.get(one.id) ?? [], products: [...products.values()],
+      containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
+    })
+    // Claims outside the window were not read, yet their products are known here.
+    const known = new Set([...book.known, ...(promisedAt.get(one.id) ?? []).map((pair) => pair.product_id)])
+    return [one.id, { ...book, known: [...known].sort((left, right) => left - right) }]
+  }))
+})
+
+/** The book of one store; dies if there is none, for callers whose store was already found. */
+export const loadBook = Effect.fnUntraced(function*(
+  store_id: number, asked: Omit<BooksAsked, "store_ids">, context: BookContext
+): Effect.fn.Return<Book, Fault, Store> {
+  const book = (yield* loadBooks({ ...asked, store_ids: [store_id] }, context)).get(store_id)
+  return book ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
+})
+
+const byStore = <Row extends { readonly store_id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, ReadonlyArray<Row>> =>
+  Map.groupBy(rows, (row) => row.store_id)
+
+/** `store_id in (…) and product_id in (…)`, the latter only when products are named. */
+const whereSql = (bound: Bindings, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined): string =>
+  `store_id in (${store_ids.map(bound.bind).join(", ")})` + (product_ids === undefined ? ""
+    : product_ids.length === 0 ? " and 1 = 0"
+    : ` and product_id in (${product_ids.map(bound.bind).join(", ")})`)
+
+interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type"> {
+  readonly quantity_held: unknown
+  readonly is_gone: boolean
+}
+const writtenOff = 6
+
+const loadStock = Effect.fnUntraced(function*(
+  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined
+): Effect.fn.Return<ReadonlyArray<StockLevel>, Fault> {
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run<StockRow>(
+    "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, asset_number, serial_number, " +
+    `barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`, bound.values)
+  return rows.map((row) => ({
+    ...row,
+    quantity_held: String(decode(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)),
+    last_transaction_type: row.is_gone ? writtenOff : null
+  }))
+})
+
+/** Active claims that meet the window; units overdue; units that wait, or waited in the window, for their check. */
+const loadClaims = Effect.fnUntraced(function*(
+  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined, window: Period, now: string
+): Effect.fn.Return<ReadonlyArray<Claim>, Fault> {
+  const bound = bindings(store.dialect)
+  const where = (): string => whereSql(bound, store_ids, product_ids)
+  const from = boundInstant(window.from), to = boundInstant(Math.max(window.to, window.from + 1))
+  const rows = yield* store.run(
+    `select ${columnList(claims)} from claims where id in (` +
+    `select id from claims where ${where()} and is_active = true and buffered_ends_at > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} ` +
+    `union select id from claims where ${where()} and "out" = true and is_active = true and ends_at < ${bound.bind(now)} ` +
+    `union select id from claims where ${where()} and pending_checkin = true ` +
+    `union select id from claims where ${where()} and checked_at > ${bound.bind(from)} and returned_at < ${bound.bind(to)}) order by id`,
+    bound.values)
+  return rows.map((row) => store.decode(claims, row))
+})
+
+/** Which products were ever claimed where: one look into an index per product and store, whatever the number of claims. */
+const loadPromised = Effect.fnUntraced(function*(
+  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined
+): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Fault> {
+  if (product_ids?.length === 0) return []
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run<{ product_id: number; store_id: number }>(
+    "select p.id as product_id, s.id as store_id from products p, stores s " +
+    `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
+    (product_ids === undefined ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
+    " and exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id)", bound.values)
+  return rows.map((row) => ({ product_id: Number(row.product_id), store_id: Number(row.store_id) }))
+})

@@ -1,0 +1,19 @@
+/** Reading the settings group `availability` (rulings): how finely, how far and by which dates stock is counted. */
+import { settingNumber, settingText, type Settings } from "../kernel/settings.ts"
+import { defaultHorizon, defaultKitDepth, type Horizon } from "./book.ts"
+import type { DemandDateSource } from "./line-claims.ts"
+import type { ReleasePoint } from "./phase.ts"
+import type { Resolution } from "./slots.ts"
+
+const group = "availability"
+export const resolutionIn = (settings: Settings): Resolution => (settingText(settings, group, "resolution") || "daily") as Resolution
+export const kitDepthIn = (settings: Settings): number => settingNumber(settings, group, "kit_nesting_max_depth") || defaultKitDepth
+export const releasePointIn = (settings: Settings): ReleasePoint => (settingText(settings, group, "release_point") || "returned") as ReleasePoint
+export const demandDateSourceIn = (settings: Settings): DemandDateSource =>
+  (settingText(settings, group, "demand_date_source") || "operational") as DemandDateSource
+export const horizonIn = (settings: Settings): Horizon => ({
+  past_days: settingNumber(settings, group, "horizon_past_days"),
+  future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
+})
+/** Days between `from` and `to` of calendars, charts and sweeps (availability 6.5). */
+export const span_max_days = 366

@@ -1,0 +1,64 @@
+/** Containers: cases of serialised units that go out as one, and what is in them (availability 8). */
+import { boolean, choice, prose, ref, text, timestamp } from "../kernel/field.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+export const container_statuses = { open: "Open", sealed: "Sealed", dispatched: "Dispatched", returned: "Returned", dissolved: "Dissolved" } as const
+export type ContainerStatus = keyof typeof container_statuses
+/** `strict`: the product's template is a list to be filled before sealing; `free`: anything goes in. */
+export const scan_modes = { strict: "Strict", free: "Free" } as const
+
+export const containers = table("containers", {
+  uuid: text({ computed: true }),
+  name: text({ required: true, search: true }),
+  barcode: text({ nullable: true, search: true }),
+  status: choice(container_statuses, { computed: true, default: "open" }),
+  scan_mode: choice(scan_modes, { default: "strict" }),
+  is_temporary: boolean({ computed: true, default: false }),
+  /** The case itself: a serialised stock level. Temporary containers have none. */
+  serialised_item_id: ref("stock_levels", { nullable: true }),
+  product_id: ref("products", { nullable: true }),
+  parent_container_id: ref("containers", { nullable: true, computed: true }),
+  previous_container_id: ref("containers", { nullable: true, computed: true }),
+  store_id: ref("stores", { nullable: true }),
+  opportunity_id: ref("opportunities", { nullable: true, computed: true }),
+  notes: prose({ nullable: true }),
+  sealed_at: timestamp({ nullable: true, computed: true }),
+  sealed_by_user_id: ref("users", { nullable: true, computed: true }),
+  unsealed_at: timestamp({ nullable: true, computed: true }),
+  unsealed_by_user_id: ref("users", { nullable: true, computed: true }),
+  dissolved_at: timestamp({ nullable: true, computed: true }),
+  dissolved_by_user_id: ref("users", { nullable: true, computed: true }),
+  dissolved_reason: text({ nullable: true, computed: true, max: 20 }),
+  dispatched_at: timestamp({ nullable: true, computed: true }),
+  returned_at: timestamp({ nullable: true, computed: true }),
+  /** Since when returned contents are being gone through one by one; null outside such a session. */
+  repack_started_at: timestamp({ nullable: true, computed: true })
+}, {
+  indexes: [["product_id", "status"], ["store_id", "status"], ["opportunity_id"], ["parent_container_id"], ["name_folded"], ["barcode"], ["created_at"]],
+  uniques: [
+    { columns: ["serialised_item_id"], field: "serialised_item_id", message: "This case is already in use by another container.", where: "status <> 'dissolved'" },
+    { columns: ["barcode"], field: "barcode", message: "Another temporary container in use has this barcode.", where: "is_temporary and status <> 'dissolved'" }
+  ]
+})
+export type ContainerRow = RowOf<typeof containers>
+
+/** One stay of one unit in one container; active while `unpacked_at` is null. */
+export const container_items = table("container_items", {
+  container_id: ref("containers"),
+  serialised_item_id: ref("stock_levels"),
+  product_id: ref("products"),
+  packed_at: timestamp(),
+  packed_by_user_id: ref("users", { nullable: true }),
+  unpacked_at: timestamp({ nullable: true }),
+  unpacked_reason: text({ nullable: true, max: 20 }),
+  transferred_to_container_id: ref("containers", { nullable: true }),
+  returned_from_opportunity_id: ref("opportunities", { nullable: true }),
+  /** When the present repack session saw the unit. */
+  repacked_at: timestamp({ nullable: true, hidden: true }),
+  position: text({ nullable: true }),
+  notes: prose({ nullable: true })
+}, {
+  indexes: [["container_id", "unpacked_at"], ["product_id"]],
+  uniques: [{ columns: ["serialised_item_id"], field: "serialised_item_id", message: "The item is already packed.", where: "unpacked_at is null" }]
+})
+export type ContainerItemRow = RowOf<typeof container_items>

@@ -1,0 +1,37 @@
+/** What belongs to a product: accessories that go along with it, components it is made of (spec 2.14, 2.16). */
+import { boolean, choice, decimal, integer, ref } from "../kernel/field.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+export const accessoryFields = {
+  accessory_product_id: ref("products", { required: true }),
+  quantity: decimal({ scale: 4, min: "0", default: "1.0000", strict: false, shown_scale: 1 }),
+  included: boolean({ default: false }),
+  zero_priced: boolean({ default: false }),
+  sort_order: integer({ min: 0, default: 0 })
+}
+export const product_accessories = table("product_accessories", {
+  product_id: ref("products", { computed: true }),
+  ...accessoryFields
+}, {
+  entity: "accessory",
+  indexes: [["accessory_product_id"]],
+  uniques: [{ columns: ["product_id", "accessory_product_id"], field: "accessory_product_id", message: "This product is already an accessory of it." }]
+})
+export type AccessoryRow = RowOf<typeof product_accessories>
+
+/** `pool` parts are drawn from general stock; `fixed` ones are packed in a container for good. */
+export const componentFields = {
+  component_product_id: ref("products", { required: true, create_only: true }),
+  quantity: decimal({ scale: 4, min: "1", default: "1.0000", strict: false }),
+  binding: choice({ pool: "Pool", fixed: "Fixed" }, { default: "pool" }),
+  sort_order: integer({ min: 0, default: 0 })
+}
+export const product_components = table("product_components", {
+  product_id: ref("products", { computed: true }),
+  ...componentFields
+}, {
+  entity: "component",
+  indexes: [["component_product_id"]],
+  uniques: [{ columns: ["product_id", "component_product_id"], field: "component_product_id", message: "This product is already a component of it." }]
+})
+export type ComponentRow = RowOf<typeof product_components>
