@@ -87,6 +87,12 @@ const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call:
   const body = isJsonObject(call.request.body) ? call.request.body : {}
   const streams = endpoint.streams?.(call.params, body) ??
     (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
+  yield* waitFor(streams)
+})
+/** Waits until no other writer holds these streams, and holds them to the end: for facts that find out late what changes. */
+export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
   for (const stream of [...new Set(streams)].sort()) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", [stream])
 })
 
@@ -99,7 +105,8 @@ export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Eff
   const settings: Settings = yield* (yield* Site).settings
   const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request) : request.body ?? {}
   if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
-  const current = endpoint.mode === "update" ? Object.values(rows).at(-1) as JsonObject | undefined : undefined
+  // Money is read in the currency of what is changed, or of what something is added to.
+  const current = Object.values(rows).at(-1) as JsonObject | undefined
   const read = readFields(endpoint.fields, given, {
     mode: endpoint.mode, base_currency: baseCurrency(settings), ...(current === undefined ? {} : { current })
   })
