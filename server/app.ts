@@ -1,6 +1,6 @@
 /** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
 import { randomUUIDv7 } from "node:crypto"
-import { Effect, Exit, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
+import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../core/catalogue.ts"
 import { authority } from "../core/kernel/authority.ts"
@@ -38,6 +38,8 @@ export interface ServerOptions {
   readonly log?: Log
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
+  /** What it runs with instead of the runtime's own: a clock, for one. */
+  readonly services?: Context.Context<never>
 }
 
 export interface ServerApp {
@@ -98,7 +100,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     return self
   })).pipe(Layer.provide(plain))
 
-  const services = slices.flatMap((slice) => slice.services?.(hosting) ?? [])
+  const services = [...slices.flatMap((slice) => slice.services?.(hosting) ?? []), ...options.services === undefined ? [] : [options.services]]
   const layer = Layer.mergeAll(
     Layer.provide(Store.layer, sqlLayer(options.database)), site, Layer.succeed(Hosting, hosting),
     ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)])

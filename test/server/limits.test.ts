@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { engines } from "../app.ts"
+import { serve, type Serving } from "./serving.ts"
+
+const minute_start = Date.parse("2026-06-18T12:00:00.000Z")
+
+describe.each(engines)("rate limits on %s", (engine) => {
+  let server: Serving
+  beforeAll(async () => { server = await serve(engine, { rate_limit: undefined }) })
+  afterAll(() => server.close())
+  const tokenOf = async (json: object = {}): Promise<string> =>
+    (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["*"], ...json } })).body.token.secret
+  const limitTo = (rate_limit: number) => server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
+
+  it("a token may ask 600 times a minute unless told otherwise, and every answer says what is left", async () => {
+    server.setClock(minute_start)
+    const token = await tokenOf()
+    const first = await server.ask("/api/v1/products", { token })
+    expect(first.headers).toMatchObject({ "x-ratelimit-limit": "600", "x-ratelimit-remaining": "599" })
+    const missing = await server.ask("/api/v1/products/999999", { token })
+    expect(missing.status).toBe(404)
+    expect(missing.headers["x-ratelimit-remaining"]).toBe("598")
+  })
+  it("one too many is told when to come back, and the next minute begins anew", async () => {
+    server.setClock(minute_start + 60_000)
+    const token = await tokenOf({ rate_limit_per_minute: 2 })
+    server.setClock(minute_start + 77_500)
+    expect((await server.ask("/api/v1/products", { token })).headers["x-ratelimit-remaining"]).toBe("1")
+    expect((await server.ask("/api/v1/products", { token })).headers["x-ratelimit-remaining"]).toBe("0")
+    const third = await server.ask("/api/v1/products", { token })
+    expect(third.status).toBe(429)
+    expect(Object.keys(third.body)).toEqual(["message"])
+    expect(third.headers).toMatchObject({
+      "x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "retry-after": "43", "x-ratelimit-reset": String((minute_start + 120_000) / 1000)
+    })
+    server.setClock(minute_start + 120_000)
+    expect((await server.ask("/api/v1/products", { token })).status).toBe(200)
+  })
+  it("a limit of a token's own leaves its user's other tokens alone", async () => {
+    server.setClock(minute_start + 180_000)
+    const narrow = await tokenOf({ rate_limit_per_minute: 2 })
+    const other = await tokenOf()
+    for (let times = 0; times < 2; times++) expect((await server.ask("/api/v1/products", { token: narrow })).status).toBe(200)
+    expect((await server.ask("/api/v1/products", { token: narrow })).status).toBe(429)
+    expect((await server.ask("/api/v1/products", { token: other })).status).toBe(200)
+  })
+  it("changing the setting acts at once", async () => {
+    server.setClock(minute_start + 240_000)
+    const token = await tokenOf()
+    expect((await server.ask("/api/v1/products", { token })).headers["x-ratelimit-limit"]).toBe("600")
+    expect((await limitTo(2)).status).toBe(200)
+    expect((await server.ask("/api/v1/products", { token })).headers).toMatchObject({ "x-ratelimit-limit": "2", "x-ratelimit-remaining": "0" })
+    expect((await server.ask("/api/v1/products", { token })).status).toBe(429)
+    server.setClock(minute_start + 300_000)
+    expect((await limitTo(600)).status).toBe(200)
+    expect((await limitTo(0)).status).toBe(422)
+    expect((await limitTo(10_001)).status).toBe(422)
+  })
+  it("without a token the answer stays 401, however often", async () => {
+    server.setClock(minute_start + 360_000)
+    for (let times = 0; times < 50; times++) expect((await server.ask("/api/v1/products", { token: null })).status).toBe(401)
+    expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
+  })
+  it("health answers without a token as often as it is asked", async () => {
+    for (let times = 0; times < 100; times++) expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
+  })
+})

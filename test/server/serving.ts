@@ -1,0 +1,76 @@
+/** A server without a socket for tests: the whole catalogue on either engine, asked as HTTP would ask. */
+import { Clock, Context, Effect } from "effect"
+import type { Site } from "../../core/kernel/site.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
+import type { Hosting } from "../../server/hosting.ts"
+import type { Engine } from "../app.ts"
+import { freshDatabase } from "../postgres.ts"
+
+export const owner_token = "owner-token-of-the-tests"
+
+export interface Sent {
+  readonly method?: string
+  /** Sent as JSON. */
+  readonly json?: unknown
+  /** Sent as it is. */
+  readonly bytes?: string | Uint8Array
+  /** null: no Authorization header. */
+  readonly token?: string | null
+  readonly headers?: { readonly [name: string]: string }
+  readonly from?: string
+}
+export interface Got { readonly status: number; readonly headers: { readonly [name: string]: string }; readonly text: string; readonly body: any }
+export interface Serving {
+  readonly app: ServerApp
+  readonly ask: (target: string, sent?: Sent) => Promise<Got>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site | Hosting>) => Promise<A>
+  /** From now on it is this instant. */
+  readonly setClock: (millis: number) => void
+  readonly close: () => Promise<void>
+}
+
+export const serve = async (engine: Engine = "sqlite", options: Partial<ServerOptions> = {}): Promise<Serving> => {
+  const database = engine === "pg" ? await freshDatabase() : undefined
+  let stopped: number | undefined
+  const app = await openServerApp({
+    database: database === undefined ? { kind: "sqlite", path: ":memory:" } : { kind: "pg", url: database.url, connections_max: 5 },
+    key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000, services: clockAt(() => stopped ?? Date.now()), ...options
+  })
+  return {
+    app,
+    run: app.run,
+    setClock: (millis) => { stopped = millis },
+    ask: (target, sent = {}) => askOf(app, target, sent),
+    close: async () => {
+      await app.close()
+      await database?.drop()
+    }
+  }
+}
+
+export const askOf = async (app: ServerApp, target: string, { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" }: Sent): Promise<Got> => {
+  const body = bytes === undefined ? json === undefined ? "" : JSON.stringify(json) : bytes
+  const raw = typeof body === "string" ? Buffer.from(body) : body
+  const reply = await app.ask({
+    method: method ?? (raw.length > 0 ? "POST" : "GET"), target, remote_address: from,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(raw.length > 0 ? { "content-type": "application/json" } : {}), ...headers
+    },
+    body: async (max) => raw.length > max ? "too long" : raw
+  })
+  const text = reply.body === undefined ? "" : typeof reply.body === "string" ? reply.body : Buffer.from(reply.body).toString("utf8")
+  return { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
+}
+
+/** Shows what it is told to; sleeping still takes its time. */
+const clockAt = (now: () => number): Context.Context<never> => {
+  const live = Context.get(Context.empty(), Clock.Clock)
+  return Context.make(Clock.Clock, {
+    currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now),
+    currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(), currentTimeNanos: live.currentTimeNanos,
+    monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(), monotonicTimeNanos: live.monotonicTimeNanos,
+    sleep: (duration) => live.sleep(duration)
+  }) as Context.Context<never>
+}
