@@ -20,8 +20,10 @@ import { stockSlice } from "./stock/api.ts"
 import { customFieldDefinitions, customFieldGroups } from "./custom-fields/definitions.ts"
 import { listNames, listValues } from "./custom-fields/lists.ts"
 import { listSeed } from "./custom-fields/seed.ts"
+import { memberSlices } from "./members/api.ts"
 import { settingsSlice } from "./settings/api.ts"
 import { storeSeed, storesSlice } from "./stores/stores.ts"
+import { userSlices } from "./users/api.ts"
 
 export const slices: ReadonlyArray<Slice> = [
   claimsSlice,
@@ -30,6 +32,8 @@ export const slices: ReadonlyArray<Slice> = [
   customFieldGroups,
   { ...listNames, seed: listSeed },
   listValues,
+  ...memberSlices,
+  ...userSlices,
   { ...storesSlice, seed: storeSeed },
   productGroups,
   productsSlice,

@@ -1,0 +1,130 @@
+/** How members are asked for (spec 4.10, members-activities 2). */
+import { Effect, Result } from "effect"
+import { remove, type RowChange, update, updateWhere } from "../kernel/change.ts"
+import type { Slice } from "../kernel/catalogue.ts"
+import { list_values } from "../kernel/custom-field.ts"
+import { command } from "../kernel/endpoint.ts"
+import { event, type Projection, streamOf } from "../kernel/event.ts"
+import { integer } from "../kernel/field.ts"
+import { accessOf, register } from "../kernel/register.ts"
+import { invalid, invalidField } from "../kernel/rejection.ts"
+import { ok, shownById, viewContext } from "../kernel/resource.ts"
+import { Store, type StoreShape } from "../kernel/store/store.ts"
+import { users } from "../users/schema.ts"
+import { contactSlices } from "./contacts.ts"
+import { anonymiseMember, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers } from "./decide.ts"
+import { eraseFromJournal, eraseRows } from "./erase.ts"
+import { memberResource } from "./resource.ts"
+import { type ContactKind, contactTables, memberFields, members, relationships } from "./schema.ts"
+
+const crud = register({
+  resource: memberResource,
+  fields: memberFields,
+  path: "/api/v1/members",
+  access: accessOf("members"),
+  rules: {
+    save: ({ next, before }) => {
+      const errors = memberProblems(next, before)
+      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
+    },
+    delete: ({ row }) => row.membership_type === "user"
+      ? Result.fail(invalidField("member", "This member is a user: deactivate the user instead."))
+      : Result.succeed([])
+  },
+  on_delete: (id) => [update(members, id, { is_active: false })]
+})
+
+const shownMember = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof shownById>[2] }) =>
+  Effect.map(shownById(memberResource, id, input.query, viewContext(input)), ok)
+
+const restore = command("POST", "/api/v1/members/{id}/restore", {
+  name: "members.restore", summary: "Bring an archived member back", ability: "members:write", permission: "members.delete",
+  params: { id: { table: members, with_deleted: true } },
+  facts: () => Effect.succeed(undefined),
+  decide: (_facts, { rows: { id: row } }) => Result.succeed({
+    events: row.deleted_at === null ? [] : [event(streamOf("member", row.id), "member.restored", { id: row.id })],
+    result: { id: row.id }
+  }),
+  respond: (_result, input) => shownMember(input.rows.id.id, input)
+})
+
+const merge = command("POST", "/api/v1/members/{id}/merge", {
+  name: "members.merge", summary: "Merge another member into this one", ability: "members:write", permission: "members.delete",
+  params: { id: { table: members } },
+  fields: { secondary_id: integer({ required: true }) },
+  streams: (params, body) => [`member:${params["id"]}`, `member:${String(body["secondary_id"])}`],
+  facts: ({ rows, values }) => Effect.gen(function*() {
+    const store = yield* Store
+    const primary_id = rows.id.id
+    const both = [primary_id, values.secondary_id ?? 0]
+    const joined = [...yield* store.find(relationships, { member_id: both }), ...yield* store.find(relationships, { related_member_id: both })]
+    const primary_kinds: Array<ContactKind> = []
+    for (const kind of ["addresses", "emails", "phones"] as const) {
+      if (yield* store.exists(contactTables[kind], { member_id: primary_id, is_primary: true })) primary_kinds.push(kind)
+    }
+    return {
+      secondary: yield* store.get(members, values.secondary_id ?? 0), primary_kinds,
+      relationships: [...new Map(joined.map((one) => [one.id, one])).values()].sort((one, other) => one.id - other.id)
+    }
+  }),
+  decide: (facts, input) => mergeMembers(input.rows.id, facts),
+  respond: (_result, input) => shownMember(input.rows.id.id, input)
+})
+
+const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
+  name: "members.anonymise", summary: "Erase a person's data for good, from the journal too", ability: "members:write", permission: "members.delete",
+  params: { id: { table: members } },
+  facts: ({ rows: { id: row } }) => Effect.gen(function*() {
+    const store = yield* Store
+    const user = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id, is_active: false }) : undefined
+    return { merged_ids: yield* mergedInto(store, row.id), user_id: user?.id ?? null }
+  }),
+  decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.member_id, facts),
+  respond: (_result, input) => shownMember(input.rows.id.id, input)
+})
+/** One query for each remove: a double of a double is rare. */
+const mergedInto = Effect.fnUntraced(function*(store: StoreShape, id: number) {
+  const found = new Set<number>()
+  for (let at: ReadonlyArray<number> = [id]; at.length > 0;) {
+    at = (yield* store.find(members, { merged_into_id: at })).map((row) => row.id).filter((one) => !found.has(one) && one !== id)
+    for (const one of at) found.add(one)
+  }
+  return [...found].sort((one, other) => one - other)
+})
+
+const mergedChanges = (merged: MemberMerged, at: string): ReadonlyArray<RowChange> => [
+  ...merged.demoted.map((kind) => updateWhere(contactTables[kind], { member_id: merged.secondary_id }, { is_primary: false })),
+  ...Object.values(contactTables).map((table) => updateWhere(table, { member_id: merged.secondary_id }, { member_id: merged.primary_id, updated_at: at })),
+  ...merged.relationships.dropped.map((id) => remove(relationships, id)),
+  ...merged.relationships.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: at })),
+  update(members, merged.secondary_id, { custom_fields: {}, merged_into_id: merged.primary_id }),
+  updateWhere(members, { owned_by: merged.secondary_id }, { owned_by: merged.primary_id })
+]
+
+const projection: Projection = {
+  ...crud.projection,
+  "member.archived": ({ id }: { readonly id: number }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })],
+  "member.restored": ({ id }: { readonly id: number }, { recorded_at }) =>
+    [update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })],
+  "member.merged": (merged: MemberMerged, { recorded_at }) => mergedChanges(merged, recorded_at),
+  "member.anonymised": (anonymised: MemberAnonymised, meta) => eraseRows(anonymised, meta),
+  // What pointed at a list value that is gone points nowhere.
+  [`${list_values.entity}.deleted`]: ({ id }: { readonly id: number }) => [
+    updateWhere(members, { lawful_basis_type_id: id }, { lawful_basis_type_id: null }),
+    updateWhere(members, { invoice_term_id: id }, { invoice_term_id: null }),
+    ...Object.values(contactTables).map((table) => updateWhere(table, { type_id: id }, { type_id: null }))
+  ],
+  "organisation_tax_class.deleted": ({ id }: { readonly id: number }) => [
+    updateWhere(members, { sale_tax_class_id: id }, { sale_tax_class_id: null }),
+    updateWhere(members, { purchase_tax_class_id: id }, { purchase_tax_class_id: null })
+  ]
+}
+
+export const memberSlices: ReadonlyArray<Slice> = [
+  {
+    ...crud, projection,
+    endpoints: [...crud.endpoints ?? [], restore, merge, anonymise],
+    scrubs: { "member.anonymised": (anonymised: MemberAnonymised) => eraseFromJournal(anonymised) }
+  },
+  ...contactSlices
+]

@@ -1,0 +1,122 @@
+/** Ways to reach a member, and who belongs to whom: addresses, e-mails, phones, links, relationships (members-activities 3). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { command, get } from "../kernel/endpoint.ts"
+import type { Fields } from "../kernel/field.ts"
+import { type Access, createdEvent, deletedEvent, initial, register, updatedEvent } from "../kernel/register.ts"
+import { invalidField, notFound } from "../kernel/rejection.ts"
+import { created, noContent, ok, render, type Resource, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { AnyRow, Table } from "../kernel/table.ts"
+import { relationshipProblem } from "./decide.ts"
+import { addressResource, emailResource, linkResource, phoneResource, relationshipResource } from "./resource.ts"
+import { addressFields, emailFields, linkFields, members, phoneFields, type RelationshipRow, relationshipFields, relationships } from "./schema.ts"
+
+const access: Access = {
+  read: "members:read", write: "members:write", view: "members.view", create: "members.edit", edit: "members.edit", delete: "members.edit"
+}
+
+type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
+/** Records of one kind: a new primary one takes the place of the old. */
+const contactRegister = (resource: Resource, fields: Fields): Slice => {
+  const table: Table = resource.table
+  const primaries = "is_primary" in fields
+  return register<Fields, ReadonlyArray<Contact>>({
+    resource: resource as never,
+    fields,
+    path: `/api/v1/members/{member}/${resource.plural}`,
+    name: `members.${resource.plural}`,
+    access,
+    parent: { param: "member", table: members, column: "member_id" },
+    only: ["list", "create", "update", "delete"],
+    unpaged: true,
+    rules: {
+      facts: (input) => Effect.gen(function*() {
+        if (!primaries) return []
+        const { member } = input.rows as { readonly member: { readonly id: number } }
+        return (yield* (yield* Store).find(table, { member_id: member.id, is_primary: true })) as ReadonlyArray<Contact>
+      }),
+      save: ({ next, facts }) => {
+        const row = next as Contact
+        const others = row.is_primary === true ? facts.filter((one) => one.id !== row.id) : []
+        return Result.succeed({
+          also: others.map((one) => updatedEvent(table, one, { is_primary: false })).filter((event) => event !== undefined)
+        })
+      }
+    }
+  })
+}
+
+const inPath = { member: { table: members } }
+const listRelationships = get("/api/v1/members/{member}/relationships", {
+  name: "members.relationships.list", summary: "List who a member is related to, in either direction", ability: access.read, permission: access.view,
+  params: inPath,
+  run: (input) => Effect.gen(function*() {
+    const store = yield* Store
+    const { id } = input.rows.member
+    const rows = [...yield* store.find(relationships, { member_id: id }), ...yield* store.find(relationships, { related_member_id: id })]
+      .sort((one, other) => one.id - other.id)
+    const views = yield* render(relationshipResource, rows, [], viewContext(input))
+    return ok({ relationships: views, meta: { total: views.length, per_page: views.length, page: views.length === 0 ? 0 : 1 } })
+  })
+})
+
+interface RelationshipFacts {
+  readonly related: RelatedMember | undefined
+  readonly existing: ReadonlyArray<RelationshipRow>
+  readonly primaries: ReadonlyArray<RelationshipRow>
+}
+type RelatedMember = Parameters<typeof relationshipProblem>[1]
+const relate = command("POST", "/api/v1/members/{member}/relationships", {
+  name: "members.relationships.create", summary: "Relate two members", ability: access.write, permission: access.create,
+  params: inPath, fields: relationshipFields, mints: [relationships],
+  // Both sides wait for each other, or a pair could be joined twice.
+  streams: (params, body) => [`member:${params["member"]}`, `member:${String(body["related_member_id"])}`],
+  facts: ({ rows, values }) => Effect.gen(function*() {
+    const store = yield* Store
+    const [here, there] = [rows.member.id, values.related_member_id ?? 0]
+    return {
+      related: yield* store.get(members, there),
+      existing: [
+        ...yield* store.find(relationships, { member_id: here, related_member_id: there }),
+        ...yield* store.find(relationships, { member_id: there, related_member_id: here })
+      ],
+      primaries: values.is_primary === true ? yield* store.find(relationships, { member_id: here, is_primary: true }) : []
+    } satisfies RelationshipFacts
+  }),
+  decide: ({ related, existing, primaries }: RelationshipFacts, { rows, values }, context) => {
+    const problem = related === undefined ? "The selected related member does not exist." : relationshipProblem(rows.member, related, existing)
+    if (problem !== undefined) return Result.fail(invalidField("related_member_id", problem))
+    const row = { ...initial(relationships, relationshipFields), ...values, id: context.id(relationships), member_id: rows.member.id }
+    return Result.succeed({
+      events: [
+        createdEvent(relationships, row),
+        ...primaries.map((one) => updatedEvent(relationships, one, { is_primary: false })).filter((event) => event !== undefined)
+      ],
+      result: { id: row.id }
+    })
+  },
+  respond: (result, input) => Effect.map(shownById(relationshipResource, Number(result["id"]), input.query, viewContext(input)), created)
+})
+
+const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}", {
+  name: "members.relationships.delete", summary: "End a relationship, from either side", ability: access.write, permission: access.delete,
+  params: { ...inPath, id: { table: relationships } },
+  facts: () => Effect.succeed(undefined),
+  decide: (_facts, { rows: { id: row, member } }) => row.member_id !== member.id && row.related_member_id !== member.id
+    ? Result.fail(notFound("No such relationship."))
+    : Result.succeed({ events: [deletedEvent(relationships, row.id, row)], result: { id: row.id } }),
+  respond: () => Effect.succeed(noContent)
+})
+
+const relationshipRegister = register({
+  resource: relationshipResource, fields: relationshipFields, path: "", access, only: []
+})
+
+export const contactSlices: ReadonlyArray<Slice> = [
+  contactRegister(addressResource as Resource, addressFields),
+  contactRegister(emailResource as Resource, emailFields),
+  contactRegister(phoneResource as Resource, phoneFields),
+  contactRegister(linkResource as Resource, linkFields),
+  { ...relationshipRegister, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
+]

@@ -1,0 +1,122 @@
+/** What may happen to members: merging doubles, erasing a person (members-activities 2, rulings on personal data). */
+import { Result } from "effect"
+import type { Decided } from "../kernel/endpoint.ts"
+import { event, streamOf } from "../kernel/event.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { updatedEvent } from "../kernel/register.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { type ContactKind, type MemberRow, members, type RelationshipRow } from "./schema.ts"
+
+/** Users come from invitations, and what they are called and whether they are active is kept with the user. */
+export const memberProblems = (next: MemberRow, before: MemberRow | undefined): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (before === undefined) {
+    if (next.membership_type === "user") errors["membership_type"] = ["Users are made by inviting them."]
+    return errors
+  }
+  if (next.membership_type !== before.membership_type && (next.membership_type === "user" || before.membership_type === "user")) {
+    errors["membership_type"] = ["A member cannot be turned into a user, nor a user into something else."]
+  }
+  if (before.membership_type === "user") {
+    for (const field of ["name", "is_active", "location_type"] as const) {
+      if (next[field] !== before[field]) errors[field] = [`The ${field.replace("_", " ")} of a user is changed with the user.`]
+    }
+  }
+  return errors
+}
+
+export interface MergeFacts {
+  readonly secondary: MemberRow | undefined
+  /** Of both members. */
+  readonly relationships: ReadonlyArray<RelationshipRow>
+  /** Kinds of contact records of which the primary member has a primary one already. */
+  readonly primary_kinds: ReadonlyArray<ContactKind>
+}
+/** What a merge did, in full: other slices fold it too, to let their rows follow. */
+export interface MemberMerged {
+  readonly primary_id: number
+  readonly secondary_id: number
+  /** Kinds of moved records that are no longer primary, because the primary member has one. */
+  readonly demoted: ReadonlyArray<ContactKind>
+  readonly relationships: {
+    readonly moved: ReadonlyArray<{ readonly id: number; readonly member_id: number; readonly related_member_id: number }>
+    readonly dropped: ReadonlyArray<number>
+  }
+}
+/**
+ * Contact records, relationships and missing custom field values move to the primary; the secondary is archived.
+ * 422 on `secondary_id`: missing, archived, the primary itself, of another type, a user.
+ */
+export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => {
+  const { secondary } = facts
+  const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+  if (secondary === undefined || secondary.deleted_at !== null) return refuse("The selected secondary member does not exist.")
+  if (secondary.id === primary.id) return refuse("A member cannot be merged with itself.")
+  if (secondary.membership_type !== primary.membership_type) return refuse("Only members of the same type can be merged.")
+  if (primary.membership_type === "user") return refuse("Users cannot be merged.")
+  const filled = {
+    ...secondary.custom_fields, ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
+  }
+  const updated = updatedEvent(members, primary, { custom_fields: filled })
+  const merged: MemberMerged = {
+    primary_id: primary.id, secondary_id: secondary.id, demoted: facts.primary_kinds,
+    relationships: movedRelationships(primary.id, secondary.id, facts.relationships)
+  }
+  return Result.succeed({
+    events: [
+      ...(updated === undefined ? [] : [updated]),
+      event(streamOf("member", secondary.id), "member.archived", { id: secondary.id }),
+      event(streamOf("member", primary.id), "member.merged", { ...merged })
+    ],
+    result: { id: primary.id }
+  })
+}
+
+/** Those that would join the primary to itself, or to somebody it is joined to already, are dropped. */
+const movedRelationships = (
+  primary: number, secondary: number, relationships: ReadonlyArray<RelationshipRow>
+): MemberMerged["relationships"] => {
+  const joined = new Set(relationships.flatMap((one) =>
+    one.member_id === primary ? [one.related_member_id] : one.related_member_id === primary ? [one.member_id] : []))
+  joined.add(primary)
+  const moved: Array<MemberMerged["relationships"]["moved"][number]> = []
+  const dropped: Array<number> = []
+  for (const { id, member_id, related_member_id } of relationships) {
+    if (member_id !== secondary && related_member_id !== secondary) continue
+    const other = member_id === secondary ? related_member_id : member_id
+    if (joined.has(other)) dropped.push(id)
+    else {
+      joined.add(other)
+      moved.push({ id, ...(member_id === secondary ? { member_id: primary, related_member_id } : { member_id, related_member_id: primary }) })
+    }
+  }
+  return { moved, dropped }
+}
+
+export interface AnonymiseFacts {
+  /** Members merged into this one, at any remove: the same person. */
+  readonly merged_ids: ReadonlyArray<number>
+  /** The deactivated account of a member that is a user; one in use keeps its name and address. */
+  readonly user_id: number | null
+}
+export interface MemberAnonymised extends AnonymiseFacts { readonly id: number }
+/** Erases a person for good. 422 on `member` for the caller's own record. Asked again, it erases what was added since. */
+export const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
+  if (member.id === own_id) return Result.fail(invalidField("member", "You cannot anonymise your own record."))
+  const anonymised: MemberAnonymised = { id: member.id, ...facts }
+  return Result.succeed({
+    events: [event(streamOf("member", member.id), "member.anonymised", { ...anonymised })],
+    result: { id: member.id }
+  })
+}
+
+export const relationshipProblem = (
+  member: MemberRow, related: MemberRow, existing: ReadonlyArray<RelationshipRow>
+): string | undefined => {
+  const types = [member.membership_type, related.membership_type]
+  return member.id === related.id ? "A member cannot be related to itself."
+    : types.includes("user") ? "Users cannot be related to members."
+    : !types.includes("contact") ? "One of the two must be a contact."
+    : existing.length > 0 ? "These two members are related already."
+    : undefined
+}

@@ -1,0 +1,97 @@
+/** How members and their contact records are put into words (members-activities 1 and 3). */
+import { list_values } from "../kernel/custom-field.ts"
+import type { Json, JsonObject } from "../kernel/json.ts"
+import { type Resource, resource } from "../kernel/resource.ts"
+import type { AnyRow } from "../kernel/table.ts"
+import { organisation_tax_classes } from "../registers/tax.ts"
+import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
+
+export const addressResource = resource({ singular: "address", table: addresses })
+export const emailResource = resource({ singular: "email", table: emails })
+export const phoneResource = resource({ singular: "phone", table: phones })
+export const linkResource = resource({ singular: "link", table: links })
+export const relationshipResource = resource({ singular: "relationship", table: relationships })
+
+const nameOf = (row: AnyRow | undefined): Json => row?.["name"] as string | undefined ?? null
+const labelOf = (row: AnyRow | undefined): Json => row === undefined ? null : membership_types[(row as MemberRow).membership_type]
+
+/** A relationship seen from one of its sides: `relatable` is this member, `related` the other. */
+const relatedResource = (side: "member" | "related") => resource({
+  singular: "related_member",
+  table: relationships,
+  lookups: { member: { via: "member_id", table: members }, related: { via: "related_member_id", table: members } },
+  view: (base, _row, found) => {
+    const [own, other] = side === "member" ? [found.member, found.related] : [found.related, found.member]
+    return {
+      id: base["id"]!,
+      relatable_id: own?.["id"] as number, relatable_type: "Member", relatable_name: nameOf(own), relatable_membership_type: labelOf(own),
+      related_id: other?.["id"] as number, related_type: "Member", related_name: nameOf(other), related_membership_type: labelOf(other),
+      relationship_type: base["relationship_type"]!, is_primary: base["is_primary"]!,
+      archived: other === undefined || other["deleted_at"] !== null
+    }
+  }
+})
+const pointedAt = relatedResource("related")
+const pointing = relatedResource("member")
+
+/** Archived members are not named as somebody's contacts. */
+const current = (rows: Json | undefined): ReadonlyArray<Json> =>
+  ((rows ?? []) as ReadonlyArray<JsonObject>).flatMap(({ archived, ...row }) => archived === true ? [] : [row])
+
+/** The part that depends on what kind of member it is. */
+const membershipOf = (member: MemberRow): JsonObject => {
+  const { id } = member
+  switch (member.membership_type) {
+    case "user": return { id }
+    case "contact": return { id, title: member.title, department: member.department }
+    default: return {
+      id, number: member.account_number ?? "", tax_class_id: member.sale_tax_class_id, cash: member.is_cash, on_stop: member.is_on_stop,
+      rating: member.rating, owned_by: member.owned_by, price_category_id: member.price_category_id,
+      discount_category_id: member.discount_category_id, tax_number: member.tax_number ?? "", peppol_id: member.peppol_id ?? "",
+      chamber_of_commerce_number: member.chamber_of_commerce_number ?? "", global_location_number: member.global_location_number ?? "",
+      invoice_term: member.invoice_term_id, invoice_term_length: member.invoice_term_length
+    }
+  }
+}
+
+export const memberResource = resource({
+  singular: "member",
+  table: members,
+  filters: ["name", "membership_type", "is_active", "created_at", "updated_at"],
+  sorts: ["name", "membership_type", "created_at", "updated_at"],
+  aliases: { active: "is_active" },
+  custom_module: "Member",
+  lookups: {
+    lawful_basis: { via: "lawful_basis_type_id", table: list_values },
+    invoice_term: { via: "invoice_term_id", table: list_values },
+    sale_tax_class: { via: "sale_tax_class_id", table: organisation_tax_classes },
+    purchase_tax_class: { via: "purchase_tax_class_id", table: organisation_tax_classes }
+  },
+  includes: {
+    addresses: { kind: "many", via: "member_id", resource: () => addressResource as Resource, empty: [] },
+    emails: { kind: "many", via: "member_id", resource: () => emailResource as Resource, empty: [] },
+    phones: { kind: "many", via: "member_id", resource: () => phoneResource as Resource, empty: [] },
+    links: { kind: "many", via: "member_id", resource: () => linkResource as Resource, empty: [] },
+    // Members whose relationship points here, and members this one points to: direction matters, kind does not.
+    contacts: { kind: "many", via: "related_member_id", resource: () => pointedAt as Resource, empty: [] },
+    organisations: { kind: "many", via: "member_id", resource: () => pointing as Resource, empty: [] }
+  },
+  view: ({ contacts, organisations, ...base }, row, found) => ({
+    ...base,
+    membership_type_name: membership_types[row.membership_type],
+    active: row.is_active,
+    description: row.description ?? "",
+    membership_id: row.id,
+    membership: membershipOf(row),
+    lawful_basis_type_name: nameOf(found.lawful_basis),
+    invoice_term_name: nameOf(found.invoice_term),
+    sale_tax_class_name: nameOf(found.sale_tax_class),
+    purchase_tax_class_name: nameOf(found.purchase_tax_class),
+    icon: row.icon_url === null ? null : { url: row.icon_url, thumb_url: row.icon_thumb_url },
+    identity: null,
+    primary_address: (base["addresses"] as ReadonlyArray<JsonObject>).find((address) => address["is_primary"] === true) ?? null,
+    service_stock_levels: [],
+    child_members: current(contacts),
+    parent_members: current(organisations)
+  })
+})

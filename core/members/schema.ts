@@ -1,0 +1,101 @@
+/** Members: companies, people, places and users, with the ways to reach them (members-activities 1 and 3). */
+import { boolean, choice, code, decimal, integer, json, money, prose, ref, tags, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+export const membership_types = { user: "User", contact: "Contact", organisation: "Organisation", venue: "Venue" } as const
+export type MembershipType = keyof typeof membership_types
+
+/** Costs are in the member's own currency, or the base currency. */
+const cost = { default: 0, currency: "default_currency_code" } as const
+export const memberFields = {
+  name: text({ required: true, search: true }),
+  membership_type: choice(membership_types, { required: true, any_case: true }),
+  is_active: boolean({ default: true }),
+  description: prose({ nullable: true }),
+  locale: text({ nullable: true, max: 10 }),
+  default_currency_code: text({ nullable: true, max: 3, format: "currency" }),
+  bookable: boolean({ default: false }),
+  location_type: code({ 0: "Internal", 1: "External" }, { default: 0 }),
+  day_cost: money(cost),
+  hour_cost: money(cost),
+  distance_cost: money(cost),
+  flat_rate_cost: money(cost),
+  lawful_basis_type_id: ref("list_values", { nullable: true }),
+  sale_tax_class_id: ref("organisation_tax_classes", { nullable: true }),
+  purchase_tax_class_id: ref("organisation_tax_classes", { nullable: true }),
+  tag_list: tags(),
+  mapping_id: text({ nullable: true }),
+  account_number: text({ nullable: true }),
+  tax_number: text({ nullable: true }),
+  peppol_id: text({ nullable: true }),
+  chamber_of_commerce_number: text({ nullable: true }),
+  global_location_number: text({ nullable: true }),
+  is_cash: boolean({ default: false }),
+  is_on_stop: boolean({ default: false }),
+  rating: integer({ nullable: true, min: 0, max: 5 }),
+  owned_by: ref("members", { nullable: true }),
+  price_category_id: integer({ nullable: true, min: 1 }),
+  discount_category_id: integer({ nullable: true, min: 1 }),
+  invoice_term_id: ref("list_values", { nullable: true }),
+  invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days" }),
+  title: text({ nullable: true, max: 50 }),
+  department: text({ nullable: true }),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const members = table("members", {
+  ...memberFields,
+  icon_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
+  icon_thumb_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
+  /** The member this one was found to be a double of. */
+  merged_into_id: ref("members", { computed: true, nullable: true, hidden: true })
+}, {
+  soft_delete: true,
+  indexes: [["name_folded"], ["membership_type", "name_folded"], ["created_at"], ["merged_into_id"]]
+})
+export type MemberRow = RowOf<typeof members>
+
+/** Events of contact records lie in their member's stream: erasing a person finds them all there. */
+const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]] }
+const member_id = ref("members", { computed: true })
+const type_id = ref("list_values", { nullable: true })
+const is_primary = boolean({ default: false })
+
+export const addressFields = {
+  name: text({ nullable: true }),
+  street: prose({ required: true }),
+  city: text({ nullable: true }),
+  county: text({ nullable: true }),
+  postcode: text({ nullable: true, max: 20 }),
+  what3words: text({ nullable: true }),
+  country_id: ref("countries", { nullable: true }),
+  type_id, is_primary,
+  latitude: decimal({ nullable: true, scale: 7, min: "-90", max: "90", strict: false }),
+  longitude: decimal({ nullable: true, scale: 7, min: "-180", max: "180", strict: false })
+}
+export const addresses = table("addresses", { member_id, ...addressFields }, { ...ofMember, entity: "address" })
+export const emailFields = { address: text({ required: true, format: "email" }), type_id, is_primary }
+export const emails = table("emails", { member_id, ...emailFields }, ofMember)
+export const phoneFields = {
+  number: text({ required: true, max: 50 }),
+  country_code: text({ nullable: true, max: 2, length: 2 }),
+  type_id, is_primary
+}
+export const phones = table("phones", { member_id, ...phoneFields }, ofMember)
+export const linkFields = { url: text({ required: true, max: 2048, format: "url" }), name: text({ nullable: true }), type_id }
+export const links = table("links", { member_id, ...linkFields }, ofMember)
+
+export const relationshipFields = {
+  related_member_id: ref("members", { required: true, create_only: true }),
+  relationship_type: text({ nullable: true }),
+  is_primary
+}
+/** Stored once, meant both ways. */
+export const relationships = table("relationships", { member_id, ...relationshipFields }, {
+  stream: ofMember.stream, indexes: [["member_id"], ["related_member_id"]]
+})
+export type RelationshipRow = RowOf<typeof relationships>
+
+/** Records that move with a merge and go with an erasure, by the name of their table. */
+export const contactTables = { addresses, emails, phones, links }
+export type ContactKind = keyof typeof contactTables

@@ -1,0 +1,108 @@
+/** How users are asked for (conventions 12, surface): inviting makes one, deleting deactivates. */
+import { Effect } from "effect"
+import { update } from "../kernel/change.ts"
+import type { Slice } from "../kernel/catalogue.ts"
+import { command, get } from "../kernel/endpoint.ts"
+import type { Projection } from "../kernel/event.ts"
+import { boolean, list, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { created, listOf, noContent, ok, resource, shown, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { Viewer } from "../kernel/viewer.ts"
+import { members } from "../members/schema.ts"
+import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
+import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } from "./roles.ts"
+import { roles, users } from "./schema.ts"
+import { roleSeed } from "./seed.ts"
+import { rolesOf } from "./viewer.ts"
+
+export const userResource = resource({
+  singular: "user",
+  table: users,
+  filters: ["name", "email", "is_active", "is_owner", "member_id", "created_at", "updated_at"],
+  sorts: ["name", "email", "created_at", "updated_at"],
+  aliases: { active: "is_active" },
+  includes: { member: { kind: "brief", via: "member_id", table: members } },
+  load: () => Effect.flatMap(Store, (store) => store.find(roles, {}, { order: ["sort_order", "id"] })),
+  view: (base, row, _found, _context, all) => {
+    const names = rolesOf(row, all).map((role) => role.name)
+    return { ...base, roles: row.is_owner ? ["Owner", ...names] : names, is_admin: row.is_owner || names.includes("Admin") }
+  }
+})
+
+const inPath = { id: { table: users } }
+const factsFor = Effect.fnUntraced(function*(viewer: Viewer) {
+  return { roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }), level: yield* viewerLevel(viewer) }
+})
+const shownUser = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof shownById>[2] }) =>
+  shownById(userResource, id, input.query, viewContext(input))
+const sameUser = ({ id }: { readonly [name: string]: string }) => [`user:${id}`, grants]
+
+const endpoints = [
+  get("/api/v1/users", {
+    name: "users.list", summary: "List users", ability: "users:read", permission: "users.view",
+    run: (input) => Effect.map(listOf(userResource, input.query, viewContext(input)), ok)
+  }),
+  get("/api/v1/users/{id}", {
+    name: "users.show", summary: "Show one user", ability: "users:read", permission: "users.view", params: inPath,
+    run: (input) => Effect.map(shown(userResource, input.rows.id, input.query, viewContext(input)), ok)
+  }),
+  command("POST", "/api/v1/users", {
+    name: "users.create", summary: "Invite a user", ability: "users:write", permission: "users.invite",
+    fields: {
+      name: text({ required: true }), email: text({ required: true, format: "email" }),
+      roles: list(text(), { default: [] }), active: boolean({ default: false })
+    },
+    mints: [members, users], streams: () => [grants],
+    facts: ({ viewer }) => factsFor(viewer),
+    decide: (facts, { values }, context) => inviteUser({
+      id: context.id(users), member_id: context.id(members), name: values.name!, email: values.email!, roles: values.roles!, is_active: values.active!
+    }, facts, context.now),
+    respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), created)
+  }),
+  command("PUT", "/api/v1/users/{id}", {
+    name: "users.update", summary: "Change a user; what is left out stays", ability: "users:write", permission: "users.edit",
+    params: inPath, streams: sameUser,
+    fields: { name: text({ required: true }), email: text({ required: true, format: "email" }), roles: list(text()) },
+    facts: ({ viewer, rows }) => Effect.gen(function*() {
+      return { ...yield* factsFor(viewer), member: yield* (yield* Store).get(members, rows.id.member_id) }
+    }),
+    decide: (facts, { rows, values, viewer }) => changeUser(rows.id, values, viewer, facts),
+    respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), ok)
+  }),
+  command("DELETE", "/api/v1/users/{id}", {
+    name: "users.delete", summary: "Deactivate a user", ability: "users:write", permission: "users.deactivate", params: inPath, streams: sameUser,
+    facts: ({ viewer }) => factsFor(viewer),
+    decide: (facts, { rows, viewer }) => deactivateUser(rows.id, viewer, facts),
+    respond: () => Effect.succeed(noContent)
+  }),
+  command("POST", "/api/v1/users/{id}/activate", {
+    name: "users.activate", summary: "Activate an invited or deactivated user", ability: "users:write", permission: "users.activate",
+    params: inPath, streams: sameUser,
+    facts: ({ viewer }) => factsFor(viewer),
+    decide: (facts, { rows, viewer }) => activateUser(rows.id, viewer, facts),
+    respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), ok)
+  })
+]
+
+interface Account { readonly id: number; readonly member_id: number }
+const activated = ({ id, member_id, first }: Account & { readonly first: boolean }, at: string) => [
+  update(users, id, { is_active: true, deactivated_at: null, updated_at: at, ...(first ? { invitation_accepted_at: at } : {}) }),
+  update(members, member_id, { is_active: true, updated_at: at })
+]
+const projection: Projection = {
+  "user.invited": (data: JsonObject, { recorded_at }) =>
+    [{ op: "insert", table: users, row: { ...data, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } }],
+  "user.updated": ({ id, ...set }: JsonObject & { readonly id: number }, { recorded_at }) => [update(users, id, { ...set, updated_at: recorded_at })],
+  "user.activated": (data: Parameters<typeof activated>[0], { recorded_at }) => activated(data, recorded_at),
+  "user.reactivated": (data: Parameters<typeof activated>[0], { recorded_at }) => activated(data, recorded_at),
+  "user.deactivated": ({ id, member_id }: Account, { recorded_at }) => [
+    update(users, id, { is_active: false, deactivated_at: recorded_at, updated_at: recorded_at }),
+    update(members, member_id, { is_active: false, updated_at: recorded_at })
+  ]
+}
+
+export const userSlices: ReadonlyArray<Slice> = [
+  { ...rolesRegister, seed: roleSeed, endpoints: [...rolesRegister.endpoints ?? [], listPermissions, listAbilities] },
+  { name: "users", tables: [users], resources: [userResource], projection, endpoints }
+]

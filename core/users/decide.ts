@@ -1,0 +1,82 @@
+/** Who may invite, change and deactivate whom (conventions 11 and 12). */
+import { Result } from "effect"
+import type { Decided } from "../kernel/endpoint.ts"
+import { event, type NewEvent, streamOf } from "../kernel/event.ts"
+import { updatedEvent } from "../kernel/register.ts"
+import { type FieldErrors, forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
+import { fold } from "../kernel/table.ts"
+import type { Viewer } from "../kernel/viewer.ts"
+import { type MemberRow, members } from "../members/schema.ts"
+import { type Invited, invitedEvents } from "./seed.ts"
+import { type RoleRow, type UserRow, users } from "./schema.ts"
+import { levelOf } from "./viewer.ts"
+
+export interface UserFacts {
+  readonly roles: ReadonlyArray<RoleRow>
+  /** The caller's level. */
+  readonly level: number
+}
+
+/** Roles by name or id, in their own order; roles that are added or taken away must lie below the caller. */
+const chosenRoles = (names: ReadonlyArray<string>, before: ReadonlyArray<number>, facts: UserFacts): Result.Result<ReadonlyArray<number>, Rejection> => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const chosen = new Set<number>()
+  names.forEach((name, at) => {
+    const role = facts.roles.find((one) => fold(one.name) === fold(name) || String(one.id) === name)
+    if (role === undefined) errors[`roles.${at}`] = [`There is no role ${name}.`]
+    else chosen.add(role.id)
+  })
+  const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
+  const above = changed.find((role) => role.level >= facts.level)
+  if (above !== undefined) errors["roles"] = [`You can only grant or take away roles below your own, not ${above.name}.`]
+  return Object.keys(errors).length > 0 ? Result.fail(invalid(errors as FieldErrors))
+    : Result.succeed(facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id))
+}
+
+export const inviteUser = (
+  user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & { readonly roles: ReadonlyArray<string> }, facts: UserFacts, at: string
+): Decided => {
+  const { roles, ...rest } = user
+  return Result.map(chosenRoles(roles, [], facts), (role_ids) =>
+    ({ events: invitedEvents({ ...rest, role_ids, is_owner: false }, at), result: { id: user.id } }))
+}
+
+/** Everybody may manage those below them; owners everybody. */
+const mayManage = (user: UserRow, viewer: Viewer, facts: UserFacts): boolean =>
+  viewer.is_owner || levelOf(user, facts.roles) < facts.level
+
+export interface UserChange { readonly name?: string; readonly email?: string; readonly roles?: ReadonlyArray<string> }
+export const changeUser = (
+  user: UserRow, change: UserChange, viewer: Viewer, facts: UserFacts & { readonly member: MemberRow | undefined }
+): Decided => {
+  if (user.id !== viewer.user_id && !mayManage(user, viewer, facts)) return Result.fail(forbidden("You can only change users below you."))
+  const chosen = change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, facts)
+  return Result.map(chosen, (role_ids) => {
+    const set = { name: change.name ?? user.name, email: change.email ?? user.email, role_ids }
+    const events: ReadonlyArray<NewEvent | undefined> = [
+      updatedEvent(users, user, set),
+      facts.member === undefined ? undefined : updatedEvent(members, facts.member, { name: set.name })
+    ]
+    return { events: events.filter((event) => event !== undefined), result: { id: user.id } }
+  })
+}
+
+/** 422 on `user` for owners and for oneself; deactivating again changes nothing. */
+export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided =>
+  user.is_owner ? Result.fail(invalidField("user", "The owner cannot be deactivated."))
+    : user.id === viewer.user_id ? Result.fail(invalidField("user", "You cannot deactivate yourself."))
+    : !mayManage(user, viewer, facts) ? Result.fail(forbidden("You can only deactivate users below you."))
+    : Result.succeed({
+      events: user.is_active || user.deactivated_at === null
+        ? [event(streamOf("user", user.id), "user.deactivated", { id: user.id, member_id: user.member_id })] : [],
+      result: { id: user.id }
+    })
+
+export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided =>
+  !mayManage(user, viewer, facts) ? Result.fail(forbidden("You can only activate users below you."))
+    : Result.succeed({
+      events: user.is_active ? [] : [event(streamOf("user", user.id), user.deactivated_at === null ? "user.activated" : "user.reactivated", {
+        id: user.id, member_id: user.member_id, first: user.invitation_accepted_at === null
+      })],
+      result: { id: user.id }
+    })

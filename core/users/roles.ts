@@ -1,0 +1,76 @@
+/** Roles and the catalogues of what they and tokens can be made of (conventions 11 and 12). */
+import { Effect, Result } from "effect"
+import { get } from "../kernel/endpoint.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { managed, register } from "../kernel/register.ts"
+import { invalid, invalidField } from "../kernel/rejection.ts"
+import { ok, resource } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { can, type Viewer } from "../kernel/viewer.ts"
+import { abilities } from "./abilities.ts"
+import { isPermission, owner_level, permissions } from "./permissions.ts"
+import { roleFields, roles, users } from "./schema.ts"
+import { levelOf } from "./viewer.ts"
+
+export const roleResource = resource({
+  singular: "role",
+  table: roles,
+  filters: ["name", "is_system", "level", "created_at"],
+  sorts: ["name", "level", "sort_order", "created_at"],
+  order: ["sort_order"],
+  view: (base, row) => ({ ...base, cost_visibility: row.permissions.includes("costs.view") })
+})
+
+/** The caller's own level. */
+export const viewerLevel = Effect.fnUntraced(function*(viewer: Viewer) {
+  if (viewer.is_owner) return owner_level
+  const store = yield* Store
+  return levelOf(yield* store.get(users, viewer.user_id), yield* store.find(roles, {}))
+})
+
+/** Granting a role and deleting one wait for each other. */
+export const grants = "role:grants"
+
+export const rolesRegister = register({
+  resource: roleResource,
+  fields: roleFields,
+  path: "/api/v1/roles",
+  access: managed("roles", "roles.view", "roles.manage"),
+  streams: ({ id }) => [grants, ...(id === undefined ? [] : [`role:${id}`])],
+  rules: {
+    facts: (input, before) => Effect.gen(function*() {
+      return {
+        level: yield* viewerLevel(input.viewer),
+        in_use: before !== undefined && (yield* (yield* Store).find(users, {})).some((user) => user.role_ids.includes(before.id))
+      }
+    }),
+    save: ({ next, before, facts, input }) => {
+      if (before?.is_system === true && next.name !== before.name) return Result.fail(invalidField("name", "A system role keeps its name."))
+      if (before !== undefined && before.level >= facts.level && !input.viewer.is_owner) {
+        return Result.fail(invalidField("role", "You can only change roles below your own."))
+      }
+      const added = next.permissions.filter((key) => before?.permissions.includes(key) !== true)
+      const errors = Object.fromEntries(added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
+        const at = `permissions.${next.permissions.indexOf(key)}`
+        return !isPermission(key) ? [[at, [`There is no permission ${key}.`]]]
+          : !can(input.viewer, key) ? [[at, [`You cannot give away the permission ${key} without having it.`]]]
+          : []
+      }))
+      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
+    },
+    delete: ({ row, facts }) => row.is_system ? Result.fail(invalidField("role", "A system role cannot be deleted."))
+      : facts.in_use ? Result.fail(invalidField("role", "Somebody still has this role; take it from them first."))
+      : Result.succeed([])
+  }
+})
+
+const whole = (plural: string, rows: ReadonlyArray<JsonObject>): JsonObject =>
+  ({ [plural]: rows, meta: { total: rows.length, per_page: rows.length, page: 1 } })
+export const listPermissions = get("/api/v1/permissions", {
+  name: "permissions.list", summary: "List what roles can allow", ability: "roles:read", permission: "roles.view",
+  run: () => Effect.succeed(ok(whole("permissions", permissions.map((one) => ({ ...one })))))
+})
+export const listAbilities = get("/api/v1/abilities", {
+  name: "abilities.list", summary: "List what tokens can be good for", ability: null, permission: null,
+  run: () => Effect.succeed(ok(whole("abilities", abilities.map((key) => ({ key })))))
+})

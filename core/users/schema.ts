@@ -1,0 +1,37 @@
+/** Users and the roles that say what they may do (conventions 11 and 12). */
+import { boolean, integer, list, prose, ref, text, timestamp } from "../kernel/field.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+export const roleFields = {
+  name: text({ required: true, search: true }),
+  description: prose({ nullable: true }),
+  permissions: list(text(), { default: [], distinct: true })
+}
+export const roles = table("roles", {
+  ...roleFields,
+  /** Whoever grants a role stands above it. Roles people make themselves are at 0. */
+  level: integer({ computed: true, default: 0 }),
+  sort_order: integer({ computed: true, default: 100 }),
+  is_system: boolean({ computed: true, default: false })
+}, {
+  uniques: [{ columns: ["name_folded"], field: "name", message: "The name has already been taken." }]
+})
+export type RoleRow = RowOf<typeof roles>
+
+export const users = table("users", {
+  name: text({ required: true, search: true }),
+  email: text({ required: true, search: true, format: "email" }),
+  member_id: ref("members", { computed: true }),
+  role_ids: list(integer(), { computed: true, default: [] }),
+  is_owner: boolean({ computed: true, default: false }),
+  is_active: boolean({ computed: true, default: false }),
+  email_verified_at: timestamp({ computed: true, nullable: true }),
+  invited_at: timestamp({ computed: true, nullable: true }),
+  invitation_accepted_at: timestamp({ computed: true, nullable: true }),
+  last_login_at: timestamp({ computed: true, nullable: true }),
+  deactivated_at: timestamp({ computed: true, nullable: true })
+}, {
+  indexes: [["member_id"]],
+  uniques: [{ columns: ["email_folded"], field: "email", message: "The email has already been taken." }]
+})
+export type UserRow = RowOf<typeof users>

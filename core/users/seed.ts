@@ -1,0 +1,34 @@
+/** Who is there before anybody was invited: the system roles, and the owner of a new database. */
+import { event, type NewEvent, streamOf } from "../kernel/event.ts"
+import { createdEvent, initial } from "../kernel/register.ts"
+import { memberFields, members } from "../members/schema.ts"
+import { systemRoles } from "./permissions.ts"
+import { roleFields, roles, users } from "./schema.ts"
+
+export const roleSeed = (): ReadonlyArray<NewEvent> => systemRoles.map((role, at) =>
+  createdEvent(roles, { ...initial(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true }))
+
+export interface Invited {
+  readonly id: number
+  readonly member_id: number
+  readonly name: string
+  readonly email: string
+  readonly role_ids: ReadonlyArray<number>
+  readonly is_owner: boolean
+  readonly is_active: boolean
+}
+/** A user and the member that stands for them wherever members do. */
+export const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
+  createdEvent(members, {
+    ...initial(members, memberFields), id: user.member_id, name: user.name, membership_type: "user", is_active: user.is_active
+  }),
+  event(streamOf("user", user.id), "user.invited", {
+    ...initial(users, {}), ...user, invited_at: at, invitation_accepted_at: user.is_active ? at : null
+  })
+]
+
+/** The owner of an empty database. */
+export const ownerEvents = (
+  { name, email }: { readonly name: string; readonly email: string }, ids: { readonly user_id: number; readonly member_id: number }, at: string
+): ReadonlyArray<NewEvent> =>
+  invitedEvents({ id: ids.user_id, member_id: ids.member_id, name, email, role_ids: [], is_owner: true, is_active: true }, at)
