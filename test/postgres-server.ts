@@ -48,8 +48,8 @@ const GUARD = `
   if [ -e "$FOLDER/closed" ]; then cd / && rm -rf "$FOLDER"; fi
 `
 
-/** Makes and starts a Postgres of its own on a free port, in a temporary folder; about 0.7 s. */
-export const startPostgres = async (): Promise<PostgresServer> => {
+/** Makes and starts a Postgres of its own on a free port, in a temporary folder; about 0.7 s. `settings` override those above. */
+export const startPostgres = async (settings: { readonly [name: string]: string } = {}): Promise<PostgresServer> => {
   const folder = await mkdtemp(join(tmpdir(), "flightcase-postgres-"))
   try {
     const owner = await unprivileged()
@@ -66,7 +66,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
     const data = join(folder, "data")
     await run(join(native.bin, "initdb"), [...INITDB, "--no-sync", "-D", data], { ...owner, env, cwd: folder })
     for (let tries = 0; tries < 5; tries++) {
-      const server = await startOn(await freePort(), join(native.bin, "postgres"), data, { ...owner, env, cwd: folder })
+      const server = await startOn(await freePort(), join(native.bin, "postgres"), data, { ...owner, env, cwd: folder }, settings)
       if (server !== undefined) return server
     }
     throw new Error(`Postgres did not start: ${await readFile(join(folder, "log"), "utf8")}`)
@@ -159,9 +159,10 @@ const startOn = async (
   port: number,
   program: string,
   data: string,
-  surroundings: Surroundings
+  surroundings: Surroundings,
+  more: { readonly [name: string]: string }
 ): Promise<PostgresServer | undefined> => {
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  const settings = Object.entries({ ...SETTINGS, ...more }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const args = ["-c", GUARD, "postgres", program, "-D", data, "-p", String(port), ...settings]
   // In a group of its own: an interrupt from the keyboard reaches this process, which then closes the pipe.
   const guard = spawn("/bin/sh", args, { ...surroundings, detached: true, stdio: ["pipe", "ignore", "ignore"] })

@@ -1,0 +1,25 @@
+/**
+ * `npm run bench` measures the product against the least that could do the same, in one run, in turns, and prints the
+ * ratios; `npm run bench -- http` runs one by name. Builds first, unless told `--no-build`.
+ */
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { machine } from "./measure.ts"
+import { root } from "./processes.ts"
+
+const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } = {
+  http: async () => (await import("./http.ts")).http
+}
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { "no-build": { type: "boolean", default: false } } })
+const names = positionals.length === 0 ? Object.keys(benches) : positionals
+const unknown = names.find((name) => benches[name] === undefined)
+if (unknown !== undefined) {
+  console.error(`There is no benchmark ${unknown}; there are ${Object.keys(benches).join(", ")}.`)
+  process.exit(2)
+}
+if (!values["no-build"]) execFileSync(process.execPath, [join(root, "build.mjs")], { stdio: "inherit" })
+console.log(machine())
+for (const name of names) await (await benches[name]!())()
+process.exit(0)
