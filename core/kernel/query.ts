@@ -80,7 +80,7 @@ export const sortOf = (query: Query, listing: Listing): { readonly column: strin
   const [name, descending] = named !== undefined
     ? [named.replace(/^-/, ""), named.startsWith("-")]
     : [alternative?.split(" ")[0] ?? "", /\sdesc$/i.test(alternative ?? "")]
-  const column = listing.aliases[name] ?? name
+  const column = ownOf(listing.aliases, name) ?? name
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
@@ -100,16 +100,18 @@ export const includesOf = (query: Query): ReadonlyArray<string> =>
 export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 const nothing = "1 = 0"
+/** What is declared under a name somebody sent, which may be `constructor`. */
+const ownOf = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined => Object.hasOwn(declared, name) ? declared[name] : undefined
 
 /** One condition as SQL; undefined when the list does not offer its field. */
 export const conditionSql = (condition: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string | undefined => {
-  const name = listing.aliases[condition.name] ?? condition.name
+  const name = ownOf(listing.aliases, condition.name) ?? condition.name
   if (name.startsWith("cf.")) {
     const custom = listing.custom_fields.get(name.slice(3))
     if (custom === undefined) return undefined
     return testSql(documentColumn(custom, dialect), condition, listing, dialect, bound)
   }
-  const related = listing.related[name] ?? listing.related[snakeCase(name)]
+  const related = ownOf(listing.related, name) ?? ownOf(listing.related, snakeCase(name))
   if (related !== undefined) {
     const inner = testSql(plainColumn(related.table, related.column), condition, listing, dialect, bound)
     return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
