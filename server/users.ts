@@ -2,15 +2,22 @@
 import { Effect } from "effect"
 import type { Fault } from "../core/kernel/endpoint.ts"
 import type { NewEvent } from "../core/kernel/event.ts"
-import type { Store } from "../core/kernel/store/store.ts"
+import { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
+import { roles, users } from "../core/users/schema.ts"
+import { ownerEvents as ownerOf } from "../core/users/seed.ts"
+import { viewerOf } from "../core/users/viewer.ts"
 
 export const owner_user_id = 1
 export type User = Omit<Viewer, "abilities" | "token_id">
 
 /** Events that make the owner of an empty database. */
-export const ownerEvents = (_at: string): ReadonlyArray<NewEvent> => []
+export const ownerEvents = (at: string): ReadonlyArray<NewEvent> =>
+  ownerOf({ name: "Owner", email: "owner@localhost" }, { user_id: owner_user_id, member_id: 1 }, at)
 
-export const userById = (user_id: number): Effect.Effect<User | undefined, Fault, Store> =>
-  Effect.succeed(user_id !== owner_user_id ? undefined
-    : { user_id, name: "Owner", member_id: null, is_owner: true, is_active: true, permissions: new Set() })
+/** The user as they stand now; two reads by key. */
+export const userById = Effect.fnUntraced(function*(user_id: number): Effect.fn.Return<User | undefined, Fault, Store> {
+  const store = yield* Store
+  const user = yield* store.get(users, user_id)
+  return user === undefined ? undefined : viewerOf(user, yield* store.getMany(roles, user.role_ids), null)
+})
