@@ -7,30 +7,25 @@ import type { Json } from "../kernel/json.ts"
 import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ProductRow, products } from "../products/schema.ts"
-import { type StoreRow, stores, zoneOf } from "../stores/stores.ts"
+import { zoneOf } from "../stores/stores.ts"
 import { clipped, inOrder } from "../values/period.ts"
 import { freeAssets } from "./assets-query.ts"
+import { access, storeAsked } from "./asked.ts"
 import { bookOf } from "./book.ts"
 import { loadBook } from "./load.ts"
+import { overviews } from "./overviews.ts"
 import { pointAvailability } from "./point.ts"
 import { rangeAvailability } from "./range.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
 import { counted, dateOrRangeCheck, inOrderCheck, momentIn, spacious, spanIn } from "./window.ts"
 
-export const access = { ability: "availability:read", permission: "availability.view" } as const
-export const storeField = ref("stores", { required: true })
+const storeField = ref("stores", { required: true })
 
 const whenFields = {
   date: timestamp({ nullable: true, describe: "One moment: a day of the store, or an instant" }),
   from: timestamp({ nullable: true, describe: "Start of a range, with to" }),
   to: timestamp({ nullable: true, describe: "End of the range, excluded" })
 }
-
-/** The store a checked `store_id` names. */
-export const storeAsked = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<StoreRow, Fault, Store> {
-  const row = yield* (yield* Store).get(stores, Number(input.values["store_id" as never]))
-  return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
-})
 
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
 const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer, Fault, Store> {
@@ -92,5 +87,5 @@ const availableAssets = get("/api/v1/products/{product}/available-assets", {
 
 export const availabilitySlice: Slice = {
   name: "availability",
-  endpoints: [flat, ofProduct, availableAssets]
+  endpoints: [flat, ofProduct, availableAssets, ...overviews]
 }

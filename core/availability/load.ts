@@ -30,6 +30,8 @@ export interface BookContext {
   readonly now: string
 }
 
+const named_products_max = 2_000
+
 /** One book per store that exists. Nine queries at most, whatever the number of stores, products and claims. */
 export const loadBooks = Effect.fnUntraced(function*(
   asked: BooksAsked, { now, settings }: BookContext
@@ -40,11 +42,12 @@ export const loadBooks = Effect.fnUntraced(function*(
   if (store_ids.length === 0) return new Map()
   const { product_ids } = asked
   const products = product_ids === undefined ? yield* stockedProductsAt(store_ids) : yield* stockedProducts(product_ids)
-  const of_products = product_ids === undefined ? undefined : [...products.keys()]
+  // So many that naming them would burst a statement are better read with all the others.
+  const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadClaims(store, store_ids, of_products, asked.window, now)
   const promised = yield* loadPromised(store, store_ids, of_products)
-  const containers = of_products === undefined ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
+  const containers = product_ids === undefined ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
   const claimsAt = byStore(rows), levelsAt = byStore(levels), promisedAt = byStore(promised)
   return new Map(found.map((one) => {
     const book = bookOf({

@@ -2,6 +2,7 @@
 import { Effect, Result } from "effect"
 import { update, updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
+import { accessoryResource, componentResource } from "../kits/resource.ts"
 import { command } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
@@ -28,7 +29,10 @@ export const productResource = resource({
   custom_module: "Product",
   lookups: { product_group: { via: "product_group_id", table: product_groups } },
   includes: {
-    stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource }
+    product_group: { kind: "brief", via: "product_group_id", table: product_groups },
+    stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource },
+    accessories: { kind: "many", via: "product_id", resource: () => accessoryResource },
+    components: { kind: "many", via: "product_id", resource: () => componentResource }
   },
   view: (base, _row, { product_group }) => ({
     ...base, product_group_name: product_group?.["name"] as string | undefined ?? null, icon: null

@@ -13,7 +13,7 @@ describe.each(engines)("availability on %s", (engine) => {
   })
   afterAll(() => app.close())
   const ask = async (query: object, path = "/availability") =>
-    app.call("GET", `/api/v1${path}?${new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))}`)
+    app.call("GET", `/api/v1${path}?${new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]))}`)
   const point = async (product_id: number, date: string, store_id = S) => (await ask({ product_id, store_id, date })).body.availability
   const range = async (product_id: number, from: string, to: string, store_id = S) => (await ask({ product_id, store_id, from, to })).body.availability
   const errorKeys = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {}).sort()]

@@ -1,0 +1,111 @@
+/** Availability of many products or many days at once: grid, chart and sweep (availability 6.5 to 6.7). */
+import { Effect } from "effect"
+import { type Fault, get } from "../kernel/endpoint.ts"
+import { integer, list, ref, timestamp } from "../kernel/field.ts"
+import { ok } from "../kernel/resource.ts"
+import { Site } from "../kernel/site.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { AnyRow } from "../kernel/table.ts"
+import { products } from "../products/schema.ts"
+import { stores, zoneOf } from "../stores/stores.ts"
+import { endOfMoment, type Period } from "../values/period.ts"
+import { access, storeAsked } from "./asked.ts"
+import type { Book } from "./book.ts"
+import { availabilityCalendar } from "./calendar.ts"
+import type { DealName } from "./claim.ts"
+import { availabilityGantt } from "./gantt.ts"
+import { loadBook, loadBooks } from "./load.ts"
+import { span_max_days } from "./settings.ts"
+import { shortages } from "./shortages.ts"
+import { availabilityReasons } from "./why.ts"
+import { counted, inOrderCheck, momentIn, type Span, spacious, spanIn } from "./window.ts"
+
+/** What a grid, a chart or a sweep costs in metering (conventions 16). */
+const weight = 5
+const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
+const windowOf = (span: Span, zone: string): Period => spacious({ from: span.from.at, to: endOfMoment(span.to, zone) })
+
+const calendar = get("/api/v1/availability/calendar", {
+  name: "availability.calendar", summary: "Lowest availability of every product of a store, day by day", ...access, weight,
+  fields: { store_id: ref("stores", { required: true }), ...spanFields, product_ids: list(integer(), { nullable: true }) },
+  check: inOrderCheck,
+  run: (input) => Effect.gen(function*() {
+    const store = yield* storeAsked(input)
+    const zone = zoneOf(store)
+    const span = yield* spanIn(input.body, zone, span_max_days)
+    const product_ids = input.values.product_ids ?? undefined
+    const book = yield* loadBook(store.id, { ...(product_ids === undefined ? {} : { product_ids }), window: windowOf(span, zone) }, input)
+    const grid = yield* counted(() => availabilityCalendar(book, span.from, span.to, product_ids))
+    return ok({ calendar: { ...grid, products: grid.products.map((one) => ({ ...one, days: one.days.map((day) => ({ ...day })) })) } })
+  })
+})
+
+const gantt = get("/api/v1/availability/{product}/gantt", {
+  name: "availability.gantt", summary: "Every claim on a product at a store, and the days it is short", ...access, weight,
+  params: { product: { table: products } },
+  fields: { store_id: ref("stores", { required: true }), ...spanFields, asset_ids: list(integer(), { nullable: true }) },
+  check: inOrderCheck,
+  run: (input) => Effect.gen(function*() {
+    const store = yield* storeAsked(input)
+    const zone = zoneOf(store)
+    const span = yield* spanIn(input.body, zone, span_max_days)
+    const { id } = input.rows.product
+    const book = yield* loadBook(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
+    const deals = yield* dealNames(book, id)
+    const chart = yield* counted(() => availabilityGantt(book, id, span.from, span.to, deals, input.values.asset_ids ?? undefined))
+    return ok({ gantt: { ...chart, demands: chart.demands.map((one) => ({ ...one })), shortages: chart.shortages.map((one) => ({ ...one })) } })
+  })
+})
+
+const sweep = get("/api/v1/availability/shortages", {
+  name: "availability.shortages", summary: "Days on which more is promised than a store has; of all stores unless one is named", ...access, weight,
+  fields: {
+    store_id: ref("stores", { nullable: true }), ...spanFields,
+    per_page: integer({ min: 1, max: 200, default: 50 }), page: integer({ min: 1, default: 1 })
+  },
+  check: inOrderCheck,
+  run: (input) => Effect.gen(function*() {
+    const { page = 1, per_page = 50, store_id } = input.values
+    const swept = yield* (yield* Store).find(stores, typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true })
+    const zone = swept.length === 1 ? zoneOf(swept[0]) : "UTC"
+    const span = yield* spanIn(input.body, zone, span_max_days)
+    const books = yield* loadBooks({ store_ids: swept.map((one) => one.id), window: windowOf(span, zone) }, input)
+    const found = yield* counted(() => shortages([...books.values()], span.from, span.to))
+    return ok({
+      shortages: found.slice((page - 1) * per_page, page * per_page).map((one) => ({ ...one })),
+      meta: { total: found.length, per_page, page }
+    })
+  })
+})
+
+const why = get("/api/v1/availability/why", {
+  name: "availability.why", summary: "What one number rests on: the stock counted, the claims that take it, the parts that limit it", ...access,
+  fields: { product_id: ref("products", { required: true }), store_id: ref("stores", { required: true }), date: timestamp({ required: true }) },
+  run: (input) => Effect.gen(function*() {
+    const store = yield* storeAsked(input)
+    const product_id = input.values.product_id ?? 0
+    const { at } = momentIn(input.body, "date", zoneOf(store))
+    const book = yield* loadBook(store.id, { product_ids: [product_id], window: spacious({ from: at, to: at }) }, input)
+    const deals = yield* dealNames(book, product_id)
+    const { claims, demand_breakdown, parts, stock_level_ids, ...reasons } = yield* counted(() => availabilityReasons(book, product_id, at, deals))
+    return ok({
+      reasons: {
+        ...reasons, demand_breakdown: { ...demand_breakdown }, stock_level_ids: [...stock_level_ids],
+        claims: claims.map((one) => ({ ...one })), parts: parts.map((one) => ({ ...one }))
+      }
+    })
+  })
+})
+
+/** Subjects and numbers of the opportunities that claim a product. */
+export const dealNames = Effect.fnUntraced(function*(
+  book: Book, product_id: number
+): Effect.fn.Return<ReadonlyMap<number, DealName>, Fault, Store | Site> {
+  const ids = [...new Set(book.claimsOf(product_id).map(({ claim }) => claim.opportunity_id).filter((one) => one !== null))]
+  const table = (yield* Site).catalogue.tables.find((one) => one.name === "opportunities")
+  if (ids.length === 0 || table === undefined) return new Map()
+  const rows: ReadonlyArray<AnyRow> = yield* (yield* Store).getMany(table, ids)
+  return new Map(rows.map((row) => [row["id"] as number, { subject: row["subject"] as string | null, number: row["number"] as string | null }]))
+})
+
+export const overviews = [calendar, gantt, sweep, why]

@@ -1,0 +1,67 @@
+/** What may go with a product and what it may be made of (spec 4.14, availability 7.2 and 7.3). */
+import { Result } from "effect"
+import type { StockedProduct } from "../availability/book.ts"
+import { type PackedHere, rehold } from "../containers/hold.ts"
+import type { DecideContext } from "../kernel/endpoint.ts"
+import { event, type NewEvent, streamOf } from "../kernel/event.ts"
+import { type Saved, updatedEvent } from "../kernel/register.ts"
+import { invalidField, type Rejection } from "../kernel/rejection.ts"
+import { type ProductRow, products } from "../products/schema.ts"
+import { type Composed, contains, depthThrough } from "./graph.ts"
+import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
+
+/** People who follow a product hear of changes to what belongs to it. */
+export const productTouched = (product_id: number): NewEvent => event(streamOf("product", product_id), "product.updated", { id: product_id })
+
+/** 422 `accessory_product_id`: the product itself, or one that is its accessory already. */
+export const saveAccessory = (next: AccessoryRow, siblings: ReadonlyArray<AccessoryRow>): Saved<typeof product_accessories> =>
+  next.accessory_product_id === next.product_id
+    ? Result.fail(invalidField("accessory_product_id", "A product cannot be its own accessory."))
+    : siblings.some((one) => one.id !== next.id && one.accessory_product_id === next.accessory_product_id)
+    ? Result.fail(invalidField("accessory_product_id", "This product is already an accessory of it."))
+    : Result.succeed({ also: [productTouched(next.product_id)] })
+
+export interface ComponentFacts {
+  readonly product: ProductRow
+  readonly siblings: ReadonlyArray<ComponentRow>
+  /** Every step above the product and below the component. */
+  readonly edges: ReadonlyArray<Composed>
+  readonly depth_max: number
+  /** What is packed in containers of this product. */
+  readonly packed: ReadonlyArray<PackedHere>
+}
+
+/** 422 `component_product_id`: a duplicate, the product itself, a cycle, too deep, in this order; `binding`: a packed unit is claimed. */
+export const saveComponent = (
+  next: ComponentRow, before: ComponentRow | undefined, facts: ComponentFacts, context: DecideContext
+): Saved<typeof product_components> => {
+  const refuse = (text: string) => Result.fail(invalidField("component_product_id", text))
+  const { component_product_id: component, product_id: parent } = next
+  const others = facts.siblings.filter((one) => one.id !== next.id)
+  if (before === undefined) {
+    if (others.some((one) => one.component_product_id === component)) return refuse("This product is already a component of it.")
+    if (component === parent) return refuse("A product cannot be a component of itself.")
+    if (contains(facts.edges, component, parent)) return refuse("The product is itself made of this one; a kit cannot contain itself.")
+    if (depthThrough(facts.edges, parent, component) > facts.depth_max) return refuse(`Kits cannot be nested more than ${facts.depth_max} levels deep.`)
+  }
+  return Result.map(rehold(facts.packed, caseWith(facts.product, [...others, next]), "binding", context), (held) => ({
+    also: [kitFlag(facts.product, true), ...held]
+  }))
+}
+
+/** The last component takes the kit flag with it; what only it held is free again. */
+export const deleteComponent = (row: ComponentRow, facts: ComponentFacts, context: DecideContext): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  const others = facts.siblings.filter((one) => one.id !== row.id)
+  return Result.map(rehold(facts.packed, caseWith(facts.product, others), "component", context), (held) =>
+    [kitFlag(facts.product, others.length > 0), ...held])
+}
+
+const kitFlag = (product: ProductRow, is_kit: boolean): NewEvent => updatedEvent(products, product, { is_kit }) ?? productTouched(product.id)
+
+/** The product as its containers see it: its mode and its parts. */
+export const caseWith = (
+  product: Pick<ProductRow, "container_availability_mode">, components: ReadonlyArray<ComponentRow>
+): Pick<StockedProduct, "container_mode" | "parts"> => ({
+  container_mode: product.container_availability_mode,
+  parts: components.map((one) => ({ component_product_id: one.component_product_id, quantity: Number(one.quantity), binding: one.binding }))
+})

@@ -1,0 +1,22 @@
+/** How accessories and components are put into words (spec 2.14, 2.16). */
+import { resource } from "../kernel/resource.ts"
+import { products } from "../products/schema.ts"
+import { product_accessories, product_components } from "./schema.ts"
+
+export const accessoryResource = resource({
+  singular: "accessory", plural: "accessories",
+  table: product_accessories,
+  sorts: ["sort_order", "created_at"],
+  order: ["sort_order", "id"],
+  lookups: { other: { via: "accessory_product_id", table: products } },
+  view: (base, _row, { other }) => ({ ...base, related_name: other?.["name"] as string | undefined ?? null })
+})
+
+export const componentResource = resource({
+  singular: "component", plural: "components",
+  table: product_components,
+  sorts: ["sort_order", "created_at"],
+  order: ["sort_order", "id"],
+  lookups: { other: { via: "component_product_id", table: products } },
+  view: (base, _row, { other }) => ({ ...base, component_name: other?.["name"] as string | undefined ?? null })
+})
