@@ -55,11 +55,26 @@ export const retried = <A, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect
         yield* Effect.sleep((tries_max - left + 1) * 5)
         return yield* attempt(left - 1)
       }
-      if (refusal === "overlap") return yield* invalidField("base", "Something it claims is held by somebody else in that window.")
+      if (refusal === "overlap") return yield* lastingOverlap
       return yield* fault
     }))
   return attempt(tries_max)
 }
+
+/**
+ * Decides and records in a savepoint of the caller's transaction: refused, it leaves nothing. What the database refuses is
+ * told as the field to blame; a claim that lost a race is decided once more, so that the rule can name the holder.
+ */
+export const decideInSavepoint = (call: Call, origin: Origin): Effect.Effect<Outcome, Fault, Store | Site> => {
+  const attempt = (left: number): Effect.Effect<Outcome, Fault, Store | Site> =>
+    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, origin))).pipe(Effect.catch((fault) => Effect.gen(function*() {
+      const refusal = fault instanceof Rejection ? fault : refusalOf(fault, (yield* Site).catalogue.tables)
+      if (refusal === "overlap") return left > 0 ? yield* attempt(left - 1) : yield* lastingOverlap
+      return yield* refusal ?? fault
+    })))
+  return attempt(1)
+}
+const lastingOverlap = invalidField("base", "Something it claims is held by somebody else in that window.")
 
 /** Decides and records inside the caller's transaction (or savepoint). */
 export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Origin): Effect.fn.Return<Outcome, Fault, Store | Site> {

@@ -1,7 +1,7 @@
 /** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
 import { Clock, Effect } from "effect"
 import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
-import { decideCommand, retried } from "../../core/kernel/engine.ts"
+import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { event } from "../../core/kernel/event.ts"
 import { bodyOf, forbidden, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
@@ -68,7 +68,6 @@ const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, c
 
 /** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
 const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<WireError | undefined, Fault, Store | Site> {
-  const store = yield* Store
   const { catalogue } = yield* Site
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined || endpoint.kind !== "command" || endpoint.server_only) {
@@ -77,7 +76,7 @@ const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCom
   const foreign = yield* foreignId(replica_id, command)
   if (foreign !== undefined) return { status: 422, message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`, errors: { ids: [`${foreign.table} ${foreign.id}`] } }
   const call = { endpoint: endpoint as CommandEndpoint, params: command.payload.params, viewer, request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body } }
-  return yield* store.transaction(decideCommand(call, { command_id: command.id, replica_id, ids: command.ids })).pipe(
+  return yield* decideInSavepoint(call, { command_id: command.id, replica_id, ids: command.ids }).pipe(
     Effect.as(undefined),
     Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], ...bodyOf(fault) } satisfies WireError) : Effect.fail(fault)))
 })

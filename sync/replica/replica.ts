@@ -8,7 +8,7 @@ import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { storedSettings } from "../../core/kernel/authority.ts"
 import { answer as answerRead, match } from "../../core/kernel/dispatch.ts"
 import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
-import { type Call, decideCommand, type Outcome } from "../../core/kernel/engine.ts"
+import { type Call, decideInSavepoint, type Outcome } from "../../core/kernel/engine.ts"
 import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
@@ -99,7 +99,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
 
   const decide = Effect.fnUntraced(function*(call: Call, id: string, ids: KeptCommand["ids"]) {
     looked.clear()
-    return yield* decideCommand(call, { command_id: id, replica_id, ids })
+    return yield* decideInSavepoint(call, { command_id: id, replica_id, ids })
   })
 
   /** Pending commands the journal has not settled, in order. */
@@ -116,12 +116,12 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     const endpoint = catalogue.endpoint(command.name)
     const refused: WireError | undefined = endpoint === undefined
       ? { status: 422, message: `This release knows no command ${command.name}.` }
-      : yield* store.transaction(Effect.gen(function*() {
+      : yield* Effect.gen(function*() {
         const request = { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body }
         const { ids } = yield* decide({ endpoint, viewer, params: command.payload.params, request }, command.id, command.ids)
         if (Object.entries(ids).some(([table, used]) => used.length > (command.ids[table]?.length ?? 0))) outbox.extendIds(command.n, { ...command.ids, ...ids })
         return undefined
-      })).pipe(Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], ...bodyOf(fault) } satisfies WireError) : Effect.fail(fault)))
+      }).pipe(Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], ...bodyOf(fault) } satisfies WireError) : Effect.fail(fault)))
     if (refused !== undefined) yield* store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
   })
   const redo = Effect.fnUntraced(function*(due: ReadonlyArray<KeptCommand>) {

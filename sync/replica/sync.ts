@@ -6,7 +6,7 @@ import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { blockSize, leasedTables } from "../ends/leases.ts"
 import type { Outbox } from "./outbox.ts"
-import type { Remote } from "./remote.ts"
+import { type Remote, Unreachable } from "./remote.ts"
 import type { Replica } from "./replica.ts"
 
 export type Progress = (done: { readonly phase: "push" | "pull" | "lease"; readonly done: number; readonly total: number | undefined }) => void
@@ -34,6 +34,7 @@ export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   const before = outbox.counts()
   // Pulling does not wait for the queue: a push that fails still lets news in, and is raised afterwards.
   const pushed = await attempt(() => push(parts))
+  if (pushed.error instanceof Unreachable) throw pushed.error
   const pulled_events = await pull(parts)
   if (pushed.error !== undefined) throw pushed.error
   await topUpLeases(parts)
