@@ -111,13 +111,13 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
 /** Status lines a page could be built on are told to do nothing with it. */
 const send = (request: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply, close: boolean): void => {
   if (response.headersSent || response.destroyed) return
-  const bytes = typeof body === "string" ? Buffer.from(body) : body
   const all: { [name: string]: string | number } = { ...headers }
-  if (status !== 204 && status !== 304) all["content-length"] = bytes?.length ?? 0
+  if (status !== 204 && status !== 304) all["content-length"] = typeof body === "string" ? Buffer.byteLength(body) : body?.length ?? 0
   // What is left of a body nobody reads would be taken for the next request.
   if (close || (!request.complete && hasBody(request))) all["connection"] = "close"
   response.writeHead(status, all)
-  response.end(request.method === "HEAD" || bytes === undefined ? undefined : bytes)
+  // As text it leaves in one write with its headers.
+  response.end(request.method === "HEAD" ? undefined : body)
 }
 const hasBody = (request: IncomingMessage): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

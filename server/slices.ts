@@ -1,6 +1,6 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { known_abilities } from "./tokens/abilities.ts"
-import { healthSlice } from "./system/health.ts"
+import { systemSlice } from "./system/api.ts"
 import { syncing } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
@@ -8,7 +8,7 @@ import type { ServerSlice } from "./server-slice.ts"
 
 /** `whole`: the catalogue they become part of, once it is complete. */
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
-  healthSlice,
+  systemSlice(),
   syncing,
   tokensSlice(() => abilitiesIn(whole()))
 ]

@@ -122,6 +122,6 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
 
 /** `abilities`: all that endpoints ask for; known once the whole catalogue is. */
 export const tokensSlice = (abilities: () => ReadonlySet<string>): Slice => ({
-  name: "tokens", server_tables: [tokens],
+  name: "tokens", server_tables: [tokens], resources: [tokenResource],
   endpoints: [list, issue(abilities), revoke]
 })

@@ -1,0 +1,73 @@
+/** What the server says about itself: health, the interface described, the endpoint catalogue, measurements. */
+import { Effect } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { get } from "../../core/kernel/endpoint.ts"
+import type { Json } from "../../core/kernel/json.ts"
+import { headOf } from "../../core/kernel/journal.ts"
+import { notFound } from "../../core/kernel/rejection.ts"
+import { ok } from "../../core/kernel/resource.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { ServerSlice } from "../server-slice.ts"
+import { catalogueRows } from "./catalogue-rows.ts"
+import { docsPage } from "./docs-page.ts"
+import { makeMetrics } from "./metrics.ts"
+import { openApi } from "./openapi.ts"
+
+const open = { ability: null, permission: null, weight: 0, public: true, server_only: true } as const
+
+const health = get("/api/v1/system/health", {
+  name: "system.health", summary: "Is the server well?", ...open,
+  run: ({ now }) => Effect.gen(function*() {
+    const store = yield* Store
+    // One question to the database: a server that cannot ask it is not well, and answers 503.
+    const journal_position = yield* headOf(store)
+    return ok({ health: { status: "ok", timestamp: now, database: store.dialect === "pg" ? "postgres" : "sqlite", journal_position } })
+  })
+})
+
+const descriptions = new WeakMap<Catalogue, Json>()
+const description = get("/api/v1/openapi.json", {
+  name: "system.openapi", summary: "This interface, described as OpenAPI 3.1", ...open,
+  run: () => Effect.map(Site, ({ catalogue }) => {
+    let known = descriptions.get(catalogue)
+    if (known === undefined) descriptions.set(catalogue, known = openApi(catalogue, "/"))
+    return ok(known)
+  })
+})
+
+const endpoints = get("/api/v1/endpoints", {
+  name: "endpoints.list", summary: "List what can be asked", ability: "system:read", permission: "system.read", weight: 0, server_only: true,
+  run: () => Effect.map(Site, ({ catalogue }) => {
+    const rows = catalogueRows(catalogue)
+    return ok({ endpoints: rows, meta: { total: rows.length, per_page: rows.length, page: rows.length === 0 ? 0 : 1 } })
+  })
+})
+
+const docs = get("/docs", {
+  name: "docs", summary: "This interface, to read and to try", ...open,
+  run: () => Effect.sync(() => {
+    const { html, policy } = docsPage()
+    return { status: 200, content: { type: "text/html; charset=utf-8", text: html }, headers: { "content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer" } }
+  })
+})
+
+/** Asked from this machine itself, and not passed on by a proxy on it. */
+const isFromHere = (address: string, headers: { readonly [name: string]: unknown }): boolean =>
+  /^(::ffff:)?127\.|^::1$/.test(address) && headers["forwarded"] === undefined && headers["x-forwarded-for"] === undefined && headers["x-real-ip"] === undefined
+
+export const systemSlice = (): ServerSlice => {
+  const metrics = makeMetrics()
+  return {
+    name: "system",
+    endpoints: [health, description, endpoints, docs, get("/metrics", {
+      name: "metrics", summary: "Measurements, as Prometheus reads them; on this machine only", ...open,
+      run: () => Effect.gen(function*() {
+        const journal_position = yield* headOf(yield* Store)
+        return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) } }
+      })
+    })],
+    around: (call, next) => call.endpoint.name === "metrics" && !isFromHere(call.remote_address, call.headers) ? Effect.fail(notFound()) : next,
+    answered: metrics.count
+  }
+}

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { createHash } from "node:crypto"
+import { serve, type Serving } from "./serving.ts"
+
+describe("what the server says about itself", () => {
+  let server: Serving
+  beforeAll(async () => { server = await serve() })
+  afterAll(() => server.close())
+
+  it("health tells without a token that all is well", async () => {
+    const got = await server.ask("/api/v1/system/health", { token: null })
+    expect(got.status).toBe(200)
+    expect(got.body.health.status).toBe("ok")
+    expect(got.body.health.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  })
+
+  it("the description holds every operation of the interface, once, with its parameters, security and refusals", async () => {
+    const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
+    expect(status).toBe(200)
+    expect(api.openapi).toBe("3.1.0")
+    const described = Object.entries(api.paths as { [path: string]: { [method: string]: any } })
+      .flatMap(([path, operations]) => Object.entries(operations).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })))
+    const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
+    for (const endpoint of declared) {
+      const found = described.find((one) => one.path === endpoint.path && one.method === endpoint.method)
+      expect(found, `${endpoint.method} ${endpoint.path}`).toBeDefined()
+      const { operation } = found!
+      expect(operation.operationId).toBe(endpoint.name)
+      expect(operation.summary.length).toBeGreaterThan(0)
+      const in_path = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
+      expect(operation.parameters.filter((one: any) => one.in === "path").map((one: any) => one.name)).toEqual(in_path)
+      const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
+      expect(operation.security.flatMap((one: any) => one.bearer)).toEqual(abilities)
+      expect(operation.security.length > 0).toBe(!endpoint.public)
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(endpoint.public ? ["429", "500"] : ["401", "403", "429", "500"]))
+      if (in_path.length > 0) expect(operation.responses["404"]).toBeDefined()
+    }
+    const ids = described.map((one) => one.operation.operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+  it("every reference in the description leads somewhere", async () => {
+    const { body: api, text } = await server.ask("/api/v1/openapi.json", { token: null })
+    const references = [...new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((found) => found[1]!))]
+    expect(references.length).toBeGreaterThan(5)
+    for (const reference of references) {
+      const target = reference.replace("#/", "").split("/").reduce((at: any, key) => at?.[key], api)
+      expect(target, reference).toBeDefined()
+    }
+  })
+  it("the fields of a body are described as they are read", async () => {
+    const { body: api } = await server.ask("/api/v1/openapi.json", { token: null })
+    const schema = api.paths["/api/v1/tokens"].post.requestBody.content["application/json"].schema
+    expect(schema.required).toEqual(["name", "abilities"])
+    expect(schema.properties.name).toMatchObject({ type: "string", maxLength: 255 })
+    expect(schema.properties.abilities).toMatchObject({ type: "array", minItems: 1 })
+    expect(schema.properties.rate_limit_per_minute).toMatchObject({ type: ["integer", "null"], minimum: 1, maximum: 10_000 })
+    expect(Object.keys(schema.properties)).not.toContain("hash")
+    expect(Object.keys(schema.properties)).not.toContain("last_used_at")
+    expect(Object.keys(api.components.schemas.Token?.properties ?? {})).not.toContain("hash")
+  })
+
+  it("the endpoint catalogue lists every operation by address and method, for tokens with system:read", async () => {
+    const got = await server.ask("/api/v1/endpoints")
+    expect(got.status).toBe(200)
+    const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
+    expect(got.body.meta).toEqual({ total: declared.length, per_page: declared.length, page: 1 })
+    const keys = got.body.endpoints.map((one: any) => `${one.uri} ${one.method}`)
+    expect(keys).toEqual([...keys].sort((a: string, b: string) => a < b ? -1 : 1))
+    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/products" && one.method === "GET"))
+      .toEqual({ name: "products.list", method: "GET", uri: "/api/v1/products", resource: "products", operation: "list", ability: "products:read", price_weight: 1 })
+    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/endpoints").price_weight).toBe(0)
+    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/system/health")).toMatchObject({ ability: null, price_weight: 0 })
+    const { body } = await server.ask("/api/v1/tokens", { json: { name: "Other", abilities: ["products:read"] } })
+    expect((await server.ask("/api/v1/endpoints", { token: body.token.secret })).status).toBe(403)
+  })
+
+  it("the page at /docs needs nothing from elsewhere and may run only what came with it", async () => {
+    const got = await server.ask("/docs", { token: null })
+    expect(got.status).toBe(200)
+    expect(got.headers["content-type"]).toBe("text/html; charset=utf-8")
+    expect(got.text).not.toMatch(/https?:\/\//)
+    expect(got.text).not.toMatch(/<script[^>]+src|<link/)
+    const script = /<script>([\s\S]*)<\/script>/.exec(got.text)![1]!
+    expect(got.headers["content-security-policy"]).toContain(`'sha256-${createHash("sha256").update(script).digest("base64")}'`)
+    expect(() => new Function(script)).not.toThrow()
+  })
+
+  it("measurements are told to this machine and to nobody else", async () => {
+    await server.ask("/api/v1/products")
+    await server.ask("/api/v1/nope")
+    const got = await server.ask("/metrics", { token: null, from: "127.0.0.1" })
+    expect(got.status).toBe(200)
+    expect(got.headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/)
+    expect(got.text).toMatch(/^flightcase_requests_total\{endpoint="products\.list",method="GET",status="200"\} [1-9]/m)
+    expect(got.text).toMatch(/^flightcase_requests_total\{endpoint="none",method="none",status="404"\} [1-9]/m)
+    for (const line of got.text.trim().split("\n")) expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[^}]*\})? [-+\d.e]+)$/)
+    expect((await server.ask("/metrics", { token: null, from: "::ffff:127.0.0.1" })).status).toBe(200)
+    expect((await server.ask("/metrics", { from: "10.0.0.7" })).status).toBe(404)
+    expect((await server.ask("/metrics", { from: "127.0.0.1", headers: { "x-forwarded-for": "10.0.0.7" } })).status).toBe(404)
+  })
+})
