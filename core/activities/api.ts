@@ -1,0 +1,124 @@
+/** How activities are asked for (members-activities 6). */
+import { Effect, Result } from "effect"
+import { removeWhere, update, updateWhere } from "../kernel/change.ts"
+import type { Slice } from "../kernel/catalogue.ts"
+import { activity_type_list } from "../custom-fields/seed.ts"
+import { list_values } from "../kernel/custom-field.ts"
+import { command, type Input } from "../kernel/endpoint.ts"
+import { event, type Projection, streamOf } from "../kernel/event.ts"
+import type { Json } from "../kernel/json.ts"
+import { accessOf, register, rowProjection } from "../kernel/register.ts"
+import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { type MemberMerged } from "../members/decide.ts"
+import { members } from "../members/schema.ts"
+import { users } from "../users/schema.ts"
+import { type ActivityFacts, type Participation, saveActivity, typeCode } from "./decide.ts"
+import { type Regarding, regardingKey, subjectsOf } from "./regarding.ts"
+import {
+  activities, activity_participants, activity_statuses, activityFields, type ActivityRow, completed, priorities, time_statuses
+} from "./schema.ts"
+
+const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">): ReadonlyArray<Regarding> =>
+  row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
+
+/** Participants, subjects and faces of a page of activities: one query for each. */
+const surroundings = Effect.fnUntraced(function*(rows: ReadonlyArray<ActivityRow>) {
+  const store = yield* Store
+  const participants = yield* store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
+  const owners = yield* store.getMany(users, rows.flatMap((row) => row.owned_by ?? []))
+  const people = yield* store.getMany(members, [...participants.map((one) => one.member_id), ...owners.map((one) => one.member_id)])
+  return {
+    participants: Map.groupBy(participants, (one) => one.activity_id),
+    subjects: yield* subjectsOf(rows.flatMap(regardingOf)),
+    members: new Map(people.map((one) => [one.id, one]))
+  }
+})
+
+export const activityResource = resource({
+  singular: "activity",
+  table: activities,
+  filters: ["subject", "type_id", "status_id", "priority", "regarding_type", "regarding_id", "owned_by", "completed", "starts_at", "ends_at", "created_at", "updated_at"],
+  sorts: ["subject", "type_id", "status_id", "priority", "starts_at", "ends_at", "created_at", "updated_at"],
+  custom_module: "Activity",
+  lookups: { kind: { via: "type_id", table: list_values }, user: { via: "owned_by", table: users } },
+  includes: { type: { kind: "brief", via: "type_id", table: list_values } },
+  load: surroundings,
+  view: (base, row, { kind, user }, _context, around) => {
+    const [regarding] = regardingOf(row).map((one) => around.subjects.get(regardingKey(one)))
+    // A merge of members can leave one member twice.
+    const participants = (around.participants.get(row.id) ?? [])
+      .filter((one, at, all) => all.findIndex((other) => other.member_id === one.member_id) === at)
+    return {
+      ...base,
+      type_code: typeCode(kind as { readonly metadata: unknown } | undefined),
+      activity_type_name: kind?.["name"] as string | undefined ?? null,
+      activity_status_name: activity_statuses[row.status_id as keyof typeof activity_statuses],
+      priority_name: priorities[row.priority as keyof typeof priorities],
+      time_status_name: time_statuses[row.time_status as keyof typeof time_statuses],
+      regarding: regarding === undefined ? null : { id: regarding.id, name: regarding.name },
+      owner: user === undefined ? null : { id: user["id"] as number, name: user["name"] as string },
+      owner_thumb_url: around.members.get(user?.["member_id"] as number)?.icon_thumb_url ?? null,
+      participants: participants.map((one): Json => {
+        const member = around.members.get(one.member_id)
+        const member_name = member?.name ?? null
+        return { id: one.id, member_id: one.member_id, member_name, mute: one.mute, member: member === undefined ? null : { id: member.id, name: member_name } }
+      })
+    }
+  }
+})
+
+const access = accessOf("activities")
+const crud = register({
+  resource: activityResource,
+  fields: activityFields,
+  path: "/api/v1/activities",
+  access,
+  rules: {
+    facts: (input: Input, before) => Effect.gen(function*() {
+      const store = yield* Store
+      const values = input.values as Partial<ActivityRow>
+      const { regarding_id = before?.regarding_id ?? null, regarding_type = before?.regarding_type ?? null } = values
+      const about = regardingOf({ regarding_id, regarding_type })
+      const changed = values.regarding_id !== undefined || values.regarding_type !== undefined
+      const subjects = changed ? yield* subjectsOf(about) : new Map<string, { readonly is_deleted: boolean }>()
+      return {
+        types: yield* store.find(list_values, { list_name_id: activity_type_list }),
+        participants: before === undefined ? [] : yield* store.find(activity_participants, { activity_id: before.id }),
+        regarding_exists: !changed || about.every((one) => subjects.get(regardingKey(one))?.is_deleted === false)
+      } satisfies ActivityFacts
+    }),
+    save: ({ next, before, facts, input, context }) =>
+      saveActivity(next, before, input.values["participants"] as ReadonlyArray<Participation> | undefined, facts, context)
+  },
+  on_delete: (id) => [removeWhere(activity_participants, { activity_id: id })]
+})
+
+const complete = command("POST", "/api/v1/activities/{id}/complete", {
+  name: "activities.complete", summary: "Complete an activity", ability: access.write, permission: "activities.complete",
+  params: { id: { table: activities } },
+  facts: () => Effect.succeed(undefined),
+  decide: (_facts, { rows: { id: row } }) => Result.succeed({
+    events: row.completed && row.status_id === completed ? [] : [event(streamOf("activity", row.id), "activity.completed", { id: row.id })],
+    result: { id: row.id }
+  }),
+  respond: (_result, input) => Effect.map(shownById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
+})
+
+const projection: Projection = {
+  ...crud.projection,
+  ...rowProjection(activity_participants),
+  "activity.completed": ({ id }: { readonly id: number }, { recorded_at }) =>
+    [update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })],
+  "member.merged": ({ primary_id, secondary_id }: MemberMerged) => [
+    updateWhere(activities, { regarding_type: "Member", regarding_id: secondary_id }, { regarding_id: primary_id }),
+    updateWhere(activity_participants, { member_id: secondary_id }, { member_id: primary_id })
+  ],
+  "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
+    [updateWhere(activities, { regarding_type: "Product", regarding_id: secondary_id }, { regarding_id: primary_id })],
+  [`${list_values.entity}.deleted`]: ({ id }: { readonly id: number }) => [updateWhere(activities, { type_id: id }, { type_id: null })]
+}
+
+export const activitiesSlice: Slice = {
+  ...crud, tables: [activities, activity_participants], projection, endpoints: [...crud.endpoints ?? [], complete]
+}

@@ -1,0 +1,47 @@
+/** Activities: calls, meetings, tasks and notes, about something and for somebody (members-activities 6). */
+import { boolean, choice, code, integer, json, list, object, prose, ref, text, timestamp } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+
+/** What an activity can be about. */
+export const regarding_types = { Member: "Member", Product: "Product", StockLevel: "Stock Level", Opportunity: "Opportunity" } as const
+export type RegardingType = keyof typeof regarding_types
+export const priorities = { 0: "Low", 1: "Normal", 2: "High" } as const
+export const scheduled = 2001
+export const completed = 2002
+export const activity_statuses = { [scheduled]: "Scheduled", [completed]: "Completed", 2003: "Cancelled", 2004: "Held" } as const
+export const time_statuses = { 0: "Free", 1: "Busy" } as const
+/** The kind an activity is of when none is said. */
+export const task_code = 1001
+
+export const activityFields = {
+  subject: text({ required: true, search: true }),
+  description: prose({ nullable: true }),
+  location: text({ nullable: true }),
+  regarding_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+  regarding_type: choice(regarding_types, { nullable: true }),
+  /** A user. */
+  owned_by: ref("users", { nullable: true }),
+  starts_at: timestamp({ nullable: true }),
+  ends_at: timestamp({ nullable: true }),
+  priority: code(priorities, { default: 1 }),
+  type_id: ref("list_values", { nullable: true }),
+  status_id: code(activity_statuses, { default: scheduled }),
+  completed: boolean({ default: false }),
+  time_status: code(time_statuses, { default: 0 }),
+  custom_fields: json<JsonObject>({ default: {} }),
+  participants: list(object({ member_id: ref("members", { required: true }), mute: boolean({ default: false }) }), { input_only: true })
+}
+const { participants: _participants, ...stored } = activityFields
+export const activities = table("activities", stored, {
+  entity: "activity",
+  indexes: [["starts_at"], ["owned_by", "starts_at"], ["regarding_type", "regarding_id"], ["created_at"]]
+})
+export type ActivityRow = RowOf<typeof activities>
+
+export const activity_participants = table("activity_participants", {
+  activity_id: ref("activities", { computed: true }),
+  member_id: ref("members", { computed: true }),
+  mute: boolean({ computed: true, default: false })
+}, { stream: { entity: "activity", column: "activity_id" }, indexes: [["activity_id"], ["member_id"]] })
+export type ParticipantRow = RowOf<typeof activity_participants>
