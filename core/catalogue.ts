@@ -3,6 +3,7 @@ import { availabilitySlice } from "./availability/api.ts"
 import { claimsSlice } from "./claims/schema.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { kitsSlice } from "./kits/api.ts"
+import { opportunitiesSlice } from "./opportunities/api.ts"
 import { productsSlice } from "./products/api.ts"
 import { rateDefinitionsSlice } from "./rates/definitions.ts"
 import { discountRulesSlice } from "./rates/discount-rules.ts"
@@ -50,6 +51,7 @@ export const slices: ReadonlyArray<Slice> = [
   stockSlice,
   kitsSlice,
   containersSlice,
-  availabilitySlice
+  availabilitySlice,
+  opportunitiesSlice
 ]
 export const catalogue: Catalogue = catalogueOf(slices)

@@ -1,0 +1,29 @@
+/** What opportunity endpoints answer with: the opportunity, and what this viewer may do with it (opportunities 4, 4.1). */
+import { Effect } from "effect"
+import type { Answer, Fault, Input } from "../kernel/endpoint.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { includesOf } from "../kernel/query.ts"
+import { render, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { can, type Viewer } from "../kernel/viewer.ts"
+import { opportunityResource } from "./resources.ts"
+import { opportunities, type OpportunityRow } from "./schema.ts"
+import { isClosed } from "./statuses.ts"
+
+/** Locks and deal prices forbid nothing here; token abilities are not considered. */
+export const metaOf = (row: OpportunityRow, viewer: Viewer): JsonObject => ({
+  can_edit: can(viewer, "opportunities.edit") && !isClosed(row), can_destroy: can(viewer, "opportunities.delete")
+})
+
+/** What writes to lines, costs and header answer with beside the includes asked for. */
+export const withParts: ReadonlyArray<string> = ["items", "costs"]
+export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
+
+export const dealAnswer = Effect.fnUntraced(function*(
+  id: number, input: Input, embedded: ReadonlyArray<string> = [], status = 200, also: JsonObject = {}
+): Effect.fn.Return<Answer, Fault, Store> {
+  const row = yield* (yield* Store).get(opportunities, id)
+  if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
+  const [opportunity] = yield* render(opportunityResource, [row], [...new Set([...embedded, ...includesOf(input.query)])], viewContext(input))
+  return { status, body: { opportunity: opportunity!, meta: metaOf(row, input.viewer), ...also } }
+})

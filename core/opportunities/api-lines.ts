@@ -1,0 +1,80 @@
+/** Lines of an opportunity: add, change, remove, restructure (spec 4.7, opportunities 7). */
+import { Effect } from "effect"
+import { type LineAtStore } from "../availability/lines-query.ts"
+import { lineWindow } from "../availability/line-claims.ts"
+import { command, type Endpoint, type Input } from "../kernel/endpoint.ts"
+import { boolean, integer, list, object } from "../kernel/field.ts"
+import type { Settings } from "../kernel/settings.ts"
+import { Store } from "../kernel/store/store.ts"
+import { product_accessories } from "../kits/schema.ts"
+import { dealAnswer, withParts } from "./answers.ts"
+import { claimSettings, holds } from "./claims.ts"
+import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, windowOf } from "./decide/lines.ts"
+import { restructure } from "./decide/restructure.ts"
+import { knownOf } from "./facts.ts"
+import { addItemFields, changeItemFields } from "./line-fields.ts"
+import { edit, item, one, path } from "./paths.ts"
+import type { OpportunityRow } from "./schema.ts"
+
+const shown = (_result: unknown, input: Input) => dealAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
+
+/** Stock is looked at where the deal holds any; the line as it will stand is looked at too. */
+const lookedAt = (
+  header: OpportunityRow, given: { readonly settings: Settings; readonly now: string }, product_ids: ReadonlyArray<number>,
+  sent: { readonly starts_at?: string | null; readonly ends_at?: string | null }
+): { readonly stock: boolean; readonly lines: ReadonlyArray<LineAtStore> } => {
+  const { store_id } = header
+  const window = lineWindow(windowOf(header, sent, given.now), header, claimSettings(given.settings, given.now))
+  return {
+    stock: holds(header, given.settings),
+    lines: store_id === null || window.ends_at < window.starts_at ? []
+      : product_ids.map((product_id) => ({ id: 0, product_id, store_id, quantity: 1, ...window }))
+  }
+}
+
+const add = command("POST", `${path}/{id}/items`, {
+  name: "opportunities.add_item", summary: "Add a line", ...edit, params: one, fields: addItemFields,
+  facts: (input) => Effect.gen(function*() {
+    const header = input.rows.id
+    const sent: AddLine = input.values
+    const item_id = sent.item_id ?? sent.itemable_id ?? null
+    const included = item_id === null || (sent.item_type ?? "product") !== "product" ? []
+      : yield* (yield* Store).find(product_accessories, { product_id: item_id, included: true }, { order: ["sort_order", "id"] })
+    const product_ids = [...item_id === null ? [] : [item_id], ...included.map((one) => one.accessory_product_id)]
+    return { included, known: yield* knownOf(header, input, { product_ids, rated: product_ids, ...lookedAt(header, input, product_ids, sent) }) }
+  }),
+  decide: (facts, input, context) => addLine(facts, input.values, context),
+  respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts, 201)
+})
+
+const change = command("PATCH", `${path}/{id}/items/{item}`, {
+  name: "opportunities.update_item", summary: "Change a line; what is left out stays", ...edit, params: item, fields: changeItemFields,
+  facts: (input) => {
+    const sent: ChangeLine = input.values
+    const header = input.rows.id
+    const ids = [sent.item_id, input.rows.item.item_id].filter((id) => typeof id === "number")
+    return knownOf(header, input, { product_ids: ids, rated: ids, ...lookedAt(header, input, ids, sent) })
+  },
+  decide: (known, input, context) => changeLine(known, input.rows.item, input.values, input.body, context),
+  respond: shown
+})
+
+const remove = command("DELETE", `${path}/{id}/items/{item}`, {
+  name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item,
+  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  decide: (known, input, context) => removeLine(known, input.rows.item, context),
+  respond: shown
+})
+
+const tree = command("PATCH", `${path}/{id}/items/tree`, {
+  name: "opportunities.restructure_items", summary: "Put all lines in a new order and nesting", ...edit, params: one, mode: "create",
+  fields: {
+    nodes: list(object({ id: integer({ required: true, min: 1 }), depth: integer({ required: true, min: 1, max: 100 }) }), { required: true, min_items: 1 }),
+    prune_orphans: boolean({ default: false })
+  },
+  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  decide: (known, input, context) => restructure(known, input.values.nodes ?? [], input.values.prune_orphans ?? false, context),
+  respond: shown
+})
+
+export const lineEndpoints: ReadonlyArray<Endpoint> = [add, tree, change, remove]

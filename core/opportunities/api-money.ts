@@ -1,0 +1,100 @@
+/** Costs, the deal price and participants of an opportunity (spec 4.7, opportunities 8, 11, 12). */
+import { Effect, Result } from "effect"
+import { command, type Endpoint, type Input } from "../kernel/endpoint.ts"
+import { boolean, ref, text } from "../kernel/field.ts"
+import { initial } from "../kernel/register.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { created, noContent, ok, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { dealAnswer, withParts } from "./answers.ts"
+import { costFields, dealPriceFields } from "./cost-fields.ts"
+import { addCost, changeCost, clearDealPrice, removeCost, setDealPrice } from "./decide/costs.ts"
+import { partAdded, partChanged, partRemoved } from "./events.ts"
+import { knownOf } from "./facts.ts"
+import { opportunity_participants } from "./parts.ts"
+import { cost, edit, one, participant, path } from "./paths.ts"
+import { participantResource } from "./resources.ts"
+import type { OpportunityRow } from "./schema.ts"
+
+const shown = (_result: unknown, input: Input) => dealAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
+
+const costs: ReadonlyArray<Endpoint> = [
+  command("POST", `${path}/{id}/costs`, {
+    name: "opportunities.add_cost", summary: "Add a cost", ...edit, params: one, fields: costFields,
+    facts: (input) => knownOf(input.rows.id, input),
+    decide: (known, input, context) => addCost(known, input.values, context),
+    respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts, 201)
+  }),
+  command("PATCH", `${path}/{id}/costs/{cost}`, {
+    name: "opportunities.update_cost", summary: "Change a cost; what is left out stays", ...edit, params: cost, fields: costFields,
+    facts: (input) => knownOf(input.rows.id, input),
+    decide: (known, input, context) => changeCost(known, input.rows.cost, input.values, context),
+    respond: shown
+  }),
+  command("DELETE", `${path}/{id}/costs/{cost}`, {
+    name: "opportunities.remove_cost", summary: "Remove a cost", ...edit, params: cost,
+    facts: (input) => knownOf(input.rows.id, input),
+    decide: (known, input, context) => removeCost(known, input.rows.cost, context),
+    respond: shown
+  })
+]
+
+const dealPrice: ReadonlyArray<Endpoint> = [
+  command("POST", `${path}/{id}/deal_price`, {
+    name: "opportunities.set_deal_price", summary: "Agree one price for the whole deal", ...edit, params: one, fields: dealPriceFields,
+    facts: (input) => knownOf(input.rows.id, input),
+    decide: (known, input, context) => setDealPrice(known, input.values.deal_total!, input.values.currency, context),
+    respond: shown
+  }),
+  command("DELETE", `${path}/{id}/deal_price`, {
+    name: "opportunities.clear_deal_price", summary: "Go back to the sum of lines and costs", ...edit, params: one,
+    facts: (input) => knownOf(input.rows.id, input),
+    decide: (known, _input, context) => clearDealPrice(known, context),
+    respond: shown
+  })
+]
+
+const participantFields = { role: text({ nullable: true, max: 100, on_null: "clear" }), mute: boolean({ default: false }) }
+const participants: ReadonlyArray<Endpoint> = [
+  command("POST", `${path}/{id}/participants`, {
+    name: "opportunities.add_participant", summary: "Add a participant", ...edit, params: one, mints: [opportunity_participants],
+    fields: { member_id: ref("members", { required: true }), ...participantFields },
+    facts: (input) => Effect.gen(function*() {
+      return yield* (yield* Store).exists(opportunity_participants, { opportunity_id: input.rows.id.id, member_id: input.values.member_id! })
+    }),
+    decide: (takesPart, input, context) => {
+      if (takesPart) return Result.fail(invalidField("member_id", "The member takes part already."))
+      const opportunity_id = input.rows.id.id
+      const row = { ...initial(opportunity_participants, {}), ...input.values, id: context.id(opportunity_participants), opportunity_id }
+      return Result.succeed({ events: [partAdded(opportunity_id, "participant", "participant_added", row)], result: { id: row.id } })
+    },
+    respond: (result, input) => Effect.map(shownById(participantResource, Number(result["id"]), input.query, viewContext(input)), created)
+  }),
+  command("PATCH", `${path}/{id}/participants/{participant}`, {
+    name: "opportunities.update_participant", summary: "Change a participant's role or mute flag", ...edit, params: participant, fields: participantFields,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, input) => {
+      const row = input.rows.participant
+      const set = Object.fromEntries(Object.entries(input.values).filter(([name, value]) => row[name] !== value))
+      return Result.succeed({
+        events: Object.keys(set).length === 0 ? [] : [partChanged(input.rows.id.id, "participant", "participant_updated", row, set)],
+        result: { id: row.id }
+      })
+    },
+    respond: (result, input) => Effect.map(shownById(participantResource, Number(result["id"]), input.query, viewContext(input)), ok)
+  }),
+  command("DELETE", `${path}/{id}/participants/{participant}`, {
+    name: "opportunities.remove_participant", summary: "Remove a participant", ...edit, params: participant,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, input) => {
+      const { id, member_id, role, mute } = input.rows.participant
+      return Result.succeed({
+        events: [partRemoved(input.rows.id.id, "participant", "participant_removed", input.rows.participant, { participant_id: id, member_id, role, mute })],
+        result: { id }
+      })
+    },
+    respond: () => Effect.succeed(noContent)
+  })
+]
+
+export const moneyEndpoints: ReadonlyArray<Endpoint> = [...costs, ...dealPrice, ...participants]

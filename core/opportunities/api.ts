@@ -1,0 +1,148 @@
+/** How opportunities are asked for: list, show, create, header, moves and locks (spec 4.7). */
+import { Effect } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { customFieldFacts } from "../kernel/custom-field.ts"
+import { command, type DecideContext, type Decided, get, type Input } from "../kernel/endpoint.ts"
+import { integer, prose, text } from "../kernel/field.ts"
+import { listOf, noContent, ok, viewContext } from "../kernel/resource.ts"
+import { baseCurrency } from "../kernel/settings.ts"
+import { Store } from "../kernel/store/store.ts"
+import { addresses } from "../members/schema.ts"
+import { defaultSurchargeGroupIds } from "../rates/surcharge-groups.ts"
+import { exchangeRateAt } from "../registers/currencies.ts"
+import { customerOf, knownOf } from "./facts.ts"
+import { dealAnswer, withParts } from "./answers.ts"
+import type { Known } from "./deal.ts"
+import { createDeal, updateDeal, windowErrors } from "./decide/header.ts"
+import {
+  changeStatus, convertToOrder, convertToQuotation, deleteDeal, lockRates, reinstate, reopen, restoreDeal, revertToDraft, revertToQuotation, unlockRates
+} from "./decide/status.ts"
+import { lineEndpoints } from "./api-lines.ts"
+import { moneyEndpoints } from "./api-money.ts"
+import { unitEndpoints } from "./api-units.ts"
+import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
+import { edit, one, path, read } from "./paths.ts"
+import { projection } from "./project.ts"
+import { readEndpoints } from "./query.ts"
+import { opportunityResource } from "./resources.ts"
+import { createFields, opportunities, updateFields } from "./schema.ts"
+import { acknowledgements, shortageProjection } from "./shortages.ts"
+
+const write = "opportunities:write"
+
+const list = get(path, {
+  name: "opportunities.list", summary: "List opportunities", ...read,
+  run: (input: Input) => Effect.map(listOf(opportunityResource, input.query, viewContext(input)), ok)
+})
+const show = get(`${path}/{id}`, {
+  name: "opportunities.show", summary: "Show one opportunity", ...read, params: one,
+  run: (input) => dealAnswer(input.rows.id.id, input)
+})
+
+/** Reads the customer, the addresses and the custom fields a header speaks of. */
+const headerFacts = Effect.fnUntraced(function*(sent: { readonly [name: string]: unknown }) {
+  const store = yield* Store
+  const id = (name: string): number | null => typeof sent[name] === "number" ? sent[name] : null
+  const address_ids = [id("delivery_address_id"), id("collection_address_id")].filter((one) => one !== null)
+  return {
+    customer: yield* customerOf(id("member_id")),
+    addresses: yield* store.getMany(addresses, address_ids),
+    custom: yield* customFieldFacts("Opportunity")
+  }
+})
+
+const create = command("POST", path, {
+  name: "opportunities.create", summary: "Create an opportunity: a draft", ability: write, permission: "opportunities.create",
+  fields: createFields, mints: [opportunities], check: windowErrors,
+  facts: (input) => Effect.gen(function*() {
+    const base_currency = baseCurrency(input.settings)
+    return {
+      ...yield* headerFacts(input.values),
+      exchange_rate: yield* exchangeRateAt({ from: input.values.currency ?? base_currency, to: base_currency, base_currency, at: input.now }),
+      surcharge_group_ids: yield* defaultSurchargeGroupIds(input.values.store_id ?? null)
+    }
+  }),
+  decide: createDeal,
+  respond: (result, input) => dealAnswer(Number(result["id"]), input, withParts, 201)
+})
+
+const update = command("PUT", `${path}/{id}`, {
+  name: "opportunities.update", summary: "Change the header of an opportunity; what is left out stays", ...edit,
+  params: one, fields: updateFields, check: windowErrors,
+  facts: (input) => Effect.gen(function*() {
+    const { member_id, store_id, surcharge_group_ids } = input.values
+    return {
+      ...yield* headerFacts(input.values),
+      known: yield* knownOf(input.rows.id, input, {
+        ...(typeof member_id === "number" ? { member_id } : {}), ...(typeof store_id === "number" ? { store_id } : {}),
+        ...(surcharge_group_ids === undefined ? {} : { surcharge_group_ids })
+      })
+    }
+  }),
+  decide: updateDeal,
+  respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts)
+})
+
+const reasonField = { reason: text({ nullable: true, max: 1000 }) }
+/** A move without a body of its own but, perhaps, a reason. */
+const move = (
+  name: string, summary: string, decide: (known: Known, reason: string | null, context: DecideContext) => Decided,
+  options: { readonly permission?: string; readonly stock?: boolean } = {}
+) => command("POST", `${path}/{id}/${name}`, {
+  name: `opportunities.${name}`, summary, ability: write, permission: options.permission ?? edit.permission, params: one, fields: reasonField,
+  facts: (input) => knownOf(input.rows.id, input, { stock: options.stock ?? false }),
+  decide: (known, input, context) => decide(known, input.values.reason ?? null, context),
+  respond: (_result, input) => dealAnswer(input.rows.id.id, input)
+})
+
+const moves = [
+  move("convert_to_quotation", "Make a draft a quotation", convertToQuotation),
+  move("reinstate", "Reinstate a lost, dead or postponed quotation or a cancelled order", reinstate, { stock: true }),
+  move("reopen", "Reopen a complete order", reopen, { stock: true }),
+  move("revert_to_quotation", "Make an order a quotation again", revertToQuotation),
+  move("revert_to_draft", "Make a provisional quotation a draft again", revertToDraft),
+  move("lock_locks", "Lock exchange rate and tax", (known, reason) => lockRates(known.deal.header, reason), { permission: "opportunities.unlock_rates" }),
+  move("unlock_locks", "Release the locks on exchange rate and tax", (known, reason) => unlockRates(known.deal.header, reason), {
+    permission: "opportunities.unlock_rates"
+  })
+]
+const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
+  name: "opportunities.convert_to_order", summary: "Make a quotation an order", ...edit, params: one,
+  fields: { shortage_notes: prose({ nullable: true, max: 2000 }) },
+  facts: (input) => knownOf(input.rows.id, input, { stock: true }),
+  decide: (known, input, context) => convertToOrder(known, input.values.shortage_notes ?? null, context),
+  respond: (_result, input) => dealAnswer(input.rows.id.id, input)
+})
+const status = command("POST", `${path}/{id}/change_status`, {
+  name: "opportunities.change_status", summary: "Move to another status of the same state", ...edit, params: one,
+  fields: { status: integer({ required: true }) },
+  facts: (input) => knownOf(input.rows.id, input, { stock: true }),
+  decide: (known, input, context) => changeStatus(known, input.values.status!, context),
+  respond: (_result, input) => dealAnswer(input.rows.id.id, input)
+})
+
+const remove = command("DELETE", `${path}/{id}`, {
+  name: "opportunities.delete", summary: "Delete an opportunity; it can be restored", ability: write, permission: "opportunities.delete", params: one,
+  facts: (input) => knownOf(input.rows.id, input),
+  decide: (known, _input, context) => deleteDeal(known, context),
+  respond: () => Effect.succeed(noContent)
+})
+const restore = command("POST", `${path}/{id}/restore`, {
+  name: "opportunities.restore", summary: "Bring a deleted opportunity back", ability: write, permission: "opportunities.delete",
+  params: { id: { table: opportunities, with_deleted: true } },
+  facts: (input) => knownOf(input.rows.id, input, { stock: true }),
+  decide: (known, _input, context) => restoreDeal(known, context),
+  respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts)
+})
+
+export const opportunitiesSlice: Slice = {
+  name: "opportunities",
+  tables: [
+    opportunities, opportunity_items, opportunity_costs, opportunity_participants, asset_assignments, opportunity_versions, acknowledgements
+  ],
+  resources: [opportunityResource],
+  projection: { ...projection, ...shortageProjection },
+  endpoints: [
+    list, show, ...readEndpoints, create, update, remove, restore, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints
+  ]
+}

@@ -1,0 +1,101 @@
+/** What a deal claims of stock, who else holds its units, and where it falls short (opportunities 10, availability 2 and 9). */
+import { Result } from "effect"
+import type { Book } from "../availability/book.ts"
+import { type Claim, bufferedWindow, noBuffers, standing } from "../availability/claim.ts"
+import { KitNestedTooDeep } from "../availability/kits.ts"
+import { type LineShortage, lineShortage } from "../availability/line.ts"
+import { type ClaimSettings, claimsOfLine, type DealFacts, lineWindow, type NewClaim, storeOfLine } from "../availability/line-claims.ts"
+import type { LineAtStore } from "../availability/lines-query.ts"
+import { holdsStock, phaseOf } from "../availability/phase.ts"
+import { demandDateSourceIn, kitDepthIn, releasePointIn } from "../availability/settings.ts"
+import { invalidField, type Rejection } from "../kernel/rejection.ts"
+import type { Settings } from "../kernel/settings.ts"
+import { meets } from "../values/period.ts"
+import { millisOf } from "../values/time.ts"
+import { type Deal, type Holding, type Known, liveLines, stockedProductOf, unitsOf } from "./deal.ts"
+import { checked_in, type ItemRow } from "./parts.ts"
+import type { OpportunityRow } from "./schema.ts"
+import { order } from "./statuses.ts"
+
+export const claimSettings = (settings: Settings, now: string): ClaimSettings => ({
+  release_point: releasePointIn(settings), demand_date_source: demandDateSourceIn(settings), kit_nesting_max_depth: kitDepthIn(settings), now
+})
+
+const factsOf = (header: OpportunityRow): DealFacts => header
+
+/** The claims of one line; a deleted deal claims nothing. 422 on `item_id` for kits nested too deeply. */
+export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: ClaimSettings): Result.Result<ReadonlyArray<NewClaim>, Rejection> => {
+  if (deal.header.deleted_at !== null) return Result.succeed([])
+  try {
+    return Result.succeed(claimsOfLine({
+      id: line.id,
+      product_id: stockedProductOf(line),
+      quantity: Number(line.quantity),
+      dispatched_quantity: Number(line.dispatched_quantity),
+      returned_quantity: Number(line.returned_quantity),
+      starts_at: line.starts_at,
+      ends_at: line.ends_at,
+      dispatch_store_id: line.dispatch_store_id,
+      is_live: line.is_live,
+      units: unitsOf(deal, line.id).map((unit) => ({ ...unit, product_id: known.levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0 }))
+    }, factsOf(deal.header), known.stocked, settings))
+  } catch (thrown) {
+    if (thrown instanceof KitNestedTooDeep) return Result.fail(invalidField("item_id", thrown.message))
+    throw thrown
+  }
+}
+
+/** Does the deal take stock away from others as it stands? */
+export const holds = (header: OpportunityRow, settings: Settings): boolean =>
+  header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
+
+/** The window a unit of the line would be held for, buffers included, whatever the deal's status. */
+export const unitWindow = (known: Known, deal: Deal, line: ItemRow, settings: ClaimSettings) => {
+  const { starts_at, ends_at } = lineWindow(line, factsOf(deal.header), settings)
+  const product = line.item_id === null ? undefined : known.stocked.get(line.item_id)
+  const buffered = bufferedWindow(starts_at, ends_at, "reserved", product ?? noBuffers)
+  return { from: millisOf(buffered.buffered_starts_at), to: millisOf(buffered.buffered_ends_at), starts_at, ends_at }
+}
+
+/** Who stands in the way of holding a unit in a window; undefined when nobody does. */
+export const holderOf = (
+  holdings: ReadonlyArray<Holding>, stock_level_id: number, window: { readonly from: number; readonly to: number }, now: string
+): Holding | undefined =>
+  holdings
+    .filter(({ claim }) => claim.asset_id === stock_level_id && claim.is_active && meets(standing(claim, millisOf(now)), window))
+    .sort((one, other) => one.claim.starts_at < other.claim.starts_at ? -1 : 1)[0]
+
+export const heldText = (unit: string, { claim, holder }: Holding): string =>
+  `${unit} is held by ${holder} from ${claim.starts_at} to ${claim.ends_at}.`
+
+/** A book with the deal's claims as they are to be in place of those that are stored. */
+const withDeal = (book: Book, deal_id: number, own: ReadonlyArray<Claim>): Book => ({
+  ...book,
+  claimsOf: (product_id) => [
+    ...book.claimsOf(product_id).filter(({ claim }) => claim.opportunity_id !== deal_id),
+    ...own.filter((claim) => claim.product_id === product_id && claim.store_id === book.store_id).map((claim) => standing(claim, book.now))
+  ]
+})
+
+/** Lines that take stock from a store, with their window; what is back is asked for no longer. */
+export const askedLines = (deal: Deal, settings: ClaimSettings): ReadonlyArray<LineAtStore> =>
+  liveLines(deal).flatMap((line) => {
+    const product_id = stockedProductOf(line)
+    const store_id = storeOfLine(line, deal.header)
+    return product_id === null || store_id === null ? []
+      : [{ id: line.id, product_id, store_id, quantity: Number(line.quantity), ...lineWindow(line, factsOf(deal.header), settings) }]
+  })
+
+/** The lines that are short, given the claims of the whole deal as they are to be; lines fully back ask for nothing. */
+export const shortagesOf = (known: Known, deal: Deal, claims: ReadonlyArray<Claim>, settings: Settings, now: string): ReadonlyArray<LineShortage> => {
+  const books = new Map([...known.books ?? []].map(([id, book]) => [id, withDeal(book, deal.header.id, claims)]))
+  const back = new Map(deal.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  return askedLines(deal, claimSettings(settings, now)).flatMap((line) => {
+    const book = books.get(line.store_id)
+    const quantity = line.quantity - (back.get(line.id) ?? 0)
+    if (book === undefined || quantity <= 0) return []
+    const standing_units = unitsOf(deal, line.id).filter((unit) => unit.status < checked_in).length
+    const short = lineShortage(book, { ...line, quantity }, { opportunity_id: deal.header.id, is_order: deal.header.state === order }, standing_units)
+    return short === undefined ? [] : [short]
+  })
+}

@@ -1,0 +1,70 @@
+/** A deal as the rules see it: the opportunity with all that belongs to it, and what must be known around it. */
+import type { Book, StockedProduct } from "../availability/book.ts"
+import type { Claim } from "../availability/claim.ts"
+import type { ClaimRow } from "../claims/schema.ts"
+import type { DiscountRule } from "../pricing/discounts.ts"
+import type { SurchargeGroup } from "../pricing/surcharges.ts"
+import type { TaxTable } from "../pricing/tax.ts"
+import type { ProductRow } from "../products/schema.ts"
+import type { RateFacts } from "../rates/facts.ts"
+import type { StockLevelRow } from "../stock/schema.ts"
+import type { StoreRow } from "../stores/stores.ts"
+import type { AssignmentRow, CostRow, ItemRow } from "./parts.ts"
+import type { OpportunityRow } from "./schema.ts"
+
+export interface Deal {
+  readonly header: OpportunityRow
+  /** Every version's lines, in path order. */
+  readonly lines: ReadonlyArray<ItemRow>
+  readonly costs: ReadonlyArray<CostRow>
+  readonly units: ReadonlyArray<AssignmentRow>
+}
+
+/** What pricing and tax ask about the customer. */
+export interface Customer {
+  readonly id: number
+  readonly membership_type: string
+  readonly sale_tax_class_id: number | null
+  readonly price_category_id: number | null
+  readonly discount_category_id: number | null
+  readonly tag_list: ReadonlyArray<string>
+}
+
+/** An active claim on a unit by somebody else, with the name people know its holder by. */
+export interface Holding { readonly claim: Claim; readonly holder: string }
+
+export interface Known {
+  readonly deal: Deal
+  readonly base_currency: string
+  readonly products: ReadonlyMap<number, ProductRow>
+  /** Products of the lines and, for kits, all they are made of. */
+  readonly stocked: ReadonlyMap<number, StockedProduct>
+  readonly rates: RateFacts
+  readonly tax: TaxTable
+  readonly customer: Customer | undefined
+  readonly store: StoreRow | undefined
+  readonly discount_rules: ReadonlyArray<DiscountRule>
+  readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
+  /** Stock levels of allocated units and of those named by the command. */
+  readonly levels: ReadonlyMap<number, StockLevelRow>
+  /** The deal's own claims as they stand. */
+  readonly claims: ReadonlyArray<ClaimRow>
+  readonly holdings: ReadonlyArray<Holding>
+  /** Stock by store, read only where shortages matter: for deals that hold stock or are about to. */
+  readonly books: ReadonlyMap<number, Book> | undefined
+}
+
+/** Lines of the active version in path order: what shows, counts and claims. */
+export const liveLines = (deal: Deal): ReadonlyArray<ItemRow> => deal.lines.filter((line) => line.is_live)
+export const unitsOf = (deal: Deal, line_id: number): ReadonlyArray<AssignmentRow> =>
+  deal.units.filter((unit) => unit.opportunity_item_id === line_id)
+
+/** The catalogue product a line takes from stock; groups, services and texts take nothing. */
+export const stockedProductOf = (line: ItemRow): number | null =>
+  line.item_type === "product" || line.item_type === "accessory" ? line.item_id : null
+
+export const withLine = (deal: Deal, line_id: number, set: Partial<ItemRow>): Deal =>
+  ({ ...deal, lines: deal.lines.map((line) => line.id === line_id ? { ...line, ...set } : line) })
+export const withUnit = (deal: Deal, unit_id: number, set: Partial<AssignmentRow>): Deal =>
+  ({ ...deal, units: deal.units.map((unit) => unit.id === unit_id ? { ...unit, ...set } : unit) })
+export const withHeader = (deal: Deal, set: Partial<OpportunityRow>): Deal => ({ ...deal, header: { ...deal.header, ...set } })

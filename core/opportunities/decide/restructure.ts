@@ -1,0 +1,35 @@
+/** Putting all lines in a new order and nesting (opportunities 7.5). */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import { invalidField } from "../../kernel/rejection.ts"
+import { type Known, liveLines } from "../deal.ts"
+import { itemsRestructured } from "../events.ts"
+import { settle } from "../settle.ts"
+import { allowed } from "../statuses.ts"
+import { type Node, restructured } from "../tree.ts"
+import { lineRemoved, removable } from "./lines.ts"
+
+/** Every line once, in display order. With `prune`, lines left out are removed, under the guards of removal. */
+export const restructure = (known: Known, nodes: ReadonlyArray<Node>, prune: boolean, context: DecideContext): Decided => Result.gen(function*() {
+  const { deal } = known
+  yield* allowed(deal.header, "edit")
+  const lines = liveLines(deal)
+  const refuse = (text: string) => Result.fail(invalidField("nodes", text))
+  const ids = new Set(nodes.map(({ id }) => id))
+  if (ids.size !== nodes.length) return yield* refuse("A line is listed twice.")
+  const byId = new Map(lines.map((line) => [line.id, line]))
+  const foreign = nodes.find(({ id }) => !byId.has(id))
+  if (foreign !== undefined) return yield* refuse(`Line ${foreign.id} does not belong to this opportunity.`)
+  const left = lines.filter(({ id }) => !ids.has(id))
+  if (left.length > 0 && !prune) return yield* refuse(`Lines are missing: ${left.map(({ id }) => id).join(", ")}. List every line once.`)
+  yield* removable(deal, left)
+  const paths = yield* restructured(nodes, byId)
+  const places = new Map(paths.map(({ id, path }) => [id, path]))
+  const kept = deal.lines.filter((line) => !left.includes(line)).map((line) => ({ ...line, path: places.get(line.id) ?? line.path }))
+  const moved = paths.some(({ id, path }) => byId.get(id)?.path !== path)
+  const settled = yield* settle(known, { ...deal, lines: kept }, { claimed: left.map(({ id }) => id), ...(left.length === 0 ? { totals: false } : {}) }, context)
+  return {
+    events: [...left.map(lineRemoved), ...(moved ? [itemsRestructured(deal.header.id, paths)] : []), ...settled.events],
+    result: { id: deal.header.id }
+  }
+})

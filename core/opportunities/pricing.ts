@@ -1,0 +1,139 @@
+/** Prices of a deal: line by line through the rate engine, then rules, surcharges, totals and tax together (rates 9, billing 4). */
+import { Result } from "effect"
+import { invalid, type FieldErrors, type Rejection } from "../kernel/rejection.ts"
+import { chargeableDays, overrideErrors, priceLine, rateTypeOfLine, transactionTypes } from "../pricing/line.ts"
+import { resolveLineRate } from "../pricing/line-rate.ts"
+import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine } from "../pricing/stages.ts"
+import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../pricing/tax.ts"
+import { instantOf, millisOf } from "../values/time.ts"
+import { dayOf, offsetAt, zoneOf } from "../values/zone.ts"
+import { type Deal, type Known, liveLines } from "./deal.ts"
+import type { ItemRow } from "./parts.ts"
+import type { OpportunityRow } from "./schema.ts"
+import { states } from "./statuses.ts"
+
+export const taxOf = (known: Known, product_tax_class_id: number | null): ResolvedTax =>
+  resolveTax(known.tax, known.customer?.sale_tax_class_id ?? null, product_tax_class_id)
+const taxClassOf = (known: Known, line: ItemRow): number | null =>
+  line.item_id === null ? null : known.products.get(line.item_id)?.tax_class_id ?? null
+export const taxRateOf = (known: Known, line: ItemRow): string => taxOf(known, taxClassOf(known, line)).percentage
+
+/** An instant written on the clock of the deal's store: rates look at local days and times (rates 4.2). */
+const onStoreClock = (known: Known, instant: string): string => {
+  const epoch_ms = millisOf(instant)
+  const offset_minutes = offsetAt(epoch_ms, zoneOf(known.store?.timezone)) / 60_000
+  if (offset_minutes === 0) return instant
+  const sign = offset_minutes < 0 ? "-" : "+"
+  const size = Math.abs(offset_minutes)
+  const two = (part: number): string => String(Math.trunc(part)).padStart(2, "0")
+  return `${instantOf(epoch_ms + offset_minutes * 60_000).slice(0, -1)}${sign}${two(size / 60)}:${two(size % 60)}`
+}
+
+/** What pricing gives a line. Failures name the line's fields. */
+export const priceOne = (known: Known, header: OpportunityRow, line: ItemRow): Result.Result<Partial<ItemRow>, FieldErrors> => {
+  if (line.item_type === "group") return Result.succeed({ unit_price: 0, discounted_total: 0, tax_rate: null })
+  const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
+  const tax_rate = taxRateOf(known, line)
+  const starts_at = line.starts_at ?? header.starts_at
+  const rate = line.item_id === null || line.manual_unit_price !== null || starts_at === null ? null
+    : resolveLineRate(known.rates.get(line.item_id) ?? [], {
+      transaction_type: rateTypeOfLine[transaction_type], store_id: header.store_id, start: onStoreClock(known, starts_at)
+    }, { currency: header.currency_code, base_currency: known.base_currency, exchange_rate: header.exchange_rate })
+  const ends_at = line.ends_at ?? header.ends_at
+  const priced = priceLine({
+    transaction_type,
+    quantity: line.quantity,
+    manual_unit_price: line.manual_unit_price,
+    rate,
+    carried_unit_price: line.unit_price,
+    discount_percent: line.discount_percent,
+    starts_at: starts_at === null ? null : onStoreClock(known, starts_at),
+    ends_at: ends_at === null ? null : onStoreClock(known, ends_at),
+    days: { use_chargeable_days: header.use_chargeable_days, chargeable_days: header.chargeable_days },
+    currency: header.currency_code,
+    prices_include_tax: header.prices_include_tax,
+    tax_rate
+  })
+  return Result.flatMap(priced, (found) => {
+    const errors = line.manual_unit_price === null ? undefined : overrideErrors(line.manual_unit_price, found)
+    return errors !== undefined ? Result.fail(errors)
+      : Result.succeed({ unit_price: found.unit_price, discounted_total: found.subtotal - found.discount, tax_rate })
+  })
+}
+
+/** The net of a line before rules. */
+const netOf = (header: OpportunityRow, line: ItemRow): number =>
+  header.prices_include_tax ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net : line.discounted_total
+
+/** Rules, surcharges and totals over lines that have their prices. */
+export const priceTogether = (known: Known, deal: Deal, now: string): Result.Result<PricedOpportunity, Rejection> => {
+  const { header } = deal
+  const lines = liveLines(deal).filter((line) => line.item_type !== "group")
+  const starts_at = header.starts_at ?? now
+  const zone = zoneOf(known.store?.timezone)
+  const days = chargeableDays(header, header)
+  const sum = lines.reduce((total, line) => total + (line.is_optional ? 0 : netOf(header, line)), 0)
+  const day = dayOf(millisOf(starts_at), zone)
+  const stageLines = lines.map((line): StageLine => {
+    const product = line.item_id === null ? undefined : known.products.get(line.item_id)
+    const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
+    return {
+      id: line.id, transaction_type, net: netOf(header, line),
+      product_tax_class_id: taxClassOf(known, line),
+      is_optional: line.is_optional,
+      discountable: product?.discountable ?? true,
+      priced_by_hand: line.manual_unit_price !== null || line.discount_percent !== null,
+      facts: {
+        member_id: header.member_id,
+        "member.membership_type": known.customer?.membership_type ?? null,
+        "member.discount_category_id": known.customer?.discount_category_id ?? null,
+        "member.price_category_id": known.customer?.price_category_id ?? null,
+        "member.tag_list": known.customer?.tag_list ?? null,
+        store_id: header.store_id,
+        product_id: line.item_id,
+        product_group_id: product?.product_group_id ?? null,
+        product_type: product?.product_type ?? null,
+        transaction_type,
+        quantity: line.quantity,
+        chargeable_days: String(days),
+        line_total: netOf(header, line),
+        charge_total: sum,
+        starts_at: header.starts_at,
+        ends_at: header.ends_at,
+        day_of_week: weekday(day),
+        state: states[header.state]?.toLowerCase() ?? null
+      }
+    }
+  })
+  return Result.mapError(priceOpportunity({
+    lines: stageLines,
+    costs: deal.costs.filter((cost) => cost.surcharge_id === null),
+    rules: known.discount_rules,
+    named_rule_ids: header.discount_rule_ids,
+    surcharge_groups: known.surcharge_groups,
+    currency: header.currency_code,
+    store_id: header.store_id,
+    start_date: day,
+    days,
+    prices_include_tax: header.prices_include_tax,
+    deal_total: header.deal_total,
+    locked_tax_total: header.tax_locked ? header.tax_total : null,
+    locked: header.exchange_rate_locked || header.tax_locked ? keptOutcome(deal) : null,
+    default_product_tax_class_id: known.tax.default_product_tax_class_id,
+    taxOf: (product_tax_class_id) => taxOf(known, product_tax_class_id)
+  }), invalid)
+}
+
+/** What rules and surcharges came to when the lock was set. */
+const keptOutcome = (deal: Deal): RuleOutcome => ({
+  line_discounts: new Map(deal.lines.map((line) => [line.id, line.rule_discount])),
+  applied_rules: deal.header.applied_discounts.map((one) =>
+    ({ rule_id: Number(one["rule_id"]), name: String(one["name"]), amount: Number(one["amount"]) })),
+  surcharges: deal.costs.filter((cost) => cost.surcharge_id !== null).map((cost) => ({
+    surcharge_group_id: cost.surcharge_group_id ?? 0, surcharge_id: cost.surcharge_id ?? 0, name: cost.description,
+    cost_type: cost.cost_type, product_tax_class_id: cost.product_tax_class_id, net: cost.amount
+  }))
+})
+
+/** 1 Monday to 7 Sunday. */
+const weekday = (date: string): number => new Date(`${date}T00:00:00Z`).getUTCDay() || 7

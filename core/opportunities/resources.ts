@@ -1,0 +1,113 @@
+/** How opportunities and what belongs to them are put into words (spec 2.6, opportunities 7.1, 9.1, 11 to 13). */
+import { phaseOf } from "../availability/phase.ts"
+import { releasePointIn } from "../availability/settings.ts"
+import { type Resource, resource } from "../kernel/resource.ts"
+import { addresses, members } from "../members/schema.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { stores } from "../stores/stores.ts"
+import {
+  asset_assignments, assignment_statuses, charge_period_labels, condition_labels, cost_type_labels, opportunity_costs, opportunity_items,
+  opportunity_participants, opportunity_versions, transaction_type_labels, version_statuses, version_types
+} from "./parts.ts"
+import { opportunities, phases } from "./schema.ts"
+import { labelOf, states } from "./statuses.ts"
+import { depthOf, parentPath } from "./tree.ts"
+
+const named = (labels: { readonly [code: number]: string }, value: number | null): string | null => value === null ? null : labels[value] ?? null
+
+export const assignmentResource = resource({
+  singular: "asset", plural: "assets", table: asset_assignments,
+  filters: ["status", "opportunity_item_id", "stock_level_id", "container_stock_level_id", "created_at", "updated_at"],
+  sorts: ["status", "dispatched_at", "allocated_at", "created_at", "returned_at", "updated_at"],
+  order: ["created_at", "id"],
+  lookups: { level: { via: "stock_level_id", table: stock_levels } },
+  view: (base, row, { level }) => ({
+    ...base,
+    status_label: named(assignment_statuses, row.status),
+    condition_on_return_label: named(condition_labels, row.condition_on_return),
+    stock_level: level === undefined ? null
+      : { id: row.stock_level_id, name: String(level["item_name"] ?? level["asset_number"] ?? row.stock_level_id) }
+  })
+})
+
+export const itemResource = resource({
+  singular: "item", plural: "items", table: opportunity_items,
+  order: ["path", "id"],
+  includes: { assets: { kind: "many", via: "opportunity_item_id", resource: () => assignmentResource } },
+  view: (base, row) => ({
+    ...base,
+    parent_path: parentPath(row.path), depth: depthOf(row.path),
+    charge_period_label: named(charge_period_labels, row.charge_period),
+    transaction_type_label: named(transaction_type_labels, row.transaction_type)
+  })
+})
+
+export const costResource = resource({
+  singular: "cost", plural: "costs", table: opportunity_costs,
+  order: ["sort_order", "id"],
+  view: (base, row) => ({
+    ...base, cost_type_label: named(cost_type_labels, row.cost_type), transaction_type_label: named(transaction_type_labels, row.transaction_type)
+  })
+})
+
+export const participantResource = resource({
+  singular: "participant", table: opportunity_participants, plural: "participants",
+  lookups: { who: { via: "member_id", table: members } },
+  view: (base, row, { who }) => ({ ...base, member: who === undefined ? null : { id: row.member_id, name: String(who["name"]) } })
+})
+
+export const versionResource = resource({
+  singular: "version", plural: "versions", table: opportunity_versions,
+  order: ["version_number"],
+  includes: { items: { kind: "many", via: "version_id", resource: () => itemResource } },
+  view: (base, row) => ({
+    ...base, version_type_label: named(version_types, row.version_type), status_label: named(version_statuses, row.status)
+  })
+})
+
+/** An address as it stands on other things; where the members slice shows it too, it looks the same. */
+const addressResource: Resource<typeof addresses> = resource({
+  singular: "address", plural: "addresses", table: addresses,
+  view: (base) => {
+    const { member_id: _member, ...address } = base
+    return address
+  }
+})
+
+const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
+export const opportunityResource = resource({
+  singular: "opportunity", plural: "opportunities", table: opportunities,
+  custom_module: "Opportunity",
+  filters: [
+    "subject", "number", "reference", "state", "status", "member_id", "venue_id", "store_id", "owned_by", "invoiced", "has_shortage",
+    "use_chargeable_days", "open_ended_rental", "customer_collecting", "customer_returning", "source_opportunity_id", "tag_list", "starts_at", "ends_at",
+    "charge_starts_at", "charge_ends_at", ...windows, "ordered_at", "quote_invalid_at", "created_at", "updated_at", "charge_total", "rating"
+  ],
+  sorts: [
+    "created_at", "starts_at", "subject", "charge_total", "state", "status", "number", "reference", "ends_at", "charge_starts_at", "charge_ends_at",
+    ...windows, "ordered_at", "quote_invalid_at", "updated_at"
+  ],
+  related: {
+    "member.name": { via: "member_id", table: members, column: "name" },
+    "store.name": { via: "store_id", table: stores, column: "name" }
+  },
+  includes: {
+    member: { kind: "brief", via: "member_id", table: members },
+    venue: { kind: "brief", via: "venue_id", table: members },
+    store: { kind: "brief", via: "store_id", table: stores },
+    owner: { kind: "brief", via: "owned_by", table: members },
+    delivery_address: { kind: "one", via: "delivery_address_id", resource: () => addressResource },
+    collection_address: { kind: "one", via: "collection_address_id", resource: () => addressResource },
+    items: { kind: "many", via: "opportunity_id", resource: () => itemResource, where: { is_live: true } },
+    costs: { kind: "many", via: "opportunity_id", resource: () => costResource },
+    versions: { kind: "many", via: "opportunity_id", resource: () => versionResource },
+    participants: { kind: "many", via: "opportunity_id", resource: () => participantResource }
+  },
+  view: (base, row, _found, { settings }) => ({
+    ...base,
+    state_label: states[row.state] ?? null, state_name: states[row.state] ?? null,
+    status_label: labelOf(row), status_name: labelOf(row),
+    availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
+    pricing_locked: row.exchange_rate_locked || row.tax_locked
+  })
+})

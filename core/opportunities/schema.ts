@@ -1,0 +1,102 @@
+/** Opportunities: drafts, quotations and orders (spec 2.6, opportunities 4). Lines, costs and units are in `parts.ts`. */
+import { boolean, code, decimal, integer, json, list, money, prose, ref, tags, text, timestamp } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+import { states } from "./statuses.ts"
+
+/** The paired windows of a job, in the order they happen. */
+export const phases = ["prep", "load", "deliver", "setup", "show", "takedown", "collect", "unload", "deprep"] as const
+
+const moment = () => timestamp({ nullable: true })
+const windows = {
+  prep_starts_at: moment(), prep_ends_at: moment(), load_starts_at: moment(), load_ends_at: moment(),
+  deliver_starts_at: moment(), deliver_ends_at: moment(), setup_starts_at: moment(), setup_ends_at: moment(),
+  show_starts_at: moment(), show_ends_at: moment(), takedown_starts_at: moment(), takedown_ends_at: moment(),
+  collect_starts_at: moment(), collect_ends_at: moment(), unload_starts_at: moment(), unload_ends_at: moment(),
+  deprep_starts_at: moment(), deprep_ends_at: moment()
+}
+const cleared = { nullable: true, on_null: "clear" } as const
+
+/** What create and update share. What null means on update is said field by field (spec 4.7). */
+const header = {
+  subject: text({ required: true, search: true, on_null: "reject" }),
+  member_id: ref("members", { nullable: true }),
+  venue_id: ref("members", cleared),
+  store_id: ref("stores", { nullable: true }),
+  owned_by: ref("members", { nullable: true }),
+  reference: text({ ...cleared, search: true }),
+  description: prose(cleared),
+  external_description: prose(cleared),
+  rating: integer({ ...cleared, min: 0, max: 5 }),
+  tag_list: tags({ on_null: "clear" }),
+  custom_fields: json<JsonObject>({ default: {} }),
+  starts_at: moment(), ends_at: moment(),
+  charge_starts_at: moment(), charge_ends_at: moment(),
+  ...windows,
+  ordered_at: moment(), quote_invalid_at: moment(),
+  use_chargeable_days: boolean({ default: false }),
+  open_ended_rental: boolean({ default: false }),
+  customer_collecting: boolean({ default: false }),
+  customer_returning: boolean({ default: false }),
+  chargeable_days: decimal({ ...cleared, scale: 1, min: "0", max: "100000", strict: false }),
+  delivery_address_id: ref("addresses", cleared),
+  collection_address_id: ref("addresses", cleared),
+  delivery_instructions: prose(cleared),
+  collection_instructions: prose(cleared),
+  surcharge_group_ids: list(ref("surcharge_groups"), { default: [], distinct: true, max_items: 100, on_null: "clear" }),
+  discount_rule_ids: list(ref("discount_rules"), { default: [], distinct: true, max_items: 100, on_null: "clear" })
+}
+
+/** The body of POST. `charge_total` is a first guess that stands until the first line or cost is added. */
+export const createFields = {
+  ...header,
+  surcharge_group_ids: list(ref("surcharge_groups"), { nullable: true, distinct: true, max_items: 100 }),
+  currency: text({ format: "currency", max: 3, nullable: true, input_only: true }),
+  prices_include_tax: boolean({ nullable: true }),
+  charge_total: money({ currency: "currency", nullable: true })
+}
+/** The body of PUT; `invoiced` can only be set later. */
+export const updateFields = {
+  ...header,
+  invoiced: boolean({ default: false }),
+  charge_total: money({ currency: "currency_code" })
+}
+
+const total = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
+/** What pricing gives, minor units of the opportunity's currency, net but for the last two. */
+export const totalFields = {
+  rental_charge_total: total(), sale_charge_total: total(), service_charge_total: total(), sub_rental_charge_total: total(),
+  transit_charge_total: total(), loss_damage_charge_total: total(), charge_excluding_tax_total: total(), charge_total: total(),
+  tax_total: total(), charge_including_tax_total: total()
+}
+
+export const opportunities = table("opportunities", {
+  ...header,
+  number: text({ nullable: true, computed: true, max: 40, search: true }),
+  source_opportunity_id: integer({ nullable: true, computed: true }),
+  state: code(states, { computed: true, default: 0 }),
+  status: integer({ computed: true, default: 0 }),
+  invoiced: boolean({ default: false }),
+  has_shortage: boolean({ computed: true, default: false }),
+  currency_code: text({ max: 3, computed: true }),
+  /** One unit of `currency_code` in the base currency, as it was on creation. */
+  exchange_rate: decimal({ scale: 10, computed: true, default: "1.0000000000" }),
+  exchange_rate_locked: boolean({ computed: true, default: false }),
+  tax_locked: boolean({ computed: true, default: false }),
+  prices_include_tax: boolean({ default: false }),
+  deal_total: money({ currency: "currency_code", nullable: true, computed: true }),
+  ...totalFields,
+  /** What discount rules took off: `[{rule_id, name, amount}]`, minor units. */
+  applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
+  active_version_id: integer({ computed: true, default: 0 }),
+  version_count: integer({ computed: true, default: 0 }),
+  has_alternatives: boolean({ computed: true, default: false })
+}, {
+  entity: "opportunity",
+  soft_delete: true,
+  indexes: [
+    ["state", "status"], ["member_id"], ["venue_id"], ["store_id", "starts_at"], ["owned_by"], ["starts_at"], ["created_at"], ["subject_folded"],
+    ["number_folded"], ["reference_folded"], ["source_opportunity_id"], ["charge_total"]
+  ]
+})
+export type OpportunityRow = RowOf<typeof opportunities>

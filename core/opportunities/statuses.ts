@@ -1,0 +1,114 @@
+/** States, statuses and what may be done in each: one total table from which guards and `available_actions` come (opportunities 1). */
+import { Result } from "effect"
+import { invalidField, type Rejection } from "../kernel/rejection.ts"
+
+export const draft = 0, quotation = 1, order = 2
+export const states: { readonly [code: number]: string } = { [draft]: "Draft", [quotation]: "Quotation", [order]: "Order" }
+
+interface Status { readonly state: number; readonly status: number; readonly label: string; readonly is_closed: boolean }
+const status = (state: number, code: number, label: string, is_closed = false): Status => ({ state, status: code, label, is_closed })
+
+export const statuses = {
+  open: status(draft, 0, "Open"),
+  provisional: status(quotation, 0, "Provisional"),
+  reserved: status(quotation, 1, "Reserved"),
+  lost: status(quotation, 2, "Lost", true),
+  dead: status(quotation, 3, "Dead", true),
+  postponed: status(quotation, 4, "Postponed"),
+  active: status(order, 0, "Active"),
+  dispatched: status(order, 1, "Dispatched"),
+  on_hire: status(order, 2, "On Hire"),
+  returned: status(order, 3, "Returned"),
+  checked: status(order, 4, "Checked"),
+  complete: status(order, 5, "Complete", true),
+  cancelled: status(order, 6, "Cancelled", true)
+} as const satisfies { readonly [name: string]: Status }
+export type StatusName = keyof typeof statuses
+
+/** Everything whose right to happen depends on the status. */
+export type Move =
+  | "edit" | "allocate" | "dispatch" | "check_in" | "convert_to_quotation" | "convert_to_order" | "change_status" | "reinstate"
+  | "reopen" | "revert_to_quotation" | "revert_to_draft" | "locks" | "clone" | "delete" | "participants"
+
+/** Where a move leads: a status, the same one (`stays`), any of the same state (`sibling`), or nowhere. */
+type Outcome = StatusName | "stays" | "sibling" | "refused"
+type Cells = { readonly [M in Move]: Outcome }
+
+const always = { locks: "stays", clone: "stays", delete: "stays", participants: "stays" } as const
+const never = {
+  edit: "refused", allocate: "refused", dispatch: "refused", check_in: "refused", convert_to_quotation: "refused", convert_to_order: "refused",
+  change_status: "refused", reinstate: "refused", reopen: "refused", revert_to_quotation: "refused", revert_to_draft: "refused"
+} as const
+const closed: Cells = { ...always, ...never }
+const underway: Cells = { ...closed, edit: "stays", allocate: "stays", check_in: "stays", change_status: "sibling" }
+const offered: Cells = { ...underway, convert_to_order: "active" }
+const ordered: Cells = { ...underway, dispatch: "stays", revert_to_quotation: "provisional" }
+
+export const moves: { readonly [S in StatusName]: Cells } = {
+  open: { ...underway, convert_to_quotation: "provisional" },
+  provisional: { ...offered, revert_to_draft: "open" },
+  reserved: offered,
+  lost: { ...closed, reinstate: "provisional" },
+  dead: { ...closed, reinstate: "provisional" },
+  postponed: { ...offered, reinstate: "provisional" },
+  active: ordered,
+  dispatched: ordered,
+  on_hire: ordered,
+  returned: ordered,
+  checked: ordered,
+  complete: { ...closed, reopen: "active" },
+  cancelled: { ...closed, reinstate: "active" }
+}
+
+export interface Standing { readonly state: number; readonly status: number }
+
+const names = Object.keys(statuses) as ReadonlyArray<StatusName>
+/** The status of a state by its number; undefined when the state has none such. */
+export const statusNamed = (state: number, code: number): StatusName | undefined =>
+  names.find((name) => statuses[name].state === state && statuses[name].status === code)
+export const nameOf = (deal: Standing): StatusName => {
+  const name = statusNamed(deal.state, deal.status)
+  if (name === undefined) throw new RangeError(`State ${deal.state} has no status ${deal.status}.`)
+  return name
+}
+export const isClosed = (deal: Standing): boolean => statuses[nameOf(deal)].is_closed
+export const labelOf = (deal: Standing): string => statuses[nameOf(deal)].label
+
+/** Statuses that end a deal without the goods: nothing may be out when they are chosen. */
+export const isVoid = (name: StatusName): boolean => name === "lost" || name === "dead" || name === "cancelled"
+
+const refusals: { readonly [M in Move]: string } = {
+  edit: "It can no longer be changed.",
+  allocate: "Nothing can be allocated to it.",
+  dispatch: "Only an open order can be dispatched.",
+  check_in: "Nothing can be checked in on it.",
+  convert_to_quotation: "Only a draft can be converted to a quotation.",
+  convert_to_order: "Only an open quotation can be converted to an order.",
+  change_status: "Its status can no longer be changed; reinstate or reopen it first.",
+  reinstate: "Only a lost, dead or postponed quotation or a cancelled order can be reinstated.",
+  reopen: "Only a complete order can be reopened.",
+  revert_to_quotation: "Only an open order can go back to being a quotation.",
+  revert_to_draft: "Only a provisional quotation can go back to being a draft.",
+  locks: "Its locks cannot be changed.",
+  clone: "It cannot be cloned.",
+  delete: "It cannot be deleted.",
+  participants: "Its participants cannot be changed."
+}
+
+/** Why a move is not open to a deal as it stands; undefined when it is. */
+export const refusalOf = (deal: Standing, move: Move): string | undefined => {
+  const name = nameOf(deal)
+  return moves[name][move] === "refused"
+    ? `This ${(states[deal.state] ?? "").toLowerCase()} is ${statuses[name].label.toLowerCase()}. ${refusals[move]}`
+    : undefined
+}
+/** 422 on `state` when the status does not allow the move. */
+export const allowed = (deal: Standing, move: Move): Result.Result<void, Rejection> => {
+  const refusal = refusalOf(deal, move)
+  return refusal === undefined ? Result.succeed(undefined) : Result.fail(invalidField("state", refusal))
+}
+/** The status a move with a fixed end leads to. */
+export const target = (deal: Standing, move: Move): Status => {
+  const end = moves[nameOf(deal)][move]
+  return end === "stays" || end === "sibling" || end === "refused" ? statuses[nameOf(deal)] : statuses[end]
+}
