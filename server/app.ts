@@ -1,7 +1,7 @@
 /** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
 import { randomUUIDv7 } from "node:crypto"
 import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { catalogue as core } from "../core/catalogue.ts"
 import { authority } from "../core/kernel/authority.ts"
 import { type Catalogue, catalogueOf } from "../core/kernel/catalogue.ts"
@@ -10,12 +10,13 @@ import type { StoredEvent } from "../core/kernel/event.ts"
 import { Rejection } from "../core/kernel/rejection.ts"
 import { Site } from "../core/kernel/site.ts"
 import { ensureSchema } from "../core/kernel/store/schema.ts"
-import { Store } from "../core/kernel/store/store.ts"
+import { make as makeStore, Store } from "../core/kernel/store/store.ts"
 import * as Sqlite from "../sync/sqlite-client.ts"
 import type { Database } from "./config.ts"
 import { Hosting } from "./hosting.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg-client.ts"
+import { makeKeptRows } from "./kept-rows.ts"
 import { listen } from "./pg-listen.ts"
 import { type Asked, makePipeline, type Reply } from "./pipeline.ts"
 import type { ServerSlice } from "./server-slice.ts"
@@ -57,7 +58,7 @@ export interface ServerApp {
 
 const channel = "flightcase_journal"
 /** Events after which what is known of users, roles and settings is read again. */
-const changes_standing = /^(user|role|setting|token|member)/
+const changes_standing = /^(user|role|setting|token)/
 
 /** Opens the database, brings its schema forward, furnishes it when empty. Rejects with what stood in the way. */
 export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
@@ -66,12 +67,16 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const standing = makeStanding(catalogue)
   const authentication = makeAuthentication()
+  const kept = makeKeptRows()
   const listeners = new Set<() => void>()
   const forget = (): void => {
     standing.forget()
     authentication.forget()
   }
-  const tellListeners = (): void => { for (const listener of [...listeners]) listener() }
+  const tellListeners = (): void => {
+    kept.forget()
+    for (const listener of [...listeners]) listener()
+  }
 
   let listening_at: string | undefined
   const hosting = Hosting.of({
@@ -102,7 +107,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   const services = [...slices.flatMap((slice) => slice.services?.(hosting) ?? []), ...options.services === undefined ? [] : [options.services]]
   const layer = Layer.mergeAll(
-    Layer.provide(Store.layer, sqlLayer(options.database)), site, Layer.succeed(Hosting, hosting),
+    Layer.provide(Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))), sqlLayer(options.database)), site, Layer.succeed(Hosting, hosting),
     ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)])
   )
   const runtime = ManagedRuntime.make(layer)

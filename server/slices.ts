@@ -1,5 +1,5 @@
 /** What the server adds to the core's slices. New server slices go here. */
-import { known_abilities } from "./tokens/abilities.ts"
+import { abilities } from "../core/users/abilities.ts"
 import { systemSlice } from "./system/api.ts"
 import { syncing } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
@@ -15,4 +15,4 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
 
 /** Every ability some endpoint asks for, and those the interface names beside. */
 const abilitiesIn = (catalogue: Catalogue): ReadonlySet<string> =>
-  new Set([...known_abilities, ...catalogue.endpoints.flatMap(({ ability }) => ability ?? [])])
+  new Set([...abilities, ...catalogue.endpoints.flatMap(({ ability }) => ability ?? [])])

@@ -1,7 +1,6 @@
 /** Tokens over the API: everybody's own, and others' for those who manage users. The secret is told once. */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../core/kernel/catalogue.ts"
-import { insert, remove } from "../../core/kernel/change.ts"
+import { insert, remove, updateWhere } from "../../core/kernel/change.ts"
 import { command, type Fault, get } from "../../core/kernel/endpoint.ts"
 import { event } from "../../core/kernel/event.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
@@ -10,6 +9,7 @@ import { created, listOf, noContent, resource, shownById, viewContext, ok } from
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
+import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
 import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
 
@@ -121,7 +121,13 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
 })
 
 /** `abilities`: all that endpoints ask for; known once the whole catalogue is. */
-export const tokensSlice = (abilities: () => ReadonlySet<string>): Slice => ({
+export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
   name: "tokens", server_tables: [tokens], resources: [tokenResource],
-  endpoints: [list, issue(abilities), revoke]
+  endpoints: [list, issue(abilities), revoke],
+  // With an account its tokens end, for good; until it is active again they are told why (conventions 11).
+  recorded: (events) => Effect.gen(function*() {
+    const store = yield* Store
+    yield* store.apply(events.filter((event) => event.type === "user.deactivated").map((event) =>
+      updateWhere(tokens, { user_id: Number(event.data["id"]), revoked_at: null }, { revoked_at: event.recorded_at })))
+  })
 })
