@@ -10,7 +10,7 @@ import { answer as answerRead, match } from "../../core/kernel/dispatch.ts"
 import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
 import { type Call, decideInSavepoint, type Outcome } from "../../core/kernel/engine.ts"
 import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
-import { journal } from "../../core/kernel/journal.ts"
+import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { Site } from "../../core/kernel/site.ts"
@@ -201,6 +201,8 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     const store = yield* Store
     yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, event)))
     yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
+    // A person erased on the server is erased here.
+    yield* scrubBefore(store, catalogue.scrubs, events)
   })
   const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<DecidedData>) {
     const store = yield* Store
