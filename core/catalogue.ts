@@ -1,10 +1,13 @@
 /** Every slice and register: the one list that server, command line, sync and tests iterate. */
 import { availabilitySlice } from "./availability/api.ts"
+import { activitiesSlice } from "./activities/api.ts"
+import { calendarSlice } from "./calendar/api.ts"
 import { claimsSlice } from "./claims/schema.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { kitsSlice } from "./kits/api.ts"
 import { opportunitiesSlice } from "./opportunities/api.ts"
 import { productsSlice } from "./products/api.ts"
+import { importsSlice } from "./imports/imports.ts"
 import { rateDefinitionsSlice } from "./rates/definitions.ts"
 import { discountRulesSlice } from "./rates/discount-rules.ts"
 import { rateEngineSlice } from "./rates/engine-api.ts"
@@ -35,6 +38,8 @@ export const slices: ReadonlyArray<Slice> = [
   listValues,
   ...memberSlices,
   ...userSlices,
+  activitiesSlice,
+  calendarSlice,
   { ...storesSlice, seed: storeSeed },
   productGroups,
   productsSlice,
@@ -48,6 +53,7 @@ export const slices: ReadonlyArray<Slice> = [
   rateEngineSlice,
   discountRulesSlice,
   surchargeGroupsSlice,
+  importsSlice,
   stockSlice,
   kitsSlice,
   containersSlice,

@@ -13,7 +13,9 @@ import { productRateResource, writtenProductRate } from "./product-rate-resource
 import { product_rates, productRateFields, type ProductRateRow } from "./schema.ts"
 
 /** What is wrong with a rate as it would be stored; undefined when nothing is. */
-export const productRateErrors = (next: ProductRateRow, before: ProductRateRow | undefined, price_sent: boolean): FieldErrors | undefined => {
+export const productRateErrors = (
+  next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">, before: ProductRateRow | undefined, price_sent: boolean
+): FieldErrors | undefined => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
     errors["valid_to"] = ["The valid to must be a date after or equal to valid from."]

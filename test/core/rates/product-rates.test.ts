@@ -165,7 +165,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     const now = (await put(one, { valid_from: "2026-02-01" })).product_rate.id
     const own = (await put(two, { store_id: hull })).product_rate.id
     const found = async (store_id: number | null, start: string | null) =>
-      (await app.run(rateFacts(ids, { store_id, start }))).entries().map(([id, rates]) => [id, rates.map((rate) => rate.id)]).toArray()
+      [...await app.run(rateFacts(ids, { store_id, start }))].map(([id, rates]) => [id, rates.map((rate) => rate.id)])
     expect(await found(hull, "2026-02-01T00:00:00.000Z")).toEqual([[ids[0], [now]], [ids[1], [own]], [ids[2], []]])
     expect(await found(null, "2026-02-01T00:00:00.000Z")).toEqual([[ids[0], [now]], [ids[1], []], [ids[2], []]])
     expect((await app.run(rateFacts([ids[0]!], { store_id: null }))).get(ids[0]!)).toMatchObject([

@@ -1,0 +1,6 @@
+/** Imports: the ways a whole catalogue comes in at once. */
+import type { Slice } from "../kernel/catalogue.ts"
+import { importProducts } from "./products.ts"
+import { importRateDefinitions } from "./rate-definitions.ts"
+
+export const importsSlice: Slice = { name: "imports", endpoints: [importProducts, importRateDefinitions] }

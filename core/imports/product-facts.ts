@@ -1,0 +1,96 @@
+/** What a product import must know, read for the whole batch at once: about a dozen queries, however many the rows. */
+import { Effect } from "effect"
+import { containers } from "../containers/schema.ts"
+import { type CustomFieldFacts, customFieldFacts } from "../kernel/custom-field.ts"
+import type { Fault, Input } from "../kernel/endpoint.ts"
+import { isJsonObject, type Json } from "../kernel/json.ts"
+import { bindings, columnList, quote } from "../kernel/store/statement.ts"
+import { Store } from "../kernel/store/store.ts"
+import { fold } from "../kernel/table.ts"
+import { type ComponentRow, product_components } from "../kits/schema.ts"
+import { type ProductRow, products } from "../products/schema.ts"
+import { product_rates, type ProductRateRow, rate_definitions, type RateDefinitionRow } from "../rates/schema.ts"
+import { product_groups } from "../registers/product-groups.ts"
+import { product_tax_classes } from "../registers/tax.ts"
+import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
+import { type StoreRow, stores } from "../stores/stores.ts"
+import type { Group } from "./group-path.ts"
+import { partsIn } from "./part-rows.ts"
+import { productColumns, textCell } from "./product-columns.ts"
+import { type Importing, type importFields, readRows, type Row, waitFor } from "./rows.ts"
+
+export interface ProductFacts extends Importing {
+  /** Live products with a sku or a name of the batch, parts of kits included. */
+  readonly products: ReadonlyArray<ProductRow>
+  readonly groups: ReadonlyArray<Group>
+  readonly tax_classes: ReadonlyArray<{ readonly id: number; readonly name: string }>
+  readonly stores: ReadonlyArray<StoreRow>
+  readonly definitions: ReadonlyArray<RateDefinitionRow>
+  readonly rates: ReadonlyArray<ProductRateRow>
+  /** Levels of the products, sub-hired ones aside. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** Whoever has an asset or serial number of the batch. */
+  readonly numbered: ReadonlyArray<StockLevelRow>
+  readonly custom: CustomFieldFacts
+  /** All components of all kits. */
+  readonly components: ReadonlyArray<ComponentRow>
+  /** Products with containers that are in use. */
+  readonly in_containers: ReadonlySet<number>
+}
+
+export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<ProductFacts, Fault, Store> {
+  const store = yield* Store
+  const rows = readRows(input.values.rows ?? [], productColumns)
+  const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)
+  const found = yield* productsNamed(rows)
+  const with_stock = has("stock") ? found.map(({ id }) => id) : []
+  yield* waitFor([...found.map(({ id }) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
+  const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
+  yield* waitFor(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
+  return {
+    rows, dry_run: input.values.dry_run ?? false,
+    // Read again once nobody else can change them.
+    products: yield* store.getMany(products, found.map(({ id }) => id)),
+    groups: has("group") ? yield* store.find(product_groups, {}) : [],
+    tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
+    stores: yield* store.find(stores, {}),
+    definitions: has("rate") ? yield* store.find(rate_definitions, {}) : [],
+    rates: has("rate") ? yield* store.find(product_rates, { product_id: found.map(({ id }) => id) }) : [],
+    levels: yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false }),
+    numbered: yield* unitsNumbered(rows),
+    custom: yield* customFieldFacts("Product"),
+    components: has("components") ? yield* store.find(product_components, {}) : [],
+    in_containers: new Set(has("components") ? (yield* store.find(containers, {
+      product_id: found.map(({ id }) => id), status: ["open", "sealed", "dispatched", "returned"]
+    })).flatMap(({ product_id }) => product_id ?? []) : [])
+  }
+})
+
+const productsNamed = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
+  const store = yield* Store
+  const skus = new Set(rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat()))
+  const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(fold))
+  if (skus.size === 0 && names.size === 0) return []
+  const bound = bindings(store.dialect)
+  const oneOf = (column: string, values: ReadonlySet<string>): string =>
+    values.size === 0 ? "1 = 0" : `${quote(column)} in (${[...values].map(bound.bind).join(", ")})`
+  const found = yield* store.run(
+    `select ${columnList(products)} from products where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`, bound.values)
+  return found.map((row) => store.decode(products, row))
+})
+
+const partSkus = (cell: Json | undefined): ReadonlyArray<string> => cell === undefined ? [] : partsIn(cell).flatMap((part) => textCell(part, "sku") ?? [])
+
+/** Asset and serial numbers are everyone's: units of other products count. */
+const unitsNumbered = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
+  const store = yield* Store
+  const lists = rows.flatMap(({ cells: { stock } }) => stock === undefined ? [] : isJsonObject(stock) ? Object.values(stock) : [stock])
+  const units = lists.flatMap((list) => Array.isArray(list) ? list as ReadonlyArray<Json> : [])
+    .map((unit) => isJsonObject(unit) ? unit : { asset_number: unit })
+  const numbers = (name: string): ReadonlyArray<string> => [...new Set(units.flatMap((unit) => textCell(unit, name) ?? []))]
+  const found = [
+    ...yield* store.find(stock_levels, { asset_number: numbers("asset_number") }),
+    ...yield* store.find(stock_levels, { serial_number: numbers("serial_number") })
+  ]
+  return [...new Map(found.map((level) => [level.id, level])).values()]
+})

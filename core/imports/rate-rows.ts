@@ -1,0 +1,126 @@
+/** The `rate` columns of a product import: prices put on a product, each recognised by what it holds for. */
+import type { DecideContext } from "../kernel/endpoint.ts"
+import type { NewEvent } from "../kernel/event.ts"
+import { choice, date, type Fields, integer, money, text } from "../kernel/field.ts"
+import { readFields } from "../kernel/input.ts"
+import { isJsonObject, type Json } from "../kernel/json.ts"
+import { createdEvent, updatedEvent } from "../kernel/register.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { fold } from "../kernel/table.ts"
+import { presetSlugOfSourceEngine } from "../pricing/presets.ts"
+import { rateTransactionTypes } from "../pricing/strategies.ts"
+import { productRateErrors } from "../rates/product-rates.ts"
+import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../rates/schema.ts"
+import type { StoreRow } from "../stores/stores.ts"
+
+/** The preset slug a name from the system rates come from stands for: its engine's name, or that name as a slug. */
+export const sourceEngineSlug = (name: string): { readonly slug: string; readonly warning?: string } | undefined => {
+  const word = fold(name).replace(/[\s_-]+/g, " ").trim()
+  const found = Object.entries(presetSlugOfSourceEngine).find(([engine]) => fold(engine) === word)
+  if (found === undefined) return undefined
+  const [engine, slug] = found
+  return engine === "Days Used Rate"
+    ? { slug, warning: "Days Used Rate has no equal here: it is imported as the daily rate, which charges every day of the hire." }
+    : { slug }
+}
+
+export interface Definitions {
+  readonly bySlug: ReadonlyMap<string, RateDefinitionRow>
+  readonly byName: (name: string) => ReadonlyArray<RateDefinitionRow>
+}
+export const definitionsOf = (rows: ReadonlyArray<RateDefinitionRow>): Definitions => ({
+  bySlug: new Map(rows.flatMap((row) => row.preset_slug === null ? [] : [[row.preset_slug, row]])),
+  byName: (name) => {
+    const exact = rows.filter((row) => row.name === name)
+    return exact.length > 0 ? exact : rows.filter((row) => fold(row.name) === fold(name))
+  }
+})
+
+export type Found = { readonly definition: RateDefinitionRow; readonly warning?: string } | { readonly error: string }
+
+/** The definition a word means: a preset's slug, a definition's name, or an engine's name in the system rates come from. */
+export const findDefinition = (word: string, definitions: Definitions): Found => {
+  const bySlug = definitions.bySlug.get(fold(word))
+  if (bySlug !== undefined) return { definition: bySlug }
+  const named = definitions.byName(word)
+  if (named.length > 1) return { error: `Several rate definitions are called ${word}; rename all but one.` }
+  if (named[0] !== undefined) return { definition: named[0] }
+  const engine = sourceEngineSlug(word)
+  const preset = engine === undefined ? undefined : definitions.bySlug.get(engine.slug)
+  return preset === undefined
+    ? { error: `There is no rate definition ${word}; give a preset's slug, such as daily-rate, or a definition's name.` }
+    : { definition: preset, ...(engine?.warning === undefined ? {} : { warning: engine.warning }) }
+}
+
+/** A store by its name, in any letter case. */
+export const storeNamed = (name: string, stores: ReadonlyArray<StoreRow>): StoreRow | undefined =>
+  stores.find((one) => one.name === name) ?? stores.find((one) => fold(one.name) === fold(name))
+
+const rateFields = (base_currency: string, default_type: string): Fields => ({
+  preset: text({ required: true }),
+  price: money({ required: true, currency: "currency" }),
+  currency: text({ max: 3, length: 3, format: "currency", default: base_currency }),
+  transaction_type: choice(rateTransactionTypes, { any_case: true, default: default_type }),
+  store: text({ nullable: true }),
+  valid_from: date({ nullable: true }),
+  valid_to: date({ nullable: true }),
+  priority: integer({ default: 0 })
+})
+
+export interface RatesPlan {
+  readonly errors: FieldErrors
+  readonly warnings: ReadonlyArray<string>
+  readonly rates: ReadonlyArray<NewRate>
+}
+type NewRate = Pick<ProductRateRow,
+  "rate_definition_id" | "store_id" | "transaction_type" | "price" | "currency" | "valid_from" | "valid_to" | "priority">
+
+/** Reads one rate or a list of them. A sale product's rate is a sale rate unless it says otherwise. */
+export const planRates = (
+  cell: Json, product_type: string,
+  around: { readonly definitions: Definitions; readonly stores: ReadonlyArray<StoreRow>; readonly base_currency: string }
+): RatesPlan => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const warnings: Array<string> = []
+  const rates: Array<NewRate> = []
+  const many = Array.isArray(cell)
+  const fields = rateFields(around.base_currency, Object.hasOwn(rateTransactionTypes, product_type) ? product_type : "rental")
+  for (const [index, one] of (many ? cell as ReadonlyArray<Json> : [cell]).entries()) {
+    const path = many ? `rate.${index}` : "rate"
+    if (!isJsonObject(one)) { errors[path] = ["The rate must be an object: preset, price, and what it holds for."]; continue }
+    const body = { ...one, preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? null, currency: one["currency"] ?? around.base_currency }
+    const read = readFields(fields, body, { mode: "create", base_currency: around.base_currency, path: `${path}.` })
+    Object.assign(errors, read.errors)
+    if (Object.keys(read.errors).length > 0) continue
+    const found = findDefinition(String(read.values["preset"]), around.definitions)
+    const named = read.values["store"]
+    const store = typeof named === "string" ? storeNamed(named, around.stores) : undefined
+    if ("error" in found) errors[`${path}.preset`] = [found.error]
+    if (typeof named === "string" && store === undefined) errors[`${path}.store`] = [`There is no store ${named}.`]
+    if ("error" in found || (typeof named === "string" && store === undefined)) continue
+    if (found.warning !== undefined) warnings.push(found.warning)
+    const { currency, price, priority, transaction_type, valid_from, valid_to } = read.values as Pick<NewRate, Exclude<keyof NewRate, "rate_definition_id" | "store_id">>
+    const rate: NewRate = { rate_definition_id: found.definition.id, store_id: store?.id ?? null, transaction_type, price, currency, valid_from, valid_to, priority }
+    const wrong = productRateErrors(rate, undefined, true)
+    if (wrong !== undefined) for (const [field, texts] of Object.entries(wrong)) errors[`${path}.${field}`] = texts
+    if (rates.some((other) => holdsForTheSame(other, rate))) errors[path] = ["Another rate of this row already holds for the same store, type, dates and priority."]
+    rates.push(rate)
+  }
+  return { errors, warnings, rates }
+}
+
+const holdsForTheSame = (a: NewRate, b: NewRate): boolean =>
+  a.transaction_type === b.transaction_type && a.store_id === b.store_id && a.currency === b.currency &&
+  a.valid_from === b.valid_from && a.valid_to === b.valid_to && a.priority === b.priority
+
+/** New rates are added; one that holds for the same gets the price and the definition of the row. */
+export const rateEvents = (
+  product_id: number, planned: ReadonlyArray<NewRate>, present: ReadonlyArray<ProductRateRow>, context: DecideContext
+): ReadonlyArray<NewEvent> =>
+  planned.flatMap((rate) => {
+    const same = present.filter((one) => holdsForTheSame(one, rate)).sort((a, b) => b.id - a.id)
+    if (same.some((one) => one.price === rate.price && one.rate_definition_id === rate.rate_definition_id)) return []
+    if (same[0] === undefined) return [createdEvent(product_rates, { ...rate, id: context.id(product_rates), product_id })]
+    const updated = updatedEvent(product_rates, same[0], { price: rate.price, rate_definition_id: rate.rate_definition_id })
+    return updated === undefined ? [] : [updated]
+  })

@@ -1,0 +1,154 @@
+/**
+ * Batch imports: many rows in one request, a verdict for each. A bad row changes nothing and stops no other; the same rows
+ * again change nothing at all; a dry run gives the same verdicts and writes nothing.
+ */
+import { Effect, Result } from "effect"
+import type { Answer, DecideContext, Decided } from "../kernel/endpoint.ts"
+import type { NewEvent } from "../kernel/event.ts"
+import { boolean, json } from "../kernel/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { Store } from "../kernel/store/store.ts"
+
+export const rows_max = 500
+
+/** The body of every import. */
+export const importFields = {
+  rows: json<ReadonlyArray<Json>, { readonly form: "array"; readonly required: true; readonly describe: string }>(
+    { form: "array", required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
+  dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" })
+}
+
+/** Too many are refused before anything is read. */
+export const checkRows = ({ rows }: JsonObject): FieldErrors =>
+  Array.isArray(rows) && rows.length > rows_max ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] } : {}
+
+export type Status = "created" | "updated" | "unchanged" | "rejected"
+export interface Verdict {
+  /** 1 for the first row. */
+  readonly row: number
+  readonly status: Status
+  /** Of what the row stands for; null when there is none (yet). */
+  readonly id: number | null
+  /** What the row was recognised by. */
+  readonly key: string | null
+  readonly errors?: FieldErrors
+  readonly warnings?: ReadonlyArray<string>
+}
+
+/** A row as its reader left it: columns by name, what came without a value left out. */
+export interface Row {
+  readonly number: number
+  readonly cells: JsonObject
+  readonly unknown: ReadonlyArray<string>
+  /** Set when the row is no object of columns. */
+  readonly malformed: boolean
+}
+
+export interface Columns {
+  readonly known: ReadonlySet<string>
+  /** Other names of columns. */
+  readonly aliases: { readonly [name: string]: string }
+  /** Columns that may be spread: `stock.Main Warehouse`, `rate.price`. */
+  readonly spread: ReadonlySet<string>
+}
+
+/** `Product Group` → `product_group`. */
+const columnName = (header: string): string => header.trim().toLowerCase().replace(/[\s-]+/g, "_")
+
+const isBlank = (value: Json | undefined): boolean => value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+
+/** Reads rows by the columns an import knows. An empty cell is one that was not given: it changes nothing. */
+export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
+  rows.map((row, index): Row => {
+    if (!isJsonObject(row)) return { number: index + 1, cells: {}, unknown: [], malformed: true }
+    const cells: { [column: string]: Json } = {}
+    const unknown: Array<string> = []
+    for (const [header, value] of Object.entries(row)) {
+      if (isBlank(value)) continue
+      const dot = header.indexOf(".")
+      const head = columnName(dot < 0 ? header : header.slice(0, dot))
+      const column = columns.aliases[head] ?? head
+      if (dot >= 0 && columns.spread.has(column)) {
+        const before = cells[column]
+        cells[column] = { ...(before !== undefined && isJsonObject(before) ? before : {}), [header.slice(dot + 1).trim()]: value }
+      } else if (dot < 0 && columns.known.has(column)) cells[column] = value
+      else unknown.push(header)
+    }
+    return { number: index + 1, cells, unknown, malformed: false }
+  })
+
+/** One row's plan: what is wrong, what is worth saying, and how it is carried out when nothing is wrong. */
+export interface Plan {
+  /** What the row is recognised by, as shown. */
+  readonly key: string | null
+  /** Ways the row's thing may be named; no two rows of a batch share one. `id <n>` stands for what rows make, too. */
+  readonly identities: ReadonlyArray<string>
+  readonly id: number | null
+  readonly errors: FieldErrors
+  readonly warnings: ReadonlyArray<string>
+  /** Draws ids and remembers what it makes, so that later rows see it. */
+  readonly carryOut: () => { readonly id: number; readonly events: ReadonlyArray<NewEvent> }
+}
+
+export const rejectedPlan = (key: string | null, errors: FieldErrors, id: number | null = null): Plan => ({
+  key, identities: [], id, errors, warnings: [], carryOut: () => { throw new Error("a rejected row is not carried out") }
+})
+
+export interface Importing {
+  readonly rows: ReadonlyArray<Row>
+  readonly dry_run: boolean
+}
+
+/** In a dry run ids are only told apart, never drawn. */
+export const importContext = (context: DecideContext, dry_run: boolean): DecideContext => {
+  let last = 0
+  return dry_run ? { ...context, id: () => --last } : context
+}
+
+/** Plans and carries out row after row, each on what the rows before it left. */
+export const decideRows = ({ rows, dry_run }: Importing, plan: (row: Row) => Plan): Decided => {
+  const keys = new Map<string, number>()
+  const told = new Set<string>()
+  const events: Array<NewEvent> = []
+  const results = rows.map((row): JsonObject => {
+    const ignored = row.unknown.filter((column) => !told.has(column))
+    for (const column of ignored) told.add(column)
+    const planned = row.malformed ? rejectedPlan(null, { row: ["The row must be an object of columns."] }) : withoutRepeat(plan(row), row, keys)
+    const warnings = [...ignored.map((column) => `There is no column ${column}; it is passed over.`), ...planned.warnings]
+    const verdict = (status: Status, id: number | null): JsonObject => ({
+      row: row.number, status, id, key: planned.key,
+      ...(Object.keys(planned.errors).length === 0 ? {} : { errors: planned.errors }), ...(warnings.length === 0 ? {} : { warnings })
+    })
+    if (Object.keys(planned.errors).length > 0) return verdict("rejected", planned.id)
+    const done = planned.carryOut()
+    events.push(...done.events)
+    keys.set(`id ${done.id}`, row.number)
+    if (planned.id !== null) return verdict(done.events.length === 0 ? "unchanged" : "updated", planned.id)
+    return verdict("created", dry_run ? null : done.id)
+  })
+  return Result.succeed({ events: dry_run ? [] : events, result: { results, meta: { ...countOf(results), dry_run } } })
+}
+
+/** Two rows for the same thing would change it to and fro each time they are imported. */
+const withoutRepeat = (plan: Plan, row: Row, keys: Map<string, number>): Plan => {
+  const earlier = plan.identities.map((identity) => keys.get(identity)).find((number) => number !== undefined)
+  for (const identity of plan.identities) keys.set(identity, earlier ?? row.number)
+  return earlier === undefined ? plan : rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] })
+}
+
+const countOf = (results: ReadonlyArray<JsonObject>): JsonObject => {
+  const count = (status: Status): number => results.filter((one) => one["status"] === status).length
+  return { created: count("created"), updated: count("updated"), unchanged: count("unchanged"), rejected: count("rejected") }
+}
+
+export const answerVerdicts = (result: JsonObject): Effect.Effect<Answer> => Effect.succeed({ status: 200, body: result })
+
+/** Makes this import wait for whoever is changing one of these streams: which they are is only known from the rows. */
+export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
+  const store = yield* Store
+  if (store.dialect !== "pg" || streams.length === 0) return
+  yield* store.run(
+    `select pg_advisory_xact_lock(hashtextextended(stream, 0)) from unnest($1::text[]) with ordinality as wanted(stream, at) order by at`,
+    [[...new Set(streams)].sort()])
+})
