@@ -52,6 +52,8 @@ export interface ServerApp {
   readonly log: Log
   /** Where the server listens, once it does. */
   readonly listensAt: (url: string) => void
+  /** Those who wait for news wait no longer: the server is about to stop. */
+  readonly wake: () => void
   /** Ends what runs beside requests and closes the database. */
   readonly close: () => Promise<void>
 }
@@ -145,6 +147,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     }),
     run: (effect) => runtime.runPromise(effect),
     listensAt: (url) => { listening_at = url },
+    wake: tellListeners,
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
       await Promise.allSettled(asides)

@@ -26,9 +26,19 @@ const discarded_max = 8 * 1_048_576
 
 export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise<Listening> => {
   let stopping = false
+  // Connections, and how many requests each has under way. Node counts one that has not asked yet among the busy.
+  const connections = new Map<Socket, number>()
+  const under_way = (socket: Socket, change: 1 | -1): void => {
+    const before = connections.get(socket)
+    if (before !== undefined) connections.set(socket, before + change)
+  }
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const gone = new AbortController()
-    response.on("close", () => { if (!response.writableFinished) gone.abort() })
+    under_way(request.socket, 1)
+    response.on("close", () => {
+      under_way(request.socket, -1)
+      if (!response.writableFinished) gone.abort()
+    })
     response.on("error", () => {})
     const asked: Asked = {
       method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
@@ -45,6 +55,10 @@ export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise
     )
   }
   const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 }, serve)
+  server.on("connection", (socket: Socket) => {
+    connections.set(socket, 0)
+    socket.on("close", () => connections.delete(socket))
+  })
   server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
     if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
     const [status, message] = cause.code === "HPE_HEADER_OVERFLOW" ? ["431 Request Header Fields Too Large", "The headers are too long."]
@@ -66,7 +80,7 @@ export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise
         clearTimeout(timer)
         resolve()
       })
-      server.closeIdleConnections()
+      for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
     })
   }
 }

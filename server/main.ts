@@ -48,7 +48,9 @@ const start = async (): Promise<void> => {
     log.at("info", "stopping", { signal })
     // Whatever hangs, the process ends.
     setTimeout(() => finish("stopped, some work was cut off"), patience_millis).unref()
-    await http.stop(patience_millis - 1_000)
+    const stopped = http.stop(patience_millis - 1_000)
+    app.wake()
+    await stopped
     await app.close()
     finish("stopped")
   }

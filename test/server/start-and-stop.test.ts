@@ -1,0 +1,213 @@
+import { createServer } from "node:net"
+import { once } from "node:events"
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { afterAll, describe, expect, it } from "vitest"
+import { freshDatabase } from "../postgres.ts"
+import { configFrom } from "../../server/config.ts"
+import { WrongStart } from "../../server/wrong-start.ts"
+import { cleanUp, type Env, folderOfItsOwn, launch, startServer } from "./process.ts"
+
+afterAll(cleanUp)
+
+const token = "a-token-of-more-than-twenty-characters"
+const key = "a-key-of-more-than-twenty-characters"
+const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+
+describe("a start", () => {
+  it("on an empty folder makes a database, a key and an owner's token, each closed to others, and tells the token once", async () => {
+    const folder = join(await folderOfItsOwn(), "deep", "data")
+    const first = await startServer({ FLIGHTCASE_DATA: folder })
+    const told = [...first.stderr().matchAll(/\d+\|[A-Za-z0-9_-]{43}/g)].map((found) => found[0])
+    expect(told).toHaveLength(1)
+    expect(first.stdout()).toBe("")
+    const ask = (url: string) => fetch(`${url}/api/v1/products`, { headers: { authorization: `Bearer ${told[0]}` } })
+    expect((await ask(first.url)).status).toBe(200)
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    for (const file of ["flightcase.sqlite", "flightcase.sqlite-wal", "key"]) expect((await stat(join(folder, file))).mode & 0o777, file).toBe(0o600)
+    const kept = await readFile(join(folder, "key"), "utf8")
+    expect(await first.kill("SIGTERM")).toEqual({ code: 0, signal: null })
+    const second = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
+    expect((await ask(second.url)).status).toBe(200)
+    // The database was not empty: the variable makes no second owner's token.
+    expect((await fetch(`${second.url}/api/v1/products`, { headers })).status).toBe(401)
+    expect(second.stderr()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
+    expect(await readFile(join(folder, "key"), "utf8")).toBe(kept)
+    expect(await second.kill("SIGINT")).toEqual({ code: 0, signal: null })
+  })
+  it("takes the owner's token from FLIGHTCASE_TOKEN, tells it nowhere, and says each event in a line of JSON", async () => {
+    const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
+    expect((await fetch(`${server.url}/api/v1/products?q[name_cont]=secret-query`, { headers: { ...headers, "x-request-id": "from-the-till" } })).status).toBe(200)
+    await server.kill("SIGTERM")
+    const lines = server.stderr().trim().split("\n").map((line) => JSON.parse(line))
+    expect(lines.map((line) => line.event)).toEqual(["listening", "request", "stopping", "stopped"])
+    expect(lines[1]).toMatchObject({ level: "info", request_id: "from-the-till", method: "GET", path: "/api/v1/products", status: 200, user_id: 1, token_id: 1 })
+    expect(server.stderr()).not.toContain(token)
+    expect(server.stderr()).not.toContain("secret-query")
+  })
+  it("furnishes an empty database with reference data and nobody's customers", async () => {
+    const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
+    const get = async (path: string) => (await (await fetch(`${server.url}/api/v1/${path}`, { headers })).json()) as any
+    expect((await get("stores")).stores).toMatchObject([{ name: "Main Warehouse" }])
+    expect((await get("settings/company")).settings).toMatchObject({ base_currency: "GBP", timezone: "UTC" })
+    expect((await get("products")).meta.total).toBe(0)
+    await server.kill("SIGTERM")
+  })
+  it("on Postgres serves from there, and two servers that start at once make one owner", async () => {
+    const database = await freshDatabase()
+    const env = { DATABASE_URL: database.url, FLIGHTCASE_KEY: key, FLIGHTCASE_TOKEN: token, FLIGHTCASE_DATA: await folderOfItsOwn() }
+    const [one, other] = await Promise.all([startServer(env), startServer(env)])
+    const made = await fetch(`${one.url}/api/v1/products`, { method: "POST", headers, body: `{"name":"Lamp"}` })
+    expect(made.status).toBe(201)
+    const seen = (await (await fetch(`${other.url}/api/v1/products`, { headers })).json()) as any
+    expect(seen.products.map((product: { name: string }) => product.name)).toEqual(["Lamp"])
+    const tokens = (await (await fetch(`${other.url}/api/v1/tokens`, { headers })).json()) as any
+    expect(tokens.meta.total).toBe(1)
+    // What one changes of settings the other goes by soon after.
+    await fetch(`${one.url}/api/v1/settings/api`, { method: "PUT", headers, body: `{"settings":{"rate_limit":77}}` })
+    let limit: string | null = null
+    for (let tries = 0; tries < 100 && limit !== "77"; tries++) {
+      limit = (await fetch(`${other.url}/api/v1/products`, { headers })).headers.get("x-ratelimit-limit")
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect(limit).toBe("77")
+    expect(await Promise.all([one.kill("SIGTERM"), other.kill("SIGTERM")])).toEqual([{ code: 0, signal: null }, { code: 0, signal: null }])
+    await database.drop()
+  })
+})
+
+describe("what the surroundings say is checked", () => {
+  it.each([
+    ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
+    ["a port out of range", { FLIGHTCASE_PORT: "65536" }, /FLIGHTCASE_PORT/],
+    ["a short token", { FLIGHTCASE_TOKEN: "short" }, /FLIGHTCASE_TOKEN .*20/],
+    ["a token no header can carry", { FLIGHTCASE_TOKEN: "with spaces in between it all" }, /FLIGHTCASE_TOKEN/],
+    ["a short key", { FLIGHTCASE_KEY: "short" }, /FLIGHTCASE_KEY .*20/],
+    ["a public address that is none", { FLIGHTCASE_URL: "flightcase.example" }, /FLIGHTCASE_URL/],
+    ["a database address of another kind", { DATABASE_URL: "mysql://x/y", FLIGHTCASE_KEY: key }, /DATABASE_URL/],
+    ["a Postgres without a key", { DATABASE_URL: "postgres://127.0.0.1:1/x" }, /FLIGHTCASE_KEY .*DATABASE_URL/],
+    ["a rate limit that is none", { FLIGHTCASE_RATE_LIMIT: "-1" }, /FLIGHTCASE_RATE_LIMIT/],
+    ["a log level that is none", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
+  ])("%s is told by its variable", (_, env: Env, words) => {
+    expect(() => configFrom(env)).toThrow(WrongStart)
+    expect(() => configFrom(env)).toThrow(words)
+  })
+  it("what is not said is as the surface promises", async () => {
+    const folder = join(await folderOfItsOwn(), "data")
+    expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
+      host: "127.0.0.1", port: 4480, data_folder: folder, database: { kind: "sqlite", path: join(folder, "flightcase.sqlite") }, key,
+      owner_token: undefined, public_url: undefined, rate_limit: undefined, log_level: "info"
+    })
+  })
+})
+
+describe("a wrong start is one clear line and exit 1", () => {
+  const refused = async (env: Env): Promise<string> => {
+    const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token, ...env })
+    expect((await server.ended).code).toBe(1)
+    const lines = server.stderr().trimEnd().split("\n")
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatch(/^flightcase: /)
+    return lines[0]!
+  }
+  it("when the port is taken", async () => {
+    const taken = createServer().listen(0, "127.0.0.1")
+    await once(taken, "listening")
+    const { port } = taken.address() as { port: number }
+    expect(await refused({ FLIGHTCASE_PORT: String(port) })).toMatch(new RegExp(`Port ${port} .*taken`))
+    taken.close()
+  })
+  it.each([
+    ["a Postgres that does not answer", { DATABASE_URL: "postgres://somebody:hidden-password@127.0.0.1:1/x", FLIGHTCASE_KEY: key }, /127\.0\.0\.1:1\/x: nothing answers/],
+    ["an address of another machine", { FLIGHTCASE_HOST: "192.0.2.1" }, /FLIGHTCASE_HOST/],
+    ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
+    ["a host nobody knows", { DATABASE_URL: "postgres://nowhere.invalid/x", FLIGHTCASE_KEY: key }, /nowhere\.invalid\/x: its host name is not known/]
+  ])("when there is %s", async (_, env, words) => {
+    const line = await refused(env)
+    expect(line).toMatch(words)
+    expect(line).not.toContain("hidden-password")
+  })
+  it("when the Postgres has no such database", async () => {
+    const database = await freshDatabase()
+    const url = new URL(database.url)
+    url.pathname = "/not_there"
+    expect(await refused({ DATABASE_URL: url.href, FLIGHTCASE_KEY: key })).toMatch(/no such database/)
+    await database.drop()
+  })
+  it("when the database was made by a newer release", async () => {
+    const folder = await folderOfItsOwn()
+    const server = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
+    await server.kill("SIGTERM")
+    const database = new DatabaseSync(join(folder, "flightcase.sqlite"))
+    database.exec("update flightcase_meta set value = '9999' where key = 'schema_version'")
+    database.close()
+    expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/9999.*newer release/)
+  })
+  it("when the key in the folder is no key", async () => {
+    const folder = await folderOfItsOwn()
+    await writeFile(join(folder, "key"), "\n")
+    expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/key file .*holds no key/)
+  })
+  it("when the database is no database", async () => {
+    const folder = await folderOfItsOwn()
+    await writeFile(join(folder, "flightcase.sqlite"), "this is a shopping list, not a database, and long enough to be told apart from one".repeat(20))
+    expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
+  })
+  it("when something else stands where the folder should be", async () => {
+    const folder = await folderOfItsOwn()
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, "data"), "")
+    expect(await refused({ FLIGHTCASE_DATA: join(folder, "data") })).toMatch(/data folder/)
+  })
+})
+
+describe("a stop", () => {
+  it("lets the request in flight finish, takes no new one, and ends with 0", async () => {
+    const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
+    const { port } = new URL(server.url)
+    const { connect } = await import("node:net")
+    // A request whose body is still on its way when the signal comes.
+    const slow = connect(Number(port), "127.0.0.1")
+    await once(slow, "connect")
+    const body = `{"name":"In flight"}`
+    slow.write(`POST /api/v1/products HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
+    let got = ""
+    slow.on("data", (part) => (got += part))
+    // Answered, so the server has read what came before it.
+    expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
+    const ended = server.kill("SIGTERM")
+    for (let tries = 0; tries < 200; tries++) {
+      const open = await fetch(`${server.url}/api/v1/system/health`).then(() => true, () => false)
+      if (!open) break
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    await expect(fetch(`${server.url}/api/v1/system/health`)).rejects.toThrow()
+    slow.write(body.slice(5))
+    await once(slow, "close")
+    expect(got).toMatch(/^HTTP\/1\.1 201 /)
+    expect(got.toLowerCase()).toContain("connection: close")
+    expect(await ended).toEqual({ code: 0, signal: null })
+  })
+  it("does not wait for a client that holds its connection open without asking", async () => {
+    const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
+    const { connect } = await import("node:net")
+    const idle = connect(Number(new URL(server.url).port), "127.0.0.1")
+    idle.on("error", () => {})
+    await once(idle, "connect")
+    expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
+    idle.destroy()
+  })
+  it("wakes those who wait for news", async () => {
+    const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
+    const first = await fetch(`${server.url}/api/v1/sync/shape?table=journal&offset=now`, { headers })
+    const handle = first.headers.get("electric-handle")
+    const waiting = fetch(`${server.url}/api/v1/sync/shape?table=journal&offset=${first.headers.get("electric-offset")}&handle=${handle}&live=true`, { headers })
+    // The wait has begun once the server has answered what was asked after it.
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
+    const ended = server.kill("SIGTERM")
+    expect((await waiting).status).toBe(200)
+    expect(await ended).toEqual({ code: 0, signal: null })
+  })
+})
