@@ -315,6 +315,13 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await app.call("GET", "/api/v1/products?q[sku_start]=BULK-")).body.meta.total).toBe(500)
   })
 
+  it("two imports of one catalogue at once make it once", async () => {
+    const rows = Array.from({ length: 20 }, (_, index) => ({ name: `Twice ${index}`, sku: `TW-${index}`, group: "Twice", stock: 5 }))
+    const metas = (await Promise.all([send(rows), send(rows)])).map(({ body }) => [body.meta.created, body.meta.unchanged])
+    expect(metas.sort()).toEqual([[0, 20], [20, 0]])
+    expect((await app.call("GET", "/api/v1/product_groups?q[name_eq]=Twice")).body.meta.total).toBe(1)
+  })
+
   it("needs products.create, and for stock, rates and components what those need", async () => {
     const row = [{ name: "P", sku: "PERM", stock: 1, rate: { preset: "daily-rate", price: 1 }, components: "MH-1" }]
     const ask = (permissions: ReadonlyArray<string>, ability = "products:write") =>

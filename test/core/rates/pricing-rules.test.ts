@@ -142,6 +142,16 @@ describe.each(engines)("discount rules on %s", (engine) => {
       expect((await app.call("GET", `${groups}/${group.id}`)).body.surcharge_group).toMatchObject({ is_active: false, store_id: null })
       expect(await app.run(surchargeFacts([group.id]))).toMatchObject([{ id: group.id, surcharges: [] }])
     })
+    it("a group an opportunity has switched on stays until it is switched off there", async () => {
+      const { surcharge_group: group } = (await app.call("POST", groups, { name: "Worn", surcharges: [insurance] })).body
+      const member = (await app.call("POST", "/api/v1/members", { name: "Hire Co", membership_type: "organisation" })).body.member
+      const made = await app.call("POST", "/api/v1/opportunities", { subject: "Gala", member_id: member.id, store_id: 1, surcharge_group_ids: [group.id] })
+      expect(made.body.opportunity.surcharge_group_ids).toEqual([group.id])
+      const refused = await app.call("DELETE", `${groups}/${group.id}`)
+      expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["surcharge_group"]])
+      await app.call("PUT", `/api/v1/opportunities/${made.body.opportunity.id}`, { surcharge_group_ids: [] })
+      expect((await app.call("DELETE", `${groups}/${group.id}`)).status).toBe(204)
+    })
     it("need pricing.manage and their ability", async () => {
       expect((await app.call("GET", groups, undefined, manager("pricing:read"))).status).toBe(200)
       expect((await app.call("DELETE", `${groups}/1`, undefined, manager("pricing:read"))).status).toBe(403)
