@@ -1,0 +1,112 @@
+import { connect } from "node:net"
+import { once } from "node:events"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Listening, listenOn } from "../../server/http.ts"
+import { silentLog } from "../../server/log.ts"
+import { owner_token, serve, type Serving } from "./serving.ts"
+
+describe("over a socket", () => {
+  let server: Serving
+  let http: Listening
+  beforeAll(async () => {
+    server = await serve()
+    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: server.app.ask })
+  })
+  afterAll(async () => {
+    await http.stop(1_000)
+    await server.close()
+  })
+  const headers = { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }
+
+  /** Sends bytes as they are and reads until the server closes, or has sent `answers` heads. */
+  const raw = async (text: string | Uint8Array, answers = 1): Promise<string> => {
+    const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
+    let got = ""
+    const enough = new Promise<void>((resolve) => {
+      socket.on("data", (part) => {
+        got += part
+        if ((got.match(/^HTTP\/1\.1 (?!100)/gm) ?? []).length >= answers && got.endsWith("}")) resolve()
+      })
+      socket.on("close", () => resolve())
+      socket.on("error", () => resolve())
+    })
+    await once(socket, "connect")
+    socket.write(text)
+    await enough
+    socket.destroy()
+    return got
+  }
+  const head = (line: string, more: ReadonlyArray<string> = []): string =>
+    [line, "Host: x", `Authorization: Bearer ${owner_token}`, ...more, "", ""].join("\r\n")
+  const stillServes = async () => expect((await fetch(`${http.url}/api/v1/system/health`)).status).toBe(200)
+
+  it("an answer has its length, a HEAD the same length and no body", async () => {
+    const whole = await fetch(`${http.url}/api/v1/products`, { headers })
+    const bare = await fetch(`${http.url}/api/v1/products`, { method: "HEAD", headers })
+    expect(bare.headers.get("content-length")).toBe(whole.headers.get("content-length"))
+    expect(Number(whole.headers.get("content-length"))).toBe((await whole.arrayBuffer()).byteLength)
+    expect((await bare.arrayBuffer()).byteLength).toBe(0)
+  })
+  it("a body without an announced length is counted as it comes", async () => {
+    const stream = (length: number) => new ReadableStream({
+      start: (to) => {
+        for (let left = length; left > 0; left -= 65_536) to.enqueue(new Uint8Array(Math.min(left, 65_536)).fill(0x20))
+        to.close()
+      }
+    })
+    const send = (length: number) => fetch(`${http.url}/api/v1/products`, { method: "POST", headers, body: stream(length), duplex: "half" } as RequestInit)
+    expect((await send(1_048_576)).status).toBe(422)
+    expect((await send(1_048_577)).status).toBe(413)
+    expect((await send(5_000_000)).status).toBe(413)
+  })
+  it("a body announced far too long is refused without waiting for it, and the connection ends", async () => {
+    const got = await raw(head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 99999999999"]) + "{")
+    expect(got).toMatch(/^HTTP\/1\.1 413 /)
+    expect(got.toLowerCase()).toContain("connection: close")
+    await stillServes()
+  })
+  it("the next request on a connection is read rightly after one whose body nobody wanted", async () => {
+    const body = `{"name":"smuggled"}`
+    const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
+    const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)
+    expect(got).toMatch(/^HTTP\/1\.1 404 /)
+    expect(got).not.toMatch(/HTTP\/1\.1 40[05] /)
+    await stillServes()
+  })
+  it.each([
+    ["no HTTP at all", "hello there\r\n\r\n"], ["a TLS greeting", new Uint8Array([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00, 0x00, 0xa1, 0x03, 0x03])],
+    ["both a length and chunks", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"], ["a chunk of no size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
+  ])("%s is answered with 400 as JSON, and the server goes on", async (_, text) => {
+    const got = await raw(text)
+    expect(got).toMatch(/^HTTP\/1\.1 400 /)
+    expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
+    await stillServes()
+  })
+  it("headers without end are refused", async () => {
+    expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
+    await stillServes()
+  })
+  it("a target as proxies send it is understood, one that is nonsense is 404", async () => {
+    expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await raw(head("GET * HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 (400|404) /)
+    expect(await raw(head("GET /%%%/%c0%ae HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 404 /)
+  })
+  it("clients that hang up in the middle of a body or an answer leave the server well", async () => {
+    for (let times = 0; times < 20; times++) {
+      const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
+      socket.on("error", () => {})
+      await once(socket, "connect")
+      socket.write(times % 2 === 0 ? head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 1000"]) + `{"na` : head("GET /api/v1/openapi.json HTTP/1.1"))
+      await new Promise((resolve) => setImmediate(resolve))
+      socket.resetAndDestroy()
+    }
+    await stillServes()
+  })
+  it("what a client names as request id cannot break out of its header", async () => {
+    const response = await fetch(`${http.url}/api/v1/products`, { headers: { ...headers, "x-request-id": "ok-1" } })
+    expect(response.headers.get("x-request-id")).toBe("ok-1")
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff")
+    expect(response.headers.get("cache-control")).toBe("no-store")
+  })
+})
