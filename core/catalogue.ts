@@ -1,6 +1,7 @@
 /** Every slice and register: the one list that server, command line, sync and tests iterate. */
 import { availabilitySlice } from "./availability/api.ts"
 import { activitiesSlice } from "./activities/api.ts"
+import { activityLogSlice } from "./activity-log/api.ts"
 import { calendarSlice } from "./calendar/api.ts"
 import { claimsSlice } from "./claims/schema.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
@@ -40,6 +41,7 @@ export const slices: ReadonlyArray<Slice> = [
   ...userSlices,
   activitiesSlice,
   calendarSlice,
+  activityLogSlice,
   { ...storesSlice, seed: storeSeed },
   productGroups,
   productsSlice,
