@@ -3,7 +3,7 @@
  * Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind matches nothing.
  */
 import { Result } from "effect"
-import { isNumericText, toScaled } from "../values/decimal.ts"
+import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import type { Field } from "./field.ts"
@@ -44,6 +44,7 @@ export interface CustomColumn {
   /** Several values at once. */
   readonly many?: boolean
 }
+/** `values`: the last of a plain key; for `in` and `not_in` each by itself. */
 export interface Condition { readonly name: string; readonly predicate: Predicate; readonly values: ReadonlyArray<string> }
 
 export const valuesOf = (query: Query, name: string): ReadonlyArray<string> =>
@@ -61,13 +62,16 @@ export const splitPredicate = (key: string): { readonly name: string; readonly p
 export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
   const found = new Map<string, { name: string; predicate: Predicate; values: Array<string> }>()
   for (const [key, value] of query) {
-    const inner = /^q\[([^\[\]]+)\](\[\d*\])?$/.exec(key)
+    const inner = /^q\[([^[\]]+)\](\[\d*\])?$/.exec(key)
     const split = inner === null ? undefined : splitPredicate(inner[1]!)
     if (split === undefined) continue
+    const key_alone = inner![2] === undefined
+    // One text holds several values parted by commas; an element of an array is one value, commas and all.
+    const values = key_alone && (split.predicate === "in" || split.predicate === "not_in") ? value.split(",") : [value]
     const same = found.get(inner![1]!)
-    if (same === undefined) found.set(inner![1]!, { ...split, values: [value] })
+    if (same === undefined) found.set(inner![1]!, { ...split, values })
     // A repeated plain key: the last one counts; only `[]` keys add up.
-    else if (inner![2] === undefined) same.values = [value]
+    else if (key_alone) same.values = values
     else same.values.push(value)
   }
   return [...found.values()]
@@ -87,13 +91,16 @@ export const sortOf = (query: Query, listing: Listing): { readonly column: strin
 /** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (conventions 2). */
 export const pageOf = (query: Query, options: { readonly default?: number; readonly max?: number } = {}): { readonly page: number; readonly per_page: number } => {
   const max = options.max ?? 100
-  const page = wholeNumber(valueOf(query, "page"))
-  const per_page = wholeNumber(valueOf(query, "per_page"))
+  const page = wholeOf(valueOf(query, "page"))
+  const per_page = wholeOf(valueOf(query, "per_page"))
   return {
     page: Math.min(Math.max(1, page ?? 1), 1_000_000_000),
     per_page: per_page === undefined ? options.default ?? 20 : Math.min(Math.max(1, per_page), max)
   }
 }
+
+/** However many digits it has: it will be clamped. */
+const wholeOf = (text: string | undefined): number | undefined => text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
 
 export const includesOf = (query: Query): ReadonlyArray<string> =>
   valuesOf(query, "include").flatMap((value) => value.split(",")).map((name) => snakeCase(name.trim())).filter((name) => name !== "")
@@ -124,95 +131,89 @@ interface Tested {
   readonly field: Field
   readonly sql: string
   readonly folded: string
-  readonly document: boolean
   readonly names?: ReadonlyMap<string, number>
-  /** The array of ids a field of several values holds. */
-  readonly ids?: string
+  /** The array it is, when it holds several values. */
+  readonly items?: string
 }
 const plainColumn = (table: Table, name: string): Tested => {
   const field = table.columns[name]!
-  return { field, sql: quote(name), folded: isSearchable(field) ? quote(foldedName(name)) : quote(name), document: false }
+  return {
+    field, sql: quote(name), folded: isSearchable(field) ? quote(foldedName(name)) : `lower(${quote(name)})`,
+    ...(field.shape.kind === "list" ? { items: quote(name) } : {})
+  }
 }
-/** A custom field's value inside the `custom_fields` document. Numbers are compared as numbers on both engines. */
+/** A custom field's value inside the `custom_fields` document, as a column of its kind would hold it. */
 const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dialect): Tested => {
   const quoted = `'${key.replaceAll("'", "''")}'`
-  const path = `"custom_fields" ->> ${quoted}`
-  const kind = field.shape.kind
-  const sql = kind === "decimal" || kind === "integer" || kind === "ref"
-    ? `cast(${path} as ${dialect === "pg" ? "numeric" : "real"})`
-    : kind === "boolean" && dialect === "pg" ? `cast(${path} as boolean)` : `(${path})`
+  const path = `("custom_fields" ->> ${quoted})`
   return {
-    field, sql, folded: `lower(${path})`, document: true,
-    ...(names === undefined ? {} : { names }), ...(many === true ? { ids: `("custom_fields" -> ${quoted})` } : {})
+    field, sql: documentValue(path, field, dialect), folded: `lower(${path})`,
+    ...(names === undefined ? {} : { names }), ...(many === true ? { items: `("custom_fields" -> ${quoted})` } : {})
+  }
+}
+const documentValue = (path: string, { shape }: Field, dialect: Dialect): string => {
+  switch (shape.kind) {
+    case "integer": case "ref": return `cast(${path} as ${dialect === "pg" ? "bigint" : "integer"})`
+    case "decimal": return dialect === "pg" ? `cast(${path} as numeric)` : `cast(round(cast(${path} as real) * ${10 ** shape.scale}) as integer)`
+    case "boolean": return dialect === "pg" ? `cast(${path} as boolean)` : path
+    default: return dialect === "pg" ? `(${path} collate "C")` : path
   }
 }
 
 const testSql = (column: Tested, { predicate, values }: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string => {
   const { field, sql } = column
+  // What no database can hold is no value of any column.
+  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(storableText)
+  if (column.items !== undefined) return itemsSql(column.items, column, predicate, given, dialect, bound)
   const isText = field.shape.kind === "text"
   switch (predicate) {
     case "null": return `${sql} is null`
-    case "not_null": return field.shape.kind === "list" ? filledList(sql, dialect) : `${sql} is not null`
-    case "blank": return isText ? `(${sql} is null or ${sql} = '')` : field.shape.kind === "list" ? `not ${filledList(sql, dialect)}` : `${sql} is null`
-    case "present": return isText ? `(${sql} is not null and ${sql} <> '')` : field.shape.kind === "list" ? filledList(sql, dialect) : `${sql} is not null`
+    case "not_null": return `${sql} is not null`
+    case "blank": return isText ? `(${sql} is null or ${sql} = '')` : `${sql} is null`
+    case "present": return isText ? `(${sql} is not null and ${sql} <> '')` : `${sql} is not null`
     case "true": return field.shape.kind === "boolean" ? sql : nothing
     case "false": return field.shape.kind === "boolean" ? `not ${sql}` : nothing
-  }
-  const given = predicate === "in" || predicate === "not_in" ? values.flatMap((value) => value.split(",")) : [values.at(-1) ?? ""]
-  if (!given.every(storableText)) return nothing
-  if (column.ids !== undefined) return idsSql(column, column.ids, predicate, given, dialect, bound)
-  if (field.shape.kind === "list") return listSql(sql, predicate, given, dialect, bound)
-  switch (predicate) {
-    case "cont": return likeSql(column, `%${escapeLike(given[0]!)}%`, false, bound)
-    case "not_cont": return likeSql(column, `%${escapeLike(given[0]!)}%`, true, bound)
-    case "start": return likeSql(column, `${escapeLike(given[0]!)}%`, false, bound)
-    case "end": return likeSql(column, `%${escapeLike(given[0]!)}`, false, bound)
+    case "cont": case "not_cont": case "start": case "end": return given.length === 0 ? nothing : likeSql(column, predicate, given[0]!, bound)
   }
   const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
-  switch (predicate) {
-    case "in": return parsed.length === 0 ? nothing : `${sql} in (${parsed.map(bound.bind).join(", ")})`
-    case "not_in": return parsed.length === 0 ? `${sql} is not null` : `${sql} not in (${parsed.map(bound.bind).join(", ")})`
-    default: return parsed.length === 0 ? (predicate === "not_eq" ? `${sql} is not null` : nothing) : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
-  }
+  if (parsed.length === 0) return nothing
+  return predicate === "in" || predicate === "not_in" ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
+    : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
 }
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 
-const escapeLike = (value: string): string => fold(value).replace(/[\\%_]/g, (found) => `\\${found}`)
-const likeSql = ({ field, folded }: Tested, pattern: string, not: boolean, bound: Bindings): string =>
-  field.shape.kind === "text" || field.shape.kind === "choice"
-    ? `${folded} ${not ? "not " : ""}like ${bound.bind(pattern)} escape '\\'`
-    : nothing
-
-const filledList = (sql: string, dialect: Dialect): string =>
-  `(${sql} is not null and ${dialect === "pg" ? `jsonb_array_length(${sql})` : `json_array_length(${sql})`} > 0)`
-/** Arrays of text (tags): contains, does not contain, any of, none of. */
-const listSql = (sql: string, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings): string => {
-  const has = (value: string): string => dialect === "pg"
-    ? `coalesce(${sql} @> cast(${bound.bind(JSON.stringify([value]))} as jsonb), false)`
-    : `exists (select 1 from json_each(${sql}) where value = ${bound.bind(value)})`
-  const any = `(${given.map(has).join(" or ")})`
-  return predicate === "eq" || predicate === "cont" || predicate === "in" ? any
-    : predicate === "not_eq" || predicate === "not_cont" || predicate === "not_in" ? `not ${any}`
-    : "1 = 1"
+/** SQLite takes patterns of at most 50,000 bytes; what is looked for in vain need not be compared. */
+const pattern_length_max = 16_000
+const likeSql = ({ field, folded }: Tested, predicate: "cont" | "not_cont" | "start" | "end", value: string, bound: Bindings): string => {
+  if (field.shape.kind !== "text" && field.shape.kind !== "choice") return nothing
+  const escaped = fold(value).replace(/[\\%_]/g, (found) => `\\${found}`)
+  if (escaped.length > pattern_length_max) return predicate === "not_cont" ? `${folded} is not null` : nothing
+  const pattern = `${predicate === "start" ? "" : "%"}${escaped}${predicate === "end" ? "" : "%"}`
+  return `${folded} ${predicate === "not_cont" ? "not like" : "like"} ${bound.bind(pattern)} escape '\\'`
 }
 
-/** Arrays of list value ids, asked for by id or by name. */
-const idsSql = (
-  { names }: Tested, ids: string, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings
+/** Arrays (tags; ids out of a list, also asked for by name): contains, does not contain, any of, none of, empty or not. */
+const itemsSql = (
+  items: string, { names }: Tested, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings
 ): string => {
-  const wanted = given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
-  const has = (id: number): string => dialect === "pg"
-    ? `coalesce(${ids} @> cast(${bound.bind(JSON.stringify([id]))} as jsonb), false)`
-    : `exists (select 1 from json_each(${ids}) where value = ${bound.bind(id)})`
-  const any = wanted.length === 0 ? nothing : `(${wanted.map(has).join(" or ")})`
-  return predicate === "eq" || predicate === "cont" || predicate === "in" ? any
-    : predicate === "not_eq" || predicate === "not_cont" || predicate === "not_in" ? `not ${any}`
-    : nothing
+  const filled = `coalesce(${items}, '[]') not in ('[]', 'null')`
+  switch (predicate) {
+    case "null": case "blank": return `not ${filled}`
+    case "not_null": case "present": return filled
+    case "eq": case "cont": case "in": case "not_eq": case "not_cont": case "not_in": break
+    default: return "1 = 1"
+  }
+  const wanted = names === undefined ? given : given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
+  if (wanted.length === 0) return nothing
+  const any = dialect === "pg"
+    ? `coalesce(${items} @> any(cast(${bound.bind(wanted.map((one) => JSON.stringify([one])))} as jsonb[])), false)`
+    : `exists (select 1 from json_each(${items}) where value in (${wanted.map(bound.bind).join(", ")}))`
+  return predicate === "eq" || predicate === "cont" || predicate === "in" ? any : `not ${any}`
 }
 const listedId = (value: string, names: Tested["names"]): number | undefined => wholeNumber(value) ?? names?.get(fold(value.trim()))
 
 /** A filter's value as the column holds it; undefined when it can be no value of that column. */
-const operand = ({ field, document, names }: Tested, raw: string, listing: Listing, dialect: Dialect): unknown => {
+const operand = ({ field, names }: Tested, raw: string, listing: Listing, dialect: Dialect): unknown => {
   const shape = field.shape
   const value = raw.trim()
   switch (shape.kind) {
@@ -225,14 +226,8 @@ const operand = ({ field, document, names }: Tested, raw: string, listing: Listi
     }
     case "choice": return Object.keys(shape.labels).find((one) => caseName(one) === caseName(value)) ??
       Object.entries(shape.labels).find(([, label]) => caseName(label) === caseName(value))?.[0]
-    case "boolean": {
-      const known = ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
-      return document && dialect === "sqlite" && known !== undefined ? (known ? 1 : 0) : known
-    }
-    case "decimal": return !isNumericText(value) ? undefined
-      : document ? Number(value)
-      : dialect === "pg" ? value
-      : Number(value) * 10 ** shape.scale === Number(toScaled(value, shape.scale)) ? toScaled(value, shape.scale) : Number(value) * 10 ** shape.scale
+    case "boolean": return ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
+    case "decimal": return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, shape.scale)
     case "money": {
       const minor = parseMoney(value, listing.base_currency, { signed: true })
       return Result.isSuccess(minor) ? minor.success : undefined
@@ -244,3 +239,10 @@ const operand = ({ field, document, names }: Tested, raw: string, listing: Listi
   }
 }
 const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")
+
+/** SQLite keeps decimals as integers scaled by a power of ten: what lies between two of them is told as the half between. */
+const besideScaled = (value: string, scale: number): bigint | number => {
+  const scaled = exact(value).times(exact(10).pow(scale))
+  if (scaled.abs().greaterThan(9e18)) return scaled.isNegative() ? -1e19 : 1e19
+  return scaled.isInteger() ? BigInt(scaled.toFixed(0)) : scaled.floor().toNumber() + 0.5
+}

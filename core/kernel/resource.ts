@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "./json.ts"
 import { conditionsOf, conditionSql, includesOf, type Listing, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
 import { bindings, columnList, quote, whereSql } from "./store/statement.ts"
-import { Store } from "./store/store.ts"
+import { chunked, Store } from "./store/store.ts"
 import { type AnyRow, foldedName, isSearchable, type RowOf, type Table } from "./table.ts"
 import { can, type Viewer } from "./viewer.ts"
 
@@ -212,7 +212,7 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
     ...(options.where === undefined ? [] : [whereSql(resource.table, options.where, store.dialect, bound)]),
     ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound)).filter((sql) => sql !== undefined)
   ]
-  const where = parts.length === 0 ? "" : ` where ${parts.join(" and ")}`
+  const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
   const sort = sortOf(query, listing)
   const order = orderSql(resource.table, sort === undefined ? options.order ?? resource.order : [sort.descending ? `-${sort.column}` : sort.column])
   const from = ` from ${quote(resource.table.name)}${where}`
@@ -232,12 +232,18 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
 })
 const orderedMeta = ({ page, per_page }: { readonly page: number; readonly per_page: number }): JsonObject => ({ per_page, page })
 
-/** Text sorts without regard to case; the id comes last, so that pages never overlap. */
+/** In brackets by the hundred: SQLite lets no expression nest a thousand deep, which a long row of "and" does. */
+const allOf = (parts: ReadonlyArray<string>): string =>
+  parts.length <= 100 ? parts.join(" and ") : chunked(parts, 100).map((some) => `(${some.join(" and ")})`).join(" and ")
+
+/** Text sorts without regard to case, what is not set after all else; the id comes last, so that pages never overlap. */
 const orderSql = (table: Table, order: ReadonlyArray<string>): string => {
   const named = order.map((name) => {
     const column = name.replace(/^-/, "")
     const field = table.columns[column]
-    return `${quote(field !== undefined && isSearchable(field) ? foldedName(column) : column)}${name.startsWith("-") ? " desc" : ""}`
+    const descending = name.startsWith("-")
+    const nulls = field?.nullable === true ? (descending ? " nulls first" : " nulls last") : ""
+    return `${quote(field !== undefined && isSearchable(field) ? foldedName(column) : column)}${descending ? " desc" : ""}${nulls}`
   })
   return order.some((name) => name.replace(/^-/, "") === table.key) ? named.join(", ") : [...named, quote(table.key)].join(", ")
 }

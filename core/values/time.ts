@@ -11,11 +11,11 @@ export const millisOf = (instant: string): number => Date.parse(instant)
 export const plusMinutes = (instant: string, minutes: number): string => instantOf(millisOf(instant) + minutes * 60_000)
 export const plusDays = (instant: string, days: number): string => instantOf(millisOf(instant) + days * 86_400_000)
 
-/** A plain date; of a full time its date as written. Undefined when it is none that exists. */
+/** A plain date; of a full time its date as written. Undefined when it is none that exists: there was no year 0. */
 export const parseDate = (text: string): string | undefined => {
-  if (isPlainDate(text)) return text
-  const moment = parseMoment(text)
-  return moment === undefined ? undefined : plainDateOf(moment)
+  const moment = isPlainDate(text) ? undefined : parseMoment(text)
+  const date = isPlainDate(text) ? text : moment === undefined ? undefined : plainDateOf(moment)
+  return date?.startsWith("0000") === true ? undefined : date
 }
 
 /** Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (conventions 7). Years 1 to 2199. */
