@@ -33,6 +33,7 @@ export const custom_fields = table("custom_fields", {
   document_layout_name: text({ nullable: true, on_null: "clear" }),
   is_active: boolean({ default: true })
 }, {
+  reference: true,
   indexes: [["module_type"]],
   uniques: [{ columns: ["module_type", "name"], field: "name", message: "The name has already been taken in this module." }]
 })
@@ -45,7 +46,7 @@ export const list_values = table("list_values", {
   is_system: boolean({ computed: true, default: false }),
   is_active: boolean({ default: true }),
   metadata: json<JsonObject>({ nullable: true })
-}, { indexes: [["list_name_id", "sort_order"]] })
+}, { reference: true, indexes: [["list_name_id", "sort_order"]] })
 
 /** The active definitions of a module, in their order. */
 export const customFieldsFor = Effect.fnUntraced(function*(module: string) {

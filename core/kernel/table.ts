@@ -24,6 +24,7 @@ export interface Table<F extends Fields = Fields> {
   readonly uniques: ReadonlyArray<Unique>
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly stream: RowStream | undefined
+  readonly reference: boolean
 }
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
 export interface RowStream { readonly entity: string; readonly column: string }
@@ -39,6 +40,8 @@ export interface TableOptions {
   readonly uniques?: ReadonlyArray<Unique>
   readonly no_overlap?: ReadonlyArray<NoOverlap>
   readonly stream?: RowStream
+  /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
+  readonly reference?: boolean
 }
 export interface Stamped extends Fields {
   readonly id: Field<number>
@@ -63,7 +66,8 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   indexes: options.indexes ?? [],
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
-  stream: options.stream
+  stream: options.stream,
+  reference: options.reference ?? false
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -74,7 +78,8 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   indexes: options.indexes ?? [],
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
-  stream: options.stream
+  stream: options.stream,
+  reference: options.reference ?? false
 })
 
 export const isSearchable = (field: Field): boolean => field.shape.kind === "text" && field.shape.search

@@ -34,6 +34,7 @@ export const rate_definitions = table("rate_definitions", {
   preset_slug: text({ computed: true, nullable: true, search: true }),
   cloned_from_id: ref("rate_definitions", { computed: true, nullable: true })
 }, {
+  reference: true,
   indexes: [["name_folded"], ["cloned_from_id"]],
   uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
 })

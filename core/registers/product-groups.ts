@@ -17,7 +17,7 @@ const fields = {
   sort_order: integer({ default: 0, min: 0 }),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const product_groups = table("product_groups", fields, { indexes: [["parent_id"], ["name_folded"]] })
+export const product_groups = table("product_groups", fields, { reference: true, indexes: [["parent_id"], ["name_folded"]] })
 
 export const productGroupResource: Resource<typeof product_groups> = resource({
   singular: "product_group",

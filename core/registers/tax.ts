@@ -19,8 +19,8 @@ const classFields = {
   description: prose({ nullable: true }),
   is_default: boolean({ default: false })
 }
-export const product_tax_classes = table("product_tax_classes", classFields, { entity: "product_tax_class" })
-export const organisation_tax_classes = table("organisation_tax_classes", classFields, { entity: "organisation_tax_class" })
+export const product_tax_classes = table("product_tax_classes", classFields, { entity: "product_tax_class", reference: true })
+export const organisation_tax_classes = table("organisation_tax_classes", classFields, { entity: "organisation_tax_class", reference: true })
 type ClassTable = Table<typeof classFields & Stamped>
 type ClassRow = RowOf<ClassTable>
 
@@ -63,7 +63,7 @@ const rateFields = {
   rate: decimal({ scale: 4, min: "0", max: "100", required: true }),
   is_active: boolean({ default: true })
 }
-export const tax_rates = table("tax_rates", rateFields)
+export const tax_rates = table("tax_rates", rateFields, { reference: true })
 
 const ruleFields = {
   organisation_tax_class_id: ref("organisation_tax_classes", { required: true }),

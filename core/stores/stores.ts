@@ -30,7 +30,7 @@ const fields = {
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const stores = table("stores", fields, { indexes: [["name_folded"]] })
+export const stores = table("stores", fields, { reference: true, indexes: [["name_folded"]] })
 export type StoreRow = RowOf<typeof stores>
 
 export const storeResource = resource({
