@@ -49,7 +49,7 @@ const drive = (load: Load): Promise<Loaded> => new Promise((resolve, reject) => 
       held = held === undefined ? part : Buffer.concat([held, part])
       const head_end = held.indexOf("\r\n\r\n")
       if (head_end < 0) return
-      const head = held.latin1Slice(0, head_end)
+      const head = held.toString("latin1", 0, head_end)
       const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN)
       if (Number.isNaN(length)) return fail(`no length told: ${head}`)
       if (held.length < head_end + 4 + length) return

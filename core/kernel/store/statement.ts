@@ -20,9 +20,14 @@ export const bindings = (dialect: Dialect): Bindings => {
   }
 }
 
+const columnLists = new WeakMap<Table, string>()
 /** The stored columns of a table, without folded twins, ready for a select. */
-export const columnList = (table: Table, alias?: string): string =>
-  Object.keys(table.columns).map((name) => alias === undefined ? quote(name) : `${alias}.${quote(name)}`).join(", ")
+export const columnList = (table: Table, alias?: string): string => {
+  if (alias !== undefined) return Object.keys(table.columns).map((name) => `${alias}.${quote(name)}`).join(", ")
+  let list = columnLists.get(table)
+  if (list === undefined) columnLists.set(table, list = Object.keys(table.columns).map(quote).join(", "))
+  return list
+}
 
 /** Equality, membership and null tests on declared columns; an empty list matches nothing. */
 export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bindings): string => {

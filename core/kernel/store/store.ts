@@ -61,10 +61,17 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
       run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}`, bound.values),
       (rows) => rows.map((row) => decode(table, row)))
   }
+  // The same text each time, so that drivers find its plan at once.
+  const selects = new WeakMap<Table, string>()
+  const selectByKey = (table: Table): string => {
+    let text = selects.get(table)
+    if (text === undefined) {
+      selects.set(table, text = `select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`)
+    }
+    return text
+  }
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
-    Effect.map(
-      run(`select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`, [key]),
-      (rows) => rows[0] === undefined ? undefined : decode(table, rows[0]))
+    Effect.map(run(selectByKey(table), [key]), (rows) => rows[0] === undefined ? undefined : decode(table, rows[0]))
   const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>): Sql<ReadonlyArray<RowOf<T>>> => {
     const distinct = [...new Set(keys)]
     return distinct.length === 0 ? Effect.succeed([])
