@@ -1,10 +1,128 @@
-/** How containers are asked for (spec 4.15). */
+/** How containers are asked for (spec 4.15): what they are and what goes in and out. Their states are in `api-states.ts`. */
+import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { rowProjection } from "../kernel/register.ts"
-import { container_items, containers } from "./schema.ts"
+import { type Answer, command, get, type Input } from "../kernel/endpoint.ts"
+import { choice, integer, list, prose, ref, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { created, listOf, ok, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { products } from "../products/schema.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { stateEndpoints } from "./api-states.ts"
+import { containersProjection } from "./events.ts"
+import { loadTarget, loadUnits } from "./facts.ts"
+import { live_statuses } from "./hold.ts"
+import { change, create, createTemporary } from "./lifecycle.ts"
+import { pack, transfer, unpack } from "./pack.ts"
+import { containerItemResource, containerResource } from "./resource.ts"
+import { container_items, containers, scan_modes } from "./schema.ts"
+import { itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
+
+const base = "/api/v1/containers"
+
+const reads = [
+  get(base, {
+    name: "containers.list", summary: "List containers", ...reading,
+    run: (input) => Effect.map(listOf(containerResource, input.query, viewContext(input)), ok)
+  }),
+  get(`${base}/{container}`, {
+    name: "containers.show", summary: "Show a container with what is in it", ...reading, params: oneContainer,
+    run: (input) => shownContainer(input, input.rows.container.id, ok)
+  })
+]
+
+const creates = [
+  command("POST", base, {
+    name: "containers.create", summary: "Make a container, with or without a case of its own", ...writing("create"),
+    fields: {
+      name: containers.columns.name, product_id: ref("products", { nullable: true }), serialised_item_id: ref("stock_levels", { nullable: true }),
+      barcode: containers.columns.barcode, store_id: ref("stores", { nullable: true }), scan_mode: choice(scan_modes, { nullable: true }),
+      notes: prose({ nullable: true })
+    },
+    mints: [containers], streams: moving("serialised_item_id"),
+    facts: ({ values }) => Effect.gen(function*() {
+      const store = yield* Store
+      const housing = values.serialised_item_id == null ? undefined : yield* store.get(stock_levels, values.serialised_item_id)
+      return {
+        product: values.product_id == null ? undefined : yield* store.get(products, values.product_id),
+        housing,
+        housing_product: housing === undefined ? undefined : yield* store.get(products, housing.product_id),
+        housed: housing === undefined ? undefined : yield* store.first(containers, { serialised_item_id: housing.id, status: live_statuses }),
+        packed: housing === undefined ? undefined : yield* store.first(container_items, { serialised_item_id: housing.id, unpacked_at: null })
+      }
+    }),
+    decide: (facts, { values }, context) => create({
+      name: values.name ?? "", barcode: values.barcode ?? null, scan_mode: values.scan_mode ?? null, notes: values.notes ?? null, store_id: values.store_id ?? null
+    }, facts, context),
+    respond: (result, input) => shownContainer(input, Number(result["id"]), created)
+  }),
+  command("POST", `${base}/temporary`, {
+    name: "containers.create_temporary", summary: "Make a container for one outing, known by its barcode", ...writing("create"),
+    fields: { name: containers.columns.name, barcode: text({ required: true }), store_id: ref("stores", { required: true }), notes: prose({ nullable: true }) },
+    mints: [containers],
+    facts: ({ values }) => temporaryTwin(values.barcode ?? null),
+    decide: (twin, { values }, context) =>
+      createTemporary({ name: values.name ?? "", barcode: values.barcode ?? "", store_id: values.store_id ?? 0, notes: values.notes ?? null }, twin, context),
+    respond: (result, input) => shownContainer(input, Number(result["id"]), created)
+  })
+]
+
+const update = command("PATCH", `${base}/{container}`, {
+  name: "containers.update", summary: "Change name, barcode, notes or scan mode; what is left out stays", ...writing("edit"), params: oneContainer,
+  fields: { name: containers.columns.name, barcode: containers.columns.barcode, notes: containers.columns.notes, scan_mode: containers.columns.scan_mode },
+  facts: ({ values }) => temporaryTwin(values.barcode ?? null),
+  decide: (twin, { rows, values }) => change(rows.container, values, twin),
+  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+})
+
+const item = { serialised_item_id: ref("stock_levels", { required: true }) }
+const place = { position: text({ nullable: true }), notes: prose({ nullable: true }) }
+
+/** The container and the one unit a body names. */
+const oneMove = (input: Input<{ container: { table: typeof containers } }, typeof item>) => Effect.gen(function*() {
+  const id = input.values.serialised_item_id ?? 0
+  return { target: yield* loadTarget(input.rows.container), unit: (yield* loadUnits([id], input.now)).get(id) }
+})
+
+const moves = [
+  command("POST", `${base}/{container}/pack`, {
+    name: "containers.pack", summary: "Pack a serialised unit", ...writing("pack"), params: oneContainer, fields: { ...item, ...place },
+    mints: [container_items], streams: moving("serialised_item_id"),
+    facts: oneMove,
+    decide: ({ target, unit }, { values }, context) => pack(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
+    respond: (result, input) => itemShown(input, result, created)
+  }),
+  command("POST", `${base}/{container}/unpack`, {
+    name: "containers.unpack", summary: "Take a unit out", ...writing("pack"), params: oneContainer, fields: item, streams: moving("serialised_item_id"),
+    facts: oneMove,
+    decide: ({ target, unit }, _input, context) => unpack(unit, target, context),
+    respond: (result, input) => itemShown(input, result, ok)
+  }),
+  command("POST", `${base}/{container}/transfer`, {
+    name: "containers.transfer", summary: "Move packed units into another container", ...writing("transfer"), params: oneContainer,
+    fields: {
+      serialised_item_ids: list(integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { required: true, min_items: 1, max_items: 1_000, distinct: true }),
+      target_container_id: ref("containers", { required: true })
+    },
+    streams: moving("serialised_item_ids", "target_container_id"),
+    facts: ({ now, rows, values }) => Effect.gen(function*() {
+      const to = yield* (yield* Store).get(containers, values.target_container_id ?? 0)
+      const ids = values.serialised_item_ids ?? []
+      const units = yield* loadUnits(ids, now)
+      return { from: yield* loadTarget(rows.container), to: yield* loadTarget(to ?? rows.container), units: ids.map((id) => units.get(id)) }
+    }),
+    decide: ({ from, to, units }, _input, context) => transfer(units, from, to, context),
+    respond: (result, input) => Effect.map(itemsShown(input, result["ids"] as ReadonlyArray<number>), (container_items) => ok({ container_items }))
+  })
+]
+
+const itemShown = (input: Input, result: JsonObject, status: (body: JsonObject) => Answer) =>
+  Effect.map(itemsShown(input, [Number(result["id"])]), ([container_item]) => status({ container_item: container_item! }))
 
 export const containersSlice: Slice = {
   name: "containers",
   tables: [containers, container_items],
-  projection: { ...rowProjection(containers), ...rowProjection(container_items) }
+  resources: [containerResource, containerItemResource],
+  projection: containersProjection,
+  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints]
 }

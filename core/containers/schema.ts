@@ -52,9 +52,11 @@ export const container_items = table("container_items", {
   unpacked_at: timestamp({ nullable: true }),
   unpacked_reason: text({ nullable: true, max: 20 }),
   transferred_to_container_id: ref("containers", { nullable: true }),
-  returned_from_opportunity_id: ref("opportunities", { nullable: true }),
+  returned_from_opportunity_id: ref("opportunities", { nullable: true, hidden: true }),
   /** When the present repack session saw the unit. */
   repacked_at: timestamp({ nullable: true, hidden: true }),
+  /** When the check-in of the present outing saw the unit. */
+  verified_at: timestamp({ nullable: true, hidden: true }),
   position: text({ nullable: true }),
   notes: prose({ nullable: true })
 }, {
@@ -62,3 +64,6 @@ export const container_items = table("container_items", {
   uniques: [{ columns: ["serialised_item_id"], field: "serialised_item_id", message: "The item is already packed.", where: "unpacked_at is null" }]
 })
 export type ContainerItemRow = RowOf<typeof container_items>
+export type NewContainerItem = Pick<ContainerItemRow,
+  "id" | "container_id" | "serialised_item_id" | "product_id" | "packed_at" | "packed_by_user_id" | "unpacked_at" | "unpacked_reason" |
+  "transferred_to_container_id" | "returned_from_opportunity_id" | "repacked_at" | "verified_at" | "position" | "notes">

@@ -1,12 +1,12 @@
 /** What may go with a product and what it may be made of (spec 4.14, availability 7.2 and 7.3). */
 import { Result } from "effect"
-import type { StockedProduct } from "../availability/book.ts"
 import { type PackedHere, rehold } from "../containers/hold.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { type Saved, updatedEvent } from "../kernel/register.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, products } from "../products/schema.ts"
+import { caseWith } from "./case.ts"
 import { type Composed, contains, depthThrough } from "./graph.ts"
 import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
 
@@ -57,11 +57,3 @@ export const deleteComponent = (row: ComponentRow, facts: ComponentFacts, contex
 }
 
 const kitFlag = (product: ProductRow, is_kit: boolean): NewEvent => updatedEvent(products, product, { is_kit }) ?? productTouched(product.id)
-
-/** The product as its containers see it: its mode and its parts. */
-export const caseWith = (
-  product: Pick<ProductRow, "container_availability_mode">, components: ReadonlyArray<ComponentRow>
-): Pick<StockedProduct, "container_mode" | "parts"> => ({
-  container_mode: product.container_availability_mode,
-  parts: components.map((one) => ({ component_product_id: one.component_product_id, quantity: Number(one.quantity), binding: one.binding }))
-})

@@ -9,7 +9,7 @@ import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { checkin_modes, type ContainerTemplate, container_modes, type ProductRow, products, type TemplateSlot } from "../products/schema.ts"
-import { caseWith } from "./decide.ts"
+import { caseWith } from "./case.ts"
 import { type ComponentRow, product_components } from "./schema.ts"
 
 const fields = {

@@ -1,0 +1,107 @@
+/** How the states of containers are asked for (spec 4.15, availability 8.6). */
+import { Effect } from "effect"
+import { assetConflicts } from "../availability/assets-query.ts"
+import { command, get } from "../kernel/endpoint.ts"
+import { prose, ref, text } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { created, ok } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { loadTarget, loadUnits, type Target } from "./facts.ts"
+import { live_statuses } from "./hold.ts"
+import { dissolve, seal, startRepack, unseal } from "./lifecycle.ts"
+import { loadManifest } from "./manifest-query.ts"
+import { manifest } from "./manifest.ts"
+import { repack } from "./pack.ts"
+import { container_items, containers } from "./schema.ts"
+import { itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
+
+const base = "/api/v1/containers"
+const one = `${base}/{container}`
+
+const compliance = get(`${one}/compliance`, {
+  name: "containers.compliance", summary: "What is in a closed container, against what belongs there", ...reading, params: oneContainer,
+  run: ({ rows: { container } }) => Effect.gen(function*() {
+    if (container.status === "open" || container.status === "dissolved") {
+      return yield* invalidField("container", `The container is ${container.status}; only sealed, dispatched and returned ones have a manifest.`)
+    }
+    const { names, of } = yield* loadManifest(container)
+    return ok({ compliance: manifest(of, names) })
+  })
+})
+
+const sealing = command("POST", `${one}/seal`, {
+  name: "containers.seal", summary: "Close a packed container", ...writing("seal"), params: oneContainer, fields: { notes: prose({ nullable: true }) },
+  streams: moving(),
+  facts: ({ rows }) => Effect.gen(function*() {
+    const nested = yield* (yield* Store).find(containers, { parent_container_id: rows.container.id, status: live_statuses })
+    return { target: yield* loadTarget(rows.container), nested }
+  }),
+  decide: ({ nested, target }, { values }, context) => seal(target, nested, values.notes ?? null, context),
+  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+})
+
+const unsealing = command("POST", `${one}/unseal`, {
+  name: "containers.unseal", summary: "Open a sealed container", ...writing("seal"), params: oneContainer, streams: moving(),
+  facts: ({ now, rows: { container } }) => Effect.gen(function*() {
+    return {
+      target: yield* loadTarget(container),
+      claims: container.serialised_item_id === null ? [] : yield* assetConflicts([container.serialised_item_id], { from: now, to: now }, now)
+    }
+  }),
+  decide: ({ claims, target }, _input, context) => unseal(target, claims, context),
+  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+})
+
+/** Everything packed in a container, as units that are to be moved. */
+const contents = Effect.fnUntraced(function*(target: Target, now: string) {
+  const units = yield* loadUnits(target.items.map((item) => item.serialised_item_id), now)
+  return target.items.map((item) => units.get(item.serialised_item_id)).filter((unit) => unit !== undefined)
+})
+
+const dissolving = command("POST", `${one}/dissolve`, {
+  name: "containers.dissolve", summary: "End a container; what is in it goes back to stock or into another", ...writing("dissolve"), params: oneContainer,
+  fields: { reason: text({ max: 20, default: "manual" }), transfer_to_container_id: ref("containers", { nullable: true }) },
+  streams: moving(undefined, "transfer_to_container_id"),
+  facts: ({ now, rows, values }) => Effect.gen(function*() {
+    const from = yield* loadTarget(rows.container)
+    const to = values.transfer_to_container_id == null ? undefined : yield* (yield* Store).get(containers, values.transfer_to_container_id)
+    return { from, to: to === undefined ? undefined : yield* loadTarget(to), units: yield* contents(from, now) }
+  }),
+  decide: ({ from, to, units }, { values }, context) => dissolve(from, units, to, values.reason || "manual", context),
+  respond: (result, input) => shownContainer(input, Number(result["id"]), ok, { warnings: result["warnings"] ?? [] } as JsonObject)
+})
+
+const startingRepack = command("POST", `${base}/repack/start`, {
+  name: "containers.start_repack", summary: "Go through a returned container, or follow a dissolved one with a new one", ...writing("repack"),
+  fields: { container_id: ref("containers", { required: true }), name: text({ nullable: true }), barcode: text({ nullable: true }) },
+  streams: moving(undefined, "container_id"),
+  facts: ({ values }) => Effect.gen(function*() {
+    const store = yield* Store
+    const container = yield* store.get(containers, values.container_id ?? 0)
+    if (container === undefined) return yield* invalidField("container_id", "The selected container does not exist.")
+    const housing = container.serialised_item_id
+    return {
+      container,
+      housed: housing === null ? undefined : yield* store.first(containers, { serialised_item_id: housing, status: live_statuses }),
+      packed: housing === null ? undefined : yield* store.first(container_items, { serialised_item_id: housing, unpacked_at: null }),
+      twin: yield* temporaryTwin(values.barcode ?? container.barcode)
+    }
+  }),
+  decide: ({ container, ...facts }, { values }, context) => startRepack(container, { name: values.name ?? null, barcode: values.barcode ?? null }, facts, context),
+  respond: (result, input) => shownContainer(input, Number(result["id"]), created)
+})
+
+const repacking = command("POST", `${one}/repack`, {
+  name: "containers.repack", summary: "Confirm or pack one unit of a container being repacked", ...writing("repack"), params: oneContainer,
+  fields: { serialised_item_id: ref("stock_levels", { required: true }), position: text({ nullable: true }), notes: prose({ nullable: true }) },
+  streams: moving("serialised_item_id"),
+  facts: ({ now, rows, values }) => Effect.gen(function*() {
+    const id = values.serialised_item_id ?? 0
+    return { target: yield* loadTarget(rows.container), unit: (yield* loadUnits([id], now)).get(id) }
+  }),
+  decide: ({ target, unit }, { values }, context) => repack(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
+  respond: (result, input) => Effect.map(itemsShown(input, [Number(result["id"])]), ([container_item]) => created({ container_item: container_item! }))
+})
+
+export const stateEndpoints = [compliance, sealing, unsealing, dissolving, startingRepack, repacking]

@@ -1,0 +1,107 @@
+/** What the rules of containers must know, read for many units at once. */
+import { Effect } from "effect"
+import { assetConflicts } from "../availability/assets-query.ts"
+import type { ClaimRow } from "../claims/schema.ts"
+import type { Fault } from "../kernel/endpoint.ts"
+import { bindings, columnList } from "../kernel/store/statement.ts"
+import { Store } from "../kernel/store/store.ts"
+import { product_components } from "../kits/schema.ts"
+import { type ProductRow, products } from "../products/schema.ts"
+import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
+import { openEnd } from "../values/time.ts"
+import { caseWith } from "../kits/case.ts"
+import { type CaseProduct, live_statuses } from "./hold.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers } from "./schema.ts"
+
+/** A container as one that things go into or come out of. */
+export interface Target {
+  readonly container: ContainerRow
+  readonly product: ProductRow | undefined
+  /** Its mode and parts: which of its contents are taken out of general stock. */
+  readonly as_case: CaseProduct
+  /** Itself first, then the container it is packed in, and so on. */
+  readonly chain: ReadonlyArray<ContainerRow>
+  /** How many levels the outermost of the chain may have. */
+  readonly nesting_max: number
+  /** What is in it now. */
+  readonly items: ReadonlyArray<ContainerItemRow>
+}
+/** A unit that is to be moved. */
+export interface Unit {
+  readonly level: StockLevelRow
+  readonly product: ProductRow | undefined
+  /** Where it is packed now. */
+  readonly membership: ContainerItemRow | undefined
+  /** Claims on it from now on, the one of its own membership aside. */
+  readonly conflicts: ReadonlyArray<ClaimRow>
+  /** The container it is the case of, and every container nested in that one, level by level. */
+  readonly child: ContainerRow | undefined
+  readonly subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>
+}
+
+const default_nesting_depth = 2
+/** More levels than any setting allows; a stop for walks over data gone wrong. */
+const levels_max = 25
+
+export const loadTarget = Effect.fnUntraced(function*(container: ContainerRow): Effect.fn.Return<Target, Fault, Store> {
+  const store = yield* Store
+  const chain = [container]
+  for (let at = container; at.parent_container_id !== null && chain.length < levels_max;) {
+    const parent = yield* store.get(containers, at.parent_container_id)
+    if (parent === undefined || chain.some((one) => one.id === parent.id)) break
+    chain.push(at = parent)
+  }
+  const root = chain.at(-1)!
+  const found = new Map((yield* store.getMany(products, [container.product_id, root.product_id].filter((id) => id !== null))).map((one) => [one.id, one]))
+  const product = container.product_id === null ? undefined : found.get(container.product_id)
+  const components = product === undefined ? [] : yield* store.find(product_components, { product_id: product.id })
+  return {
+    container, product, chain,
+    as_case: caseWith({ container_availability_mode: product?.container_availability_mode ?? null }, components),
+    nesting_max: found.get(root.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
+    items: yield* store.find(container_items, { container_id: container.id, unpacked_at: null })
+  }
+})
+
+/** The units named that exist, by id. Queries: five, and one per level of containers nested in them. */
+export const loadUnits = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: string): Effect.fn.Return<ReadonlyMap<number, Unit>, Fault, Store> {
+  const store = yield* Store
+  const levels = yield* store.getMany(stock_levels, ids)
+  if (levels.length === 0) return new Map()
+  const level_ids = levels.map((one) => one.id)
+  const productsById = new Map((yield* store.getMany(products, levels.map((one) => one.product_id))).map((one) => [one.id, one]))
+  const memberships = new Map((yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [one.serialised_item_id, one]))
+  const conflicts = Map.groupBy(yield* assetConflicts(level_ids, { from: now, to: openEnd }, now), (claim) => claim.asset_id)
+  const children = new Map((yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [one.serialised_item_id, one]))
+  const nested = yield* nestedIn([...children.values()])
+  return new Map(levels.map((level) => {
+    const membership = memberships.get(level.id), child = children.get(level.id)
+    return [level.id, {
+      level, product: productsById.get(level.product_id), membership, child,
+      conflicts: (conflicts.get(level.id) ?? []).filter((claim) => claim.source_type !== "container" || claim.source_id !== membership?.id),
+      subtree: child === undefined ? [] : subtreeOf(child, nested)
+    }]
+  }))
+})
+
+/** Every container packed, at any depth, in those given. */
+const nestedIn = Effect.fnUntraced(function*(roots: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Fault, Store> {
+  if (roots.length === 0) return []
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run(
+    `with recursive nested(id) as (select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) ` +
+    `union select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') ` +
+    `select ${columnList(containers)} from containers where id in (select id from nested)`, bound.values)
+  return rows.map((row) => store.decode(containers, row))
+})
+
+const subtreeOf = (root: ContainerRow, all: ReadonlyArray<ContainerRow>): ReadonlyArray<ReadonlyArray<ContainerRow>> => {
+  const levels: Array<ReadonlyArray<ContainerRow>> = [[root]]
+  for (let at = levels[0]!; levels.length < levels_max; levels.push(at)) {
+    const above = new Set(at.map((one) => one.id))
+    at = all.filter((one) => one.parent_container_id !== null && above.has(one.parent_container_id))
+    if (at.length === 0) break
+  }
+  return levels
+}

@@ -1,0 +1,53 @@
+/** Everything a manifest names, nested containers included: one round of queries per level of nesting. */
+import { Effect } from "effect"
+import type { Fault } from "../kernel/endpoint.ts"
+import { Store } from "../kernel/store/store.ts"
+import { type ComponentRow, product_components } from "../kits/schema.ts"
+import { type ProductRow, products } from "../products/schema.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { live_statuses } from "./hold.ts"
+import type { Manifested, Names } from "./manifest.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers } from "./schema.ts"
+
+export const loadManifest = Effect.fnUntraced(function*(
+  root: ContainerRow
+): Effect.fn.Return<{ readonly of: Manifested; readonly names: Names }, Fault, Store> {
+  const store = yield* Store
+  const all = [root]
+  for (let level: ReadonlyArray<ContainerRow> = [root]; level.length > 0;) {
+    const inside = yield* store.find(containers, { parent_container_id: level.map((one) => one.id), status: live_statuses })
+    level = inside.filter((one) => !all.some((known) => known.id === one.id))
+    all.push(...level)
+  }
+  const items = yield* store.find(container_items, { container_id: all.map((one) => one.id), unpacked_at: null })
+  const cases = all.map((one) => one.product_id).filter((id) => id !== null)
+  const components = yield* store.find(product_components, { product_id: cases }, { order: ["sort_order", "id"] })
+  const caseProducts = new Map((yield* store.getMany(products, cases)).map((one) => [one.id, one]))
+  const slotsOf = new Map(all.map((one) => [one.id, slotsFor(caseProducts.get(one.product_id ?? 0), components)]))
+  const product_ids = [...items.map((item) => item.product_id), ...[...slotsOf.values()].flat().map((slot) => slot.product_id)]
+  return {
+    of: assembled(root, all, items, slotsOf),
+    names: {
+      products: new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one.name])),
+      units: new Map((yield* store.getMany(stock_levels, items.map((item) => item.serialised_item_id))).map((one) => [one.id, one]))
+    }
+  }
+})
+
+const slotsFor = (product: ProductRow | undefined, components: ReadonlyArray<ComponentRow>): Manifested["slots"] => {
+  const own = components.filter((one) => one.product_id === product?.id)
+  const slots = product?.container_template?.slots ?? []
+  return slots.length > 0
+    ? slots.map((slot) => ({ ...slot, binding: slot.binding ?? own.find((one) => one.component_product_id === slot.product_id)?.binding ?? null }))
+    : own.filter((one) => one.binding === "fixed")
+      .map((one) => ({ product_id: one.component_product_id, binding: one.binding, quantity: Number(one.quantity) }))
+}
+
+const assembled = (
+  container: ContainerRow, all: ReadonlyArray<ContainerRow>, items: ReadonlyArray<ContainerItemRow>, slotsOf: ReadonlyMap<number, Manifested["slots"]>
+): Manifested => ({
+  container,
+  items: items.filter((item) => item.container_id === container.id),
+  slots: slotsOf.get(container.id) ?? [],
+  nested: all.filter((one) => one.parent_container_id === container.id).map((one) => assembled(one, all, items, slotsOf))
+})
