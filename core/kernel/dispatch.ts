@@ -51,6 +51,8 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   const segments: Array<string> = []
   for (const segment of segmentsOf(path)) {
     try { segments.push(decodeURIComponent(segment)) } catch { return notFound() }
+    // No name holds a NUL, and a database asked for one answers with a fault.
+    if (segments.at(-1)!.includes("\u0000")) return notFound()
   }
   const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []
   const walk = (at: Branch, depth: number, values: ReadonlyArray<string>): void => {

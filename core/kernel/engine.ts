@@ -108,7 +108,8 @@ const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call:
 export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg") return
-  for (const stream of [...new Set(streams)].sort()) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", [stream])
+  // Named after what was sent, before it is looked at: Postgres takes no NUL, not even to lock.
+  for (const stream of [...new Set(streams.map((one) => one.replaceAll("\u0000", "")))].sort()) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", [stream])
 })
 
 /** 404, then 403, then 422: the order every endpoint answers in (conventions 1). */

@@ -1,0 +1,33 @@
+/** A row of any declared table, so that every path leads somewhere: values that fit their columns and say nothing. */
+import type { Field, Fields } from "../../core/kernel/field.ts"
+import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import type { AnyRow, Table } from "../../core/kernel/table.ts"
+
+export const row_id = 777
+/** Some texts hold numbers. */
+export const text_value = "1"
+
+export const anyValue = (name: string, field: Field): Json => {
+  const { shape } = field
+  if (field.default !== undefined && field.default !== null) return field.default
+  if (field.nullable) return null
+  switch (shape.kind) {
+    case "text":
+      return shape.format === "email" ? "a@example.com" : shape.format === "url" ? "https://example.com" : shape.format === "zone" ? "UTC"
+        : shape.format === "currency" ? "GBP" : shape.format === "country" ? "GB" : shape.format === "time" ? "09:00" : text_value.repeat(shape.length ?? 1)
+    case "integer": return name === "id" ? row_id : Math.max(1, shape.min)
+    case "boolean": return name === "is_active"
+    case "money": return 100
+    case "decimal": return (1).toFixed(shape.scale)
+    case "date": return "2026-06-18"
+    case "timestamp": return "2026-06-18T09:00:00.000Z"
+    case "choice": return Object.keys(shape.labels)[0]!
+    case "code": return Number(Object.keys(shape.labels)[0]!)
+    case "ref": return row_id
+    case "json": return shape.form === "array" ? [] : {}
+    case "list": return []
+    case "object": return anyBody(shape.fields)
+  }
+}
+export const anyBody = (fields: Fields): JsonObject => Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, anyValue(name, field)]))
+export const anyRow = (table: Table): AnyRow => ({ ...anyBody(table.columns), deleted_at: table.columns["deleted_at"] === undefined ? undefined : null })
