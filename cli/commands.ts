@@ -1,0 +1,41 @@
+/** Every first word there is. Modules are named, not loaded: the word decides what is needed. */
+import type { Command } from "commander"
+
+export interface HandMade {
+  /** One line for the overview; undefined when another line speaks for it. */
+  readonly says: readonly [usage: string, text: string] | undefined
+  readonly load: () => Promise<{ readonly declare: (program: Command) => void }>
+  /** The API's noun whose own verbs stand beside the hand-made ones. */
+  readonly noun?: string
+}
+
+export const hand_made: { readonly [word: string]: HandMade } = {
+  login: { says: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"], load: () => import("./daily/login.ts") },
+  sync: { says: ["sync [status|conflicts|resolve ID]", "send what was done here, fetch what was done elsewhere"], load: () => import("./daily/sync.ts") },
+  price: { says: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"], load: () => import("./daily/price.ts") },
+  availability: {
+    says: ["availability PRODUCT --from --to", "what is free; also calendar, gantt PRODUCT, why PRODUCT --date D"], load: () => import("./daily/availability.ts"), noun: "availability"
+  },
+  shortages: { says: ["shortages [--from --to]", "where more is promised than there is"], load: () => import("./daily/shortages.ts") },
+  quote: { says: ["quote new|add|show|convert|list", "the counter's daily work"], load: () => import("./daily/quote.ts") },
+  orders: { says: ["orders list|show|…", "orders by id or number"], load: () => import("./daily/orders.ts"), noun: "opportunities" },
+  pack: { says: ["pack CONTAINER [--file F]", "pack the codes that come line by line"], load: () => import("./daily/pack.ts") },
+  scan: { says: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"], load: () => import("./daily/scan.ts") },
+  calendar: { says: ["calendar export [--user ID] [-o FILE]", "the calendar feed"], load: () => import("./daily/calendar.ts") },
+  import: { says: ["import products|rates FILE [--dry-run]", "price lists from CSV or JSON"], load: () => import("./import/command.ts") },
+  export: { says: ["export DIR", "all data as files"], load: () => import("./daily/export.ts") },
+  api: { says: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"], load: () => import("./daily/api.ts") },
+  smoke: { says: ["smoke URL --token T", "try a server's main job, and clean up"], load: () => import("./smoke/command.ts") },
+  doctor: { says: ["doctor [--repair]", "check the replica"], load: () => import("./daily/doctor.ts") },
+  completion: { says: ["completion bash|zsh|fish", "completion for a shell"], load: () => import("./daily/completion.ts") }
+}
+
+/** The API's nouns, as the overview groups them. A test holds this list to the endpoint tables. */
+export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
+  ["products", "Catalogue"], ["product-groups", "Catalogue"], ["rate-definitions", "Catalogue"], ["rate-engine", "Catalogue"],
+  ["discount-rules", "Catalogue"], ["surcharge-groups", "Catalogue"], ["stock-levels", "Catalogue"], ["containers", "Catalogue"],
+  ["custom-fields", "Set-up"], ["custom-field-groups", "Set-up"], ["list-names", "Set-up"], ["stores", "Set-up"], ["settings", "Set-up"],
+  ["countries", "Set-up"], ["currencies", "Set-up"], ["exchange-rates", "Set-up"], ["product-tax-classes", "Set-up"],
+  ["organisation-tax-classes", "Set-up"], ["tax-rates", "Set-up"], ["tax-rules", "Set-up"], ["revenue-groups", "Set-up"], ["cost-groups", "Set-up"],
+  ["system", "Server"], ["tokens", "Server"]
+]

@@ -1,0 +1,29 @@
+/** `orders`: opportunities that were ordered, by id or number. The noun's other verbs stand beside. */
+import { type Command, Option } from "commander"
+import { printAnswer } from "../output/print.ts"
+import { wholeList } from "../pages.ts"
+import { acting, repeatable } from "../program.ts"
+import { type ListFlags, listQuery } from "../query.ts"
+import { dealPath, showDeal } from "./deal.ts"
+
+export const declare = (program: Command): void => {
+  const orders = program.command("orders").description("Orders by id or number; also every verb of opportunities")
+  acting(dealList(orders.command("list").description("Orders; quotes are under flightcase quote list")), (desk, _args, flags) =>
+    listDeals(desk, flags as ListFlags & { readonly all?: boolean }, [["q[state_eq]", "2"]]))
+  acting(orders.command("show").description("One order with its lines and sums").argument("<order>", "id or number"), async (desk, [order = ""]) => {
+    await showDeal(desk, await dealPath(desk, order))
+  })
+}
+
+export const dealList = (command: Command): Command => command
+  .addOption(repeatable("-q, --q <name=value>", "a filter, such as subject_cont=gala; may be given again"))
+  .option("--sort <field>", "by this field; -field for the other way round").option("--page <number>").option("--per-page <number>", "rows of a page, at most 100")
+  .addOption(new Option("--all", "all pages")).option("--include <a,b>", "related things to show too").option("--view <id>", "a saved view")
+
+export const listDeals = async (
+  desk: Parameters<typeof printAnswer>[0], flags: ListFlags & { readonly all?: boolean }, only: ReadonlyArray<readonly [string, string]>
+): Promise<void> => {
+  const path = "/api/v1/opportunities"
+  const query = [...listQuery(flags), ...only]
+  await printAnswer(desk, { status: 200, body: flags.all === true ? await wholeList(desk, path, query) : await desk.read(path, query) })
+}

@@ -1,0 +1,23 @@
+/** `shortages`: days on which more is promised than there is. */
+import type { Command } from "commander"
+import { storeAt } from "../find.ts"
+import { allRows } from "../pages.ts"
+import { printAnswer } from "../output/print.ts"
+import { acting } from "../program.ts"
+import { dayFrom } from "../when.ts"
+
+const days_ahead = 30
+const day_ms = 86_400_000
+
+export const declare = (program: Command): void => {
+  const shortages = program.command("shortages").description("Where more is promised than there is, day by day")
+    .option("--from <date>", "first day (default: today)").option("--to <date>", `last day (default: ${days_ahead} days on)`)
+    .option("--store <store>", "id or name (default: every store)")
+  acting(shortages, async (desk, _args, flags) => {
+    const from = typeof flags["from"] === "string" ? dayFrom(flags["from"], "--from") : new Date().toISOString().slice(0, 10)
+    const to = typeof flags["to"] === "string" ? dayFrom(flags["to"], "--to") : new Date(Date.parse(`${from}T00:00:00Z`) + days_ahead * day_ms).toISOString().slice(0, 10)
+    const store = flags["store"] === undefined ? [] : [["store_id", String((await storeAt(desk, String(flags["store"]))).id)] as const]
+    const rows = await allRows(desk, "/api/v1/availability/shortages", [["from", from], ["to", to], ...store])
+    await printAnswer(desk, { status: 200, body: { shortages: rows, meta: { total: rows.length, per_page: rows.length, page: rows.length === 0 ? 0 : 1 } } })
+  })
+}

@@ -1,0 +1,114 @@
+/** The desk a command works at: what was asked for globally, who answers, and where words go. */
+import type { Answer, Request, UploadedFile } from "../core/kernel/endpoint.ts"
+import type { Json, JsonObject } from "../core/kernel/json.ts"
+import type { Query } from "../core/kernel/query.ts"
+import type { Asked, Device } from "../sync/replica/device.ts"
+import { Exit, exits, misused } from "./exits.ts"
+import { type Environment, profileExists, profileFolder, profileName } from "./home.ts"
+import { type Terminal, terminalOf } from "./output/terminal.ts"
+
+export interface Globals {
+  readonly json?: boolean
+  readonly offline?: boolean
+  /** False after --no-input. */
+  readonly input?: boolean
+  readonly plan?: boolean
+  readonly profile?: string
+  readonly remote?: boolean
+  readonly url?: string
+  readonly token?: string
+}
+export interface Asking {
+  readonly method: string
+  readonly path: string
+  readonly query?: Query
+  readonly body?: Json | undefined
+  readonly files?: { readonly [field: string]: UploadedFile }
+}
+
+export interface Desk {
+  readonly options: Globals
+  readonly env: Environment
+  readonly terminal: Terminal
+  readonly offline: boolean
+  /** May questions be asked? */
+  readonly interactive: boolean
+  /** Data, on standard output. */
+  readonly print: (text: string | Uint8Array) => void
+  readonly printJson: (value: Json) => void
+  /** Anything but data, on standard error. */
+  readonly note: (text: string) => void
+  /** An answer, whatever its status. Throws only when nobody can answer. */
+  readonly request: (asking: Asking) => Promise<Asked>
+  /** The same from the server, whatever the replica knows; from the replica with --offline. */
+  readonly requestAtServer: (asking: Asking) => Promise<Asked>
+  /** An answer below 400, or the refusal thrown as an Exit. */
+  readonly ask: (asking: Asking) => Promise<Asked>
+  /** The body of an answer below 400. */
+  readonly read: (path: string, query?: Query) => Promise<JsonObject>
+  /** The profile's replica; Exit 2 where nobody has logged in. */
+  readonly device: () => Promise<Device>
+  readonly profile: () => string
+  readonly folder: () => string
+  readonly close: () => Promise<void>
+}
+
+export const openDesk = (options: Globals, env: Environment = process.env): Desk => {
+  const terminal = terminalOf(env)
+  const offline = options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"])
+  const profile = (): string => profileName(options.profile, env)
+  const folder = (): string => profileFolder(profile(), env)
+  let opened: Promise<Device> | undefined
+  const device = (): Promise<Device> => opened ??= openHere(profile(), env)
+
+  const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
+    if (offline) throw new Exit(exits.network, "This needs the server, and --offline forbids to ask it.", { way_out: "Leave out --offline when there is a network." })
+    const { serverAt } = await import("./remote.ts")
+    const own = options.url === undefined && profileExists(profile(), env) ? (await device()).profile : undefined
+    const url = options.url ?? own?.url ?? env["FLIGHTCASE_URL"]
+    const token = options.token ?? own?.token ?? env["FLIGHTCASE_TOKEN"]
+    if (url === undefined || url === "") throw nobodyLoggedIn(profile())
+    return serverAt(url, token ?? "")
+  }
+  const requestAtServer = async (asking: Asking): Promise<Asked> => offline ? request(asking) : (await server()).ask(wholeOf(asking))
+  const request = async (asking: Asking): Promise<Asked> => {
+    const whole = wholeOf(asking)
+    const named = options.remote === true || options.url !== undefined
+    if (!named && profileExists(profile(), env)) {
+      const { answeredHere } = await import("./routing.ts")
+      if (await answeredHere(whole)) return (await device()).ask(whole, options.plan === true ? { plan: true } : {})
+    }
+    if (options.plan === true && asking.method !== "GET") {
+      throw misused("--plan needs a replica that can decide this here.", named ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T.")
+    }
+    return (await server()).ask(whole)
+  }
+  const ask = async (asking: Asking): Promise<Asked> => {
+    const answer = await request(asking)
+    if (answer.status < 400) return answer
+    throw (await import("./refusal.ts")).refusalOf(answer)
+  }
+  const print = (text: string | Uint8Array): void => { process.stdout.write(text) }
+  return {
+    options, env, terminal, offline, profile, folder, device, request, requestAtServer, ask, print,
+    interactive: options.input !== false && terminal.answers,
+    printJson: (value) => print(`${JSON.stringify(value, null, 2)}\n`),
+    note: (text) => { process.stderr.write(`${text}\n`) },
+    read: async (path, query = []) => (await ask({ method: "GET", path, query })).body as JsonObject,
+    close: async () => { await (await opened?.catch(() => undefined))?.close() }
+  }
+}
+
+const wholeOf = (asking: Asking): Request => ({
+  method: asking.method, path: asking.path, query: asking.query ?? [], body: asking.body, ...(asking.files === undefined ? {} : { files: asking.files })
+})
+
+export const nobodyLoggedIn = (profile: string): Exit => misused(
+  `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
+  "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN).")
+
+const openHere = async (profile: string, env: Environment): Promise<Device> => {
+  if (!profileExists(profile, env)) throw nobodyLoggedIn(profile)
+  const { openDevice } = await import("../sync/replica/device.ts")
+  return openDevice(profileFolder(profile, env))
+}

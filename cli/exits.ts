@@ -1,0 +1,28 @@
+/** How a command ends: the exit codes scripts rely on (surface: Command line) and the error that carries one. */
+import type { Json } from "../core/kernel/json.ts"
+
+export const exits = {
+  ok: 0, failed: 1, usage: 2, not_found: 3, not_allowed: 4, invalid: 5, conflict: 6, network: 7, sync_conflicts: 8, interrupted: 130
+} as const
+export type ExitCode = (typeof exits)[keyof typeof exits]
+
+/** An expected end: what went wrong, by field, and the way out. Everything else that is thrown is a fault of ours. */
+export class Exit extends Error {
+  readonly code: number
+  /** Field (or flag) → what is wrong with it. */
+  readonly errors: { readonly [field: string]: Json } | undefined
+  /** What to do next, in words. */
+  readonly way_out: string | undefined
+  constructor(code: number, message: string, more: { readonly errors?: { readonly [field: string]: Json } | undefined; readonly way_out?: string | undefined; readonly cause?: unknown } = {}) {
+    super(message, more.cause === undefined ? {} : { cause: more.cause })
+    this.code = code
+    this.errors = more.errors
+    this.way_out = more.way_out
+  }
+}
+
+/** The command line was used wrongly: exit 2, naming the flag. */
+export const misused = (message: string, way_out?: string): Exit => new Exit(exits.usage, message, { way_out })
+/** A value is missing and nobody may be asked for it. */
+export const missingFlag = (flag: string, what: string): Exit =>
+  new Exit(exits.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

@@ -1,0 +1,99 @@
+/** From what people call things (a SKU, an order number, a barcode, a name) to ids. */
+import type { JsonObject } from "../core/kernel/json.ts"
+import type { Query } from "../core/kernel/query.ts"
+import type { Desk } from "./desk.ts"
+import { Exit, exits } from "./exits.ts"
+import { zoneOr } from "./when.ts"
+
+interface Named {
+  /** What one is called. */
+  readonly word: string
+  readonly path: string
+  readonly plural: string
+  /** Columns that name one, in the order they are tried. */
+  readonly by: ReadonlyArray<string>
+}
+const things: { readonly [table: string]: Named } = {
+  products: { word: "product", path: "/api/v1/products", plural: "products", by: ["sku", "barcode"] },
+  opportunities: { word: "order", path: "/api/v1/opportunities", plural: "opportunities", by: ["number"] },
+  containers: { word: "container", path: "/api/v1/containers", plural: "containers", by: ["barcode"] },
+  stock_levels: { word: "asset", path: "/api/v1/stock_levels", plural: "stock_levels", by: ["barcode", "asset_number", "serial_number"] },
+  invoices: { word: "invoice", path: "/api/v1/invoices", plural: "invoices", by: ["number"] },
+  credit_notes: { word: "credit note", path: "/api/v1/credit_notes", plural: "credit_notes", by: ["number"] },
+  purchase_orders: { word: "purchase order", path: "/api/v1/purchase_orders", plural: "purchase_orders", by: ["number"] },
+  members: { word: "member", path: "/api/v1/members", plural: "members", by: ["name"] },
+  stores: { word: "store", path: "/api/v1/stores", plural: "stores", by: ["name"] },
+  product_groups: { word: "product group", path: "/api/v1/product_groups", plural: "product_groups", by: ["name"] },
+  rate_definitions: { word: "rate definition", path: "/api/v1/rate_definitions", plural: "rate_definitions", by: ["preset_slug", "name"] }
+}
+export const hasNames = (table: string): boolean => Object.hasOwn(things, table)
+
+/** Ids have no leading zeros; document numbers do. */
+export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
+const rowsWith = async (desk: Desk, thing: Named, column: string, value: string): Promise<ReadonlyArray<JsonObject>> => {
+  const query: Query = [[`q[${column}_eq]`, value], ["per_page", "5"]]
+  return (await desk.read(thing.path, query))[thing.plural] as ReadonlyArray<JsonObject>
+}
+
+/** The id of what a code or name stands for; undefined when it stands for nothing. Exit 2 when it stands for several. */
+export const idByName = async (desk: Desk, table: string, text: string): Promise<number | undefined> => {
+  const thing = things[table]
+  if (thing === undefined || text.trim() === "") return undefined
+  for (const column of thing.by) {
+    const rows = await rowsWith(desk, thing, column, text.trim())
+    if (rows.length > 1) {
+      throw new Exit(exits.usage, `${JSON.stringify(text)} is the ${column.replaceAll("_", " ")} of several: ids ${rows.map((row) => String(row["id"])).join(", ")}.`, {
+        way_out: "Give the id of the one that is meant."
+      })
+    }
+    if (rows.length === 1) return Number(rows[0]!["id"])
+  }
+  return table === "containers" ? containerOfHousing(desk, text) : undefined
+}
+
+/** A case is often known by the asset label on its housing. */
+const containerOfHousing = async (desk: Desk, text: string): Promise<number | undefined> => {
+  const housing = await idByName(desk, "stock_levels", text)
+  if (housing === undefined) return undefined
+  const { stock_level } = await desk.read(`/api/v1/stock_levels/${housing}`) as { stock_level: JsonObject }
+  const { containers } = await desk.read("/api/v1/containers", [["q[product_id_eq]", String(stock_level["product_id"])], ["per_page", "100"]]) as { containers: ReadonlyArray<JsonObject> }
+  const active = containers.find((one) => one["serialised_item_id"] === housing && one["status"] !== "dissolved")
+  return active === undefined ? undefined : Number(active["id"])
+}
+
+/** The id of what was given; one that is no code or name of anything is an id of nothing: exit 3. */
+export const idOf = async (desk: Desk, table: string, text: string): Promise<number> => {
+  const thing = things[table]!
+  if (looksLikeId(text)) {
+    const answer = await desk.request({ method: "GET", path: `${thing.path}/${text}` })
+    if (answer.status < 400) return Number(text)
+    if (answer.status !== 404) throw (await import("./refusal.ts")).refusalOf(answer)
+  }
+  const found = await idByName(desk, table, text)
+  if (found !== undefined) return found
+  throw nothingCalled(table, text)
+}
+export const nothingCalled = (table: string, text: string): Exit => {
+  const { word, by, plural } = things[table]!
+  const ways = ["id", ...by].map((one) => one.replaceAll("_", " "))
+  return new Exit(exits.not_found, `There is no ${word} ${JSON.stringify(text)} (by ${ways.slice(0, -1).join(", ")} or ${ways.at(-1)}).`, {
+    way_out: `flightcase ${plural.replaceAll("_", "-")} list shows what there is.`
+  })
+}
+
+export interface StoreAt { readonly id: number; readonly name: string; readonly zone: string }
+
+/** The store that was named, else the default one, with the zone its days are counted in. */
+export const storeAt = async (desk: Desk, named: string | undefined): Promise<StoreAt> => {
+  const row = named === undefined
+    ? await defaultStore(desk)
+    : (await desk.read(`/api/v1/stores/${await idOf(desk, "stores", named)}`))["store"] as JsonObject
+  return { id: Number(row["id"]), name: String(row["name"]), zone: zoneOr(row["timezone"], "UTC") }
+}
+const defaultStore = async (desk: Desk): Promise<JsonObject> => {
+  const { stores } = await desk.read("/api/v1/stores", [["q[is_default_true]", "1"]]) as { stores: ReadonlyArray<JsonObject> }
+  const first = stores[0] ?? ((await desk.read("/api/v1/stores", [["per_page", "1"]]))["stores"] as ReadonlyArray<JsonObject>)[0]
+  if (first === undefined) throw new Exit(exits.not_found, "There is no store yet.", { way_out: "Create one: flightcase stores create --name …" })
+  return first
+}

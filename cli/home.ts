@@ -1,0 +1,37 @@
+/** Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile. */
+import { existsSync, mkdirSync, readdirSync } from "node:fs"
+import { homedir } from "node:os"
+import { join, resolve } from "node:path"
+import { misused } from "./exits.ts"
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+export const homeFolder = (env: Environment): string => {
+  const own = env["FLIGHTCASE_HOME"]
+  if (own !== undefined && own !== "") return resolve(own)
+  const data = env["XDG_DATA_HOME"]
+  return join(data !== undefined && data !== "" ? data : join(homedir(), ".local", "share"), "flightcase")
+}
+
+/** The name asked for, `FLIGHTCASE_PROFILE`, or `default`. */
+export const profileName = (asked: string | undefined, env: Environment): string => {
+  const name = asked ?? env["FLIGHTCASE_PROFILE"] ?? "default"
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
+    throw misused(`${JSON.stringify(name)} is no name for a profile: use letters, digits, dots, hyphens and underscores.`)
+  }
+  return name
+}
+export const profileFolder = (name: string, env: Environment): string => join(homeFolder(env), "profiles", name)
+/** A profile exists once somebody logged in. */
+export const profileExists = (name: string, env: Environment): boolean => existsSync(join(profileFolder(name, env), "profile.json"))
+export const profileNames = (env: Environment): ReadonlyArray<string> => {
+  const folder = join(homeFolder(env), "profiles")
+  return existsSync(folder) ? readdirSync(folder).filter((name) => profileExists(name, env)).sort() : []
+}
+
+/** A folder only its owner may look into. */
+export const privateFolder = (...parts: ReadonlyArray<string>): string => {
+  const folder = join(...parts)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
+}

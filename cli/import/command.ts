@@ -1,0 +1,100 @@
+/** `import`: price lists into a running server, in batches, with a verdict for every row. */
+import { createHash } from "node:crypto"
+import { type Command, Option } from "commander"
+import type { Json } from "../../core/kernel/json.ts"
+import type { Desk } from "../desk.ts"
+import { exits, misused } from "../exits.ts"
+import { homeFolder, privateFolder, profileExists } from "../home.ts"
+import { recordText } from "../output/table.ts"
+import { oneLine } from "../output/text.ts"
+import { acting, type Flags, repeatable } from "../program.ts"
+import { mapperFor, readMapping } from "./mapping.ts"
+import { type Counts, resumable, type RowVerdict, sendRows } from "./send.ts"
+import { openSource } from "./source.ts"
+
+interface Kind { readonly path: string; readonly columns: ReadonlyArray<string> }
+const kinds: { readonly [kind: string]: Kind } = {
+  products: {
+    path: "/api/v1/products/import",
+    columns: [
+      "name", "sku", "barcode", "description", "product_type", "stock_method", "allowed_stock_type", "weight", "replacement_charge", "sub_rental_price",
+      "purchase_price", "buffer_percent", "buffer_before_minutes", "post_rent_unavailability", "track_availability", "accessory_only", "discountable",
+      "is_active", "tag_list", "group", "tax_class", "stock", "rate", "components", "custom_fields"
+    ]
+  },
+  rates: {
+    path: "/api/v1/rate_definitions/import",
+    columns: ["name", "description", "preset", "engine", "calculation_strategy", "base_period", "enabled_modifiers", "strategy_config", "modifier_configs"]
+  }
+}
+const warnings_shown = 20
+const chunk_max = 500
+
+export const declare = (program: Command): void => {
+  const bring = program.command("import").description("Products or rates from CSV or JSON; the same file again changes nothing")
+    .argument("<kind>", "products or rates").argument("<file>", "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input")
+    .option("--dry-run", "verdicts only, nothing is written")
+    .addOption(repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}"))
+    .option("--map-file <file>", "the same from a file: column=Column a line, or JSON")
+    .addOption(repeatable("--set <column=value>", "the same value in every row"))
+    .option("--verdicts <file>", "a line of JSON per row")
+    .option("--delimiter <sign>", "when it is not found out by itself; tab for tabs")
+    .addOption(new Option("--chunk <rows>", `rows of a request, at most ${chunk_max}`).default(String(chunk_max)))
+    .option("--restart", "from the first row, whatever an interrupted import left")
+    .addHelpText("after", `
+flightcase import products price-list.csv
+flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
+Columns: docs/IMPORT.md`)
+  acting(bring, run)
+}
+
+const run = async (desk: Desk, [given = "", file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  const kind = kinds[given]
+  if (kind === undefined) throw misused(`${JSON.stringify(given)} cannot be imported: say products or rates.`)
+  if (desk.options.plan === true) throw misused("An import is planned with --dry-run.")
+  const chunk = Number(flags["chunk"])
+  if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max) throw misused(`--chunk is a number from 1 to ${chunk_max}.`)
+  const list = (name: string): ReadonlyArray<string> => (flags[name] ?? []) as ReadonlyArray<string>
+  const mapping = readMapping(list("map"), flags["mapFile"] as string | undefined, list("set"))
+  const source = await openSource(file, flags["delimiter"] as string | undefined)
+  const mapper = mapperFor(mapping, source.headers, new Set(kind.columns), source.comma_decimals)
+  for (const note of source.notes) desk.note(note)
+  if (mapper.left_out.length > 0) desk.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
+  const dry_run = flags["dryRun"] === true
+  const identity = createHash("sha256").update(JSON.stringify([given, source.hash, [...mapping.sources], [...mapping.constants], await whereTo(desk)])).digest("hex").slice(0, 32)
+  const state = dry_run ? undefined : resumable(privateFolder(homeFolder(desk.env), "imports"), identity, flags["restart"] === true)
+  if (state !== undefined && state.at.rows > 0) desk.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
+  const verdicts: Array<RowVerdict> = []
+  const { counts, rejected, warnings } = await sendRows(desk, {
+    path: kind.path, dry_run, chunk, source, map: mapper.map, state, verdicts_file: flags["verdicts"] as string | undefined,
+    onVerdict: (verdict) => {
+      if (desk.options.json === true) verdicts.push(verdict)
+      if (verdict.status === "rejected") desk.note(rejection(verdict))
+    }
+  })
+  tellWarnings(desk, warnings)
+  const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
+  if (desk.options.json === true) desk.printJson({ import: summary, verdicts: verdicts as unknown as Json })
+  else desk.print(recordText(summary, desk.terminal))
+  if (!dry_run && profileExists(desk.profile(), desk.env) && !desk.offline && changed(counts)) desk.note("The server has them; flightcase sync fetches them here.")
+  return rejected > 0 ? exits.invalid : exits.ok
+}
+const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
+
+/** The server an interrupted import was sent to: another one starts at the first row. */
+const whereTo = async (desk: Desk): Promise<string> => {
+  if (desk.options.url !== undefined) return desk.options.url
+  if (profileExists(desk.profile(), desk.env)) return (await desk.device()).profile.url
+  return desk.env["FLIGHTCASE_URL"] ?? ""
+}
+
+const rejection = ({ row, line, key, errors }: RowVerdict): string => {
+  const where = line === undefined ? `row ${row}` : `row ${row} (line ${line})`
+  const texts = Object.entries(errors ?? {}).map(([field, told]) => `${field}: ${told.join(" ")}`)
+  return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${texts.join("; ")}`)
+}
+const tellWarnings = (desk: Desk, warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>): void => {
+  const told = [...warnings].sort(([, a], [, b]) => b.count - a.count)
+  for (const [text, { count, row }] of told.slice(0, warnings_shown)) desk.note(oneLine(`! ${text} (${count === 1 ? `row ${row}` : `${count} rows, first ${row}`})`))
+  if (told.length > warnings_shown) desk.note(`! and ${told.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
+}

@@ -1,0 +1,161 @@
+/** Sending rows in chunks, keeping what became of them, and going on where it was interrupted. */
+import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import type { Asked } from "../../sync/replica/device.ts"
+import type { Desk } from "../desk.ts"
+import { Exit, exits } from "../exits.ts"
+import { progressOf } from "../output/progress.ts"
+import type { Source, SourceRow } from "./source.ts"
+
+export type Status = "created" | "updated" | "unchanged" | "rejected"
+export type Counts = { readonly [S in Status]: number }
+export interface RowVerdict {
+  readonly row: number
+  readonly line?: number
+  readonly status: Status
+  readonly id: number | null
+  readonly key: string | null
+  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
+  readonly warnings?: ReadonlyArray<string>
+}
+
+/** How far an import is. Written after every chunk that was answered; a chunk sent twice changes nothing twice. */
+interface Standing {
+  readonly rows: number
+  readonly counts: Counts
+  /** Length of the verdicts file then: what a crash left behind it is cut off. */
+  readonly verdict_bytes: number
+}
+export interface Resumable {
+  readonly at: Standing
+  readonly save: (standing: Standing) => void
+  readonly finished: () => void
+}
+const nothing: Standing = { rows: 0, counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 }, verdict_bytes: 0 }
+
+export const resumable = (folder: string, identity: string, restart: boolean): Resumable => {
+  const file = join(folder, `${identity}.json`)
+  const read = (): Standing => {
+    if (restart || !existsSync(file)) return nothing
+    try { return JSON.parse(readFileSync(file, "utf8")) as Standing } catch { return nothing }
+  }
+  return {
+    at: read(),
+    save: (standing) => {
+      writeFileSync(`${file}.new`, JSON.stringify(standing), { mode: 0o600 })
+      renameSync(`${file}.new`, file)
+    },
+    finished: () => rmSync(file, { force: true })
+  }
+}
+
+export interface Sending {
+  readonly path: string
+  readonly dry_run: boolean
+  readonly chunk: number
+  readonly source: Source
+  readonly map: (cells: JsonObject) => JsonObject
+  readonly state: Resumable | undefined
+  readonly verdicts_file: string | undefined
+  readonly onVerdict: (verdict: RowVerdict) => void
+}
+export interface Sent {
+  readonly counts: Counts
+  readonly rejected: number
+  readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
+}
+
+/** A request stays below what the server takes of JSON, however long the cells are. */
+const body_max_bytes = 700_000
+
+export const sendRows = async (desk: Desk, sending: Sending): Promise<Sent> => {
+  const { source, state, verdicts_file } = sending
+  const counts = { ...(state?.at ?? nothing).counts }
+  const warnings = new Map<string, { count: number; row: number }>()
+  const progress = progressOf(desk)
+  let done = state?.at.rows ?? 0
+  let bytes = state?.at.verdict_bytes ?? 0
+  if (verdicts_file !== undefined) {
+    // Going on in the file the interrupted import wrote; a new import begins a new one.
+    if (bytes > 0 && existsSync(verdicts_file)) truncateSync(verdicts_file, bytes)
+    else {
+      writeFileSync(verdicts_file, "")
+      bytes = 0
+    }
+  }
+  const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
+    const found = await judged(desk, sending, rows).catch((error: unknown) => { throw interrupted(error, done) })
+    let lines = ""
+    for (const verdict of found) {
+      counts[verdict.status]++
+      for (const text of verdict.warnings ?? []) {
+        const before = warnings.get(text)
+        if (before === undefined) warnings.set(text, { count: 1, row: verdict.row })
+        else before.count++
+      }
+      progress.end()
+      sending.onVerdict(verdict)
+      lines += `${JSON.stringify(verdict)}\n`
+    }
+    if (verdicts_file !== undefined) {
+      appendFileSync(verdicts_file, lines)
+      bytes += Buffer.byteLength(lines)
+    }
+    done = rows.at(-1)!.source.row
+    state?.save({ rows: done, counts, verdict_bytes: bytes })
+    progress.at(sending.dry_run ? "Checked" : "Imported", done, undefined)
+  }
+  try {
+    let rows: Array<Mapped> = []
+    let size = 0
+    for await (const row of source.rows()) {
+      if (row.row <= (state?.at.rows ?? 0)) continue
+      const mapped: Mapped = { source: row, cells: sending.map(row.cells) }
+      const length = JSON.stringify(mapped.cells).length
+      if (rows.length > 0 && (rows.length >= sending.chunk || size + length > body_max_bytes)) {
+        await flush(rows)
+        rows = []
+        size = 0
+      }
+      rows.push(mapped)
+      size += length
+    }
+    if (rows.length > 0) await flush(rows)
+  } finally { progress.end() }
+  state?.finished()
+  return { counts, rejected: counts.rejected, warnings }
+}
+
+interface Mapped { readonly source: SourceRow; readonly cells: JsonObject }
+
+/** One request; rows that could not even be read are refused here, in their place. */
+const judged = async (desk: Desk, { path, dry_run }: Sending, rows: ReadonlyArray<Mapped>): Promise<ReadonlyArray<RowVerdict>> => {
+  const sent = rows.filter(({ source }) => source.broken === undefined)
+  const answer = sent.length === 0 ? undefined : await patiently(desk, () => desk.requestAtServer({
+    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run }
+  }))
+  if (answer !== undefined && answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
+  const results = (answer?.body as { readonly results: ReadonlyArray<RowVerdict> } | undefined)?.results ?? []
+  let next = 0
+  return rows.map(({ source }): RowVerdict => {
+    const place = { row: source.row, ...(source.line === undefined ? {} : { line: source.line }) }
+    return source.broken === undefined ? { ...results[next++]!, ...place } : { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
+  })
+}
+
+const tries_max = 4
+/** A server that restarts is back in a moment: the same chunk again does no harm. */
+const patiently = async (desk: Desk, ask: () => Promise<Asked>): Promise<Asked> => {
+  for (let tries = 1; ; tries++) {
+    const answer = await ask().catch((error: unknown) => {
+      if (!(error instanceof Exit) || error.code !== exits.network || tries >= tries_max || desk.offline) throw error
+      return undefined
+    })
+    if (answer !== undefined && (answer.status < 500 || tries >= tries_max)) return answer
+    await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tries))
+  }
+}
+const interrupted = (error: unknown, done: number): unknown => error instanceof Exit && done > 0
+  ? new Exit(error.code, error.message, { errors: error.errors, cause: error, way_out: `The first ${done} rows are in; the same command again goes on from there.` })
+  : error

@@ -1,0 +1,35 @@
+/** What the streams around us are: terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
+import type { Environment } from "../home.ts"
+
+export interface Terminal {
+  /** Standard output is looked at by a person. */
+  readonly seen: boolean
+  /** Standard error is looked at by a person: progress may move. */
+  readonly progress: boolean
+  /** Somebody can answer a question. */
+  readonly answers: boolean
+  readonly colour: boolean
+  readonly columns: number
+}
+
+export const terminalOf = (env: Environment): Terminal => {
+  const seen = process.stdout.isTTY === true || set(env["FLIGHTCASE_TTY"])
+  return {
+    seen,
+    progress: process.stderr.isTTY === true && env["TERM"] !== "dumb",
+    answers: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    colour: set(env["NO_COLOR"]) ? false
+      : set(env["CLICOLOR_FORCE"]) || set(env["FORCE_COLOR"]) ? true
+      : process.stdout.isTTY === true && env["TERM"] !== "dumb" && env["CLICOLOR"] !== "0",
+    columns: wholeOr(env["COLUMNS"], process.stdout.columns ?? 100)
+  }
+}
+const set = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0"
+const wholeOr = (text: string | undefined, otherwise: number): number => {
+  const number = Number(text)
+  return text !== undefined && Number.isInteger(number) && number >= 20 ? number : otherwise
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
+export type Ink = keyof typeof codes
+export const inked = (colour: boolean, ink: Ink, text: string): string => colour ? `\u001b[${codes[ink]}m${text}\u001b[0m` : text

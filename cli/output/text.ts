@@ -1,0 +1,54 @@
+/** Values as one line of text, and how wide such a line is on a terminal. */
+import { isJsonObject, type Json } from "../../core/kernel/json.ts"
+
+/** A value in a cell: yes and no for booleans, names for things with one, nothing for null. */
+export const cellText = (value: Json | undefined): string => {
+  if (value === null || value === undefined) return ""
+  if (typeof value === "string") return value
+  if (typeof value === "boolean") return value ? "yes" : "no"
+  if (typeof value === "number") return String(value)
+  if (Array.isArray(value)) {
+    return value.every((one) => typeof one !== "object" || one === null) ? value.map(cellText).join(", ") : `${value.length}`
+  }
+  if (isJsonObject(value)) return typeof value["name"] === "string" ? value["name"] : Object.keys(value).length === 0 ? "" : JSON.stringify(value)
+  return ""
+}
+
+/** An instant as the cell shows it: to the minute, UTC. */
+export const shortened = (text: string): string => {
+  const instant = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/.exec(text)
+  return instant === null ? text : `${instant[1]} ${instant[2]}Z`
+}
+
+/** One line: no tabs, no line breaks, no escape sequences that would take over the terminal. */
+export const oneLine = (text: string): string => text.replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ").replace(/[\u0000-\u001f\u007f-\u009f]/g, "\ufffd")
+
+const segments = new Intl.Segmenter("en", { granularity: "grapheme" })
+/** Columns a text takes: East Asian wide characters and emoji two, marks none. */
+export const widthOf = (text: string): number => {
+  if (/^[\u0020-\u007e]*$/.test(text)) return text.length
+  let width = 0
+  for (const { segment } of segments.segment(text)) {
+    if (/^\p{Mn}+$/u.test(segment)) continue
+    width += wide.test(segment) ? 2 : 1
+  }
+  return width
+}
+const wide = /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
+
+/** Cut to a width, with an ellipsis where something is missing. */
+export const cutTo = (text: string, width: number): string => {
+  if (widthOf(text) <= width) return text
+  let kept = "", taken = 0
+  for (const { segment } of segments.segment(text)) {
+    const next = taken + widthOf(segment)
+    if (next > width - 1) break
+    kept += segment
+    taken = next
+  }
+  return `${kept}…`
+}
+export const padded = (text: string, width: number, right: boolean): string => {
+  const space = " ".repeat(Math.max(0, width - widthOf(text)))
+  return right ? space + text : text + space
+}

@@ -1,0 +1,68 @@
+/** How commands are declared: commander with the global flags on every verb, and one way to run an action. */
+import { Command, Option } from "commander"
+import { type Desk, type Globals, openDesk } from "./desk.ts"
+
+/** What a verb does; a number is its exit code, nothing is 0. */
+export type Act = (desk: Desk, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
+/** Flags as commander hands them over, by camel-case name. */
+export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }
+
+const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
+  ["--json", "data only, as JSON with stable fields"],
+  ["--offline", "never touch the network"],
+  ["--no-input", "never ask; a missing value is an error that names its flag"],
+  ["--plan", "print what a write would do, write nothing"],
+  ["--profile <name>", "which replica (default: default)"],
+  ["--remote", "answered by the server, not by the replica"],
+  ["--url <url>", "a server to ask directly"],
+  ["--token <token>", "its token"]
+]
+/** The globals that take a value, for whoever looks for the first word. */
+export const globals_with_value: ReadonlySet<string> = new Set(globals.filter(([flags]) => flags.includes("<")).map(([flags]) => flags.split(" ")[0]!))
+
+/** Adds the global flags, but those the verb has a field of the same name for. */
+export const withGlobals = (command: Command): Command => {
+  const taken = new Set(command.options.map((option) => option.long))
+  for (const [flags, text] of globals) {
+    const option = new Option(flags, text).helpGroup("Global flags:")
+    if (!taken.has(option.long)) command.addOption(option)
+  }
+  return command
+}
+
+export const makeProgram = (): Command => withGlobals(new Command("flightcase"))
+  .enablePositionalOptions()
+  .exitOverride()
+  .configureOutput({ outputError: () => {} })
+  .configureHelp({ showGlobalOptions: false })
+
+/** The first exit code an action ended with. */
+let ended: number | undefined
+export const endedWith = (): number => ended ?? 0
+
+/** Makes a command do something: opens a desk with the flags given before and after the verb, and closes it. */
+export const acting = (command: Command, act: Act): Command => withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
+  const self = given.at(-1) as Command
+  const above = (self.parent === null ? {} : rootOf(self).opts()) as Globals
+  const desk = openDesk({ ...above, ...explicit(self) })
+  const leave = (): void => { void desk.close().finally(() => process.exit(130)) }
+  process.once("SIGINT", leave)
+  process.once("SIGTERM", leave)
+  try {
+    const code = await act(desk, self.processedArgs.flat().filter((one): one is string => typeof one === "string"), self.opts() as Flags)
+    if (typeof code === "number") ended = code
+  } finally {
+    process.removeListener("SIGINT", leave)
+    process.removeListener("SIGTERM", leave)
+    await desk.close()
+  }
+})
+const rootOf = (command: Command): Command => command.parent === null ? command : rootOf(command.parent)
+/** Globals given to the verb itself; a field of the same name is no global. */
+const explicit = (command: Command): Globals => Object.fromEntries(command.options
+  .filter((option) => option.helpGroupHeading === "Global flags:" && command.getOptionValueSource(option.attributeName()) === "cli")
+  .map((option) => [option.attributeName(), command.getOptionValue(option.attributeName()) as unknown])) as Globals
+
+/** A flag that may be given several times. */
+export const repeatable = (flags: string, text: string): Option =>
+  new Option(flags, text).argParser((value: string, before: ReadonlyArray<string> | undefined) => [...before ?? [], value])

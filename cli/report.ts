@@ -1,0 +1,48 @@
+/** Telling what went wrong, on standard error: for people in words, with --json as `{message, errors}`. */
+import { Exit, exits } from "./exits.ts"
+
+/** Prints the error and gives the exit code it stands for. */
+export const report = (error: unknown, json: boolean): number => {
+  const exit = exitFrom(error)
+  if (json) {
+    process.stderr.write(`${JSON.stringify({ message: exit.message, ...(exit.errors === undefined ? {} : { errors: exit.errors }), ...(exit.way_out === undefined ? {} : { way_out: exit.way_out }) })}\n`)
+    return exit.code
+  }
+  const lines = [`flightcase: ${exit.message}`]
+  for (const [field, texts] of Object.entries(exit.errors ?? {})) {
+    for (const text of Array.isArray(texts) ? texts : [texts]) {
+      const line = typeof text === "string" ? text : JSON.stringify(text)
+      if (line !== exit.message) lines.push(`  ${field}: ${line}`)
+      else lines[0] = `flightcase: ${field}: ${line}`
+    }
+  }
+  if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
+  process.stderr.write(`${lines.join("\n")}\n`)
+  if (exit.code === exits.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  return exit.code
+}
+
+/** Errors of libraries and of the device, as the Exit they stand for. Recognised by shape, so that none has to be loaded. */
+export const exitFrom = (error: unknown): Exit => {
+  if (error instanceof Exit) return error
+  if (!(error instanceof Error)) return new Exit(exits.failed, String(error))
+  const { name } = error.constructor
+  if (error.name === "ExitPromptError" || error.name === "AbortPromptError") return new Exit(exits.interrupted, "Interrupted.")
+  if (name === "Unreachable") {
+    return new Exit(exits.network, error.message, { way_out: "Check the address and the connection; the replica goes on working without it.", cause: error })
+  }
+  if (name === "RemoteError") return fromRemote(error)
+  if (name === "NoProfile") return new Exit(exits.usage, error.message)
+  if (name === "CommanderError") return new Exit(exits.usage, error.message.replace(/^error: /, ""))
+  if ("code" in error && error.code === "ENOENT" && "path" in error) return new Exit(exits.usage, `There is no file ${String(error.path)}.`, { cause: error })
+  return new Exit(exits.failed, error.message === "" ? name : error.message, { cause: error })
+}
+const fromRemote = (error: Error): Exit => {
+  const { status, body } = error as Error & { readonly status: number; readonly body: { readonly errors?: { readonly [field: string]: ReadonlyArray<string> } } }
+  const code = status === 401 || status === 403 ? exits.not_allowed : status === 404 ? exits.not_found : status === 422 ? exits.invalid
+    : status === 409 || status === 425 ? exits.conflict : status === 503 ? exits.network : exits.failed
+  return new Exit(code, error.message, {
+    errors: body.errors, cause: error,
+    way_out: status === 401 ? "The token is unknown or has expired: log in again with another." : undefined
+  })
+}
