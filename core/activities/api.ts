@@ -10,7 +10,7 @@ import type { Json } from "../kernel/json.ts"
 import { accessOf, register, rowProjection } from "../kernel/register.ts"
 import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { type MemberMerged } from "../members/decide.ts"
+import type { MemberMerged } from "../members/decide.ts"
 import { members } from "../members/schema.ts"
 import { users } from "../users/schema.ts"
 import { type ActivityFacts, type Participation, saveActivity, typeCode } from "./decide.ts"
@@ -46,9 +46,6 @@ export const activityResource = resource({
   load: surroundings,
   view: (base, row, { kind, user }, _context, around) => {
     const [regarding] = regardingOf(row).map((one) => around.subjects.get(regardingKey(one)))
-    // A merge of members can leave one member twice.
-    const participants = (around.participants.get(row.id) ?? [])
-      .filter((one, at, all) => all.findIndex((other) => other.member_id === one.member_id) === at)
     return {
       ...base,
       type_code: typeCode(kind as { readonly metadata: unknown } | undefined),
@@ -59,7 +56,7 @@ export const activityResource = resource({
       regarding: regarding === undefined ? null : { id: regarding.id, name: regarding.name },
       owner: user === undefined ? null : { id: user["id"] as number, name: user["name"] as string },
       owner_thumb_url: around.members.get(user?.["member_id"] as number)?.icon_thumb_url ?? null,
-      participants: participants.map((one): Json => {
+      participants: (around.participants.get(row.id) ?? []).map((one): Json => {
         const member = around.members.get(one.member_id)
         const member_name = member?.name ?? null
         return { id: one.id, member_id: one.member_id, member_name, mute: one.mute, member: member === undefined ? null : { id: member.id, name: member_name } }
@@ -110,10 +107,8 @@ const projection: Projection = {
   ...rowProjection(activity_participants),
   "activity.completed": ({ id }: { readonly id: number }, { recorded_at }) =>
     [update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })],
-  "member.merged": ({ primary_id, secondary_id }: MemberMerged) => [
-    updateWhere(activities, { regarding_type: "Member", regarding_id: secondary_id }, { regarding_id: primary_id }),
-    updateWhere(activity_participants, { member_id: secondary_id }, { member_id: primary_id })
-  ],
+  "member.merged": ({ primary_id, secondary_id }: MemberMerged) =>
+    [updateWhere(activities, { regarding_type: "Member", regarding_id: secondary_id }, { regarding_id: primary_id })],
   "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
     [updateWhere(activities, { regarding_type: "Product", regarding_id: secondary_id }, { regarding_id: primary_id })],
   [`${list_values.entity}.deleted`]: ({ id }: { readonly id: number }) => [updateWhere(activities, { type_id: id }, { type_id: null })]

@@ -1,6 +1,6 @@
 /** How members are asked for (spec 4.10, members-activities 2). */
 import { Effect, Result } from "effect"
-import { remove, type RowChange, update, updateWhere } from "../kernel/change.ts"
+import { update, updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { list_values } from "../kernel/custom-field.ts"
 import { command } from "../kernel/endpoint.ts"
@@ -14,8 +14,9 @@ import { users } from "../users/schema.ts"
 import { contactSlices } from "./contacts.ts"
 import { anonymiseMember, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers } from "./decide.ts"
 import { eraseFromJournal, eraseRows } from "./erase.ts"
+import { mergedChanges, mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
-import { type ContactKind, contactTables, memberFields, members, relationships } from "./schema.ts"
+import { contactTables, memberFields, members } from "./schema.ts"
 
 const crud = register({
   resource: memberResource,
@@ -53,20 +54,7 @@ const merge = command("POST", "/api/v1/members/{id}/merge", {
   params: { id: { table: members } },
   fields: { secondary_id: integer({ required: true }) },
   streams: (params, body) => [`member:${params["id"]}`, `member:${String(body["secondary_id"])}`],
-  facts: ({ rows, values }) => Effect.gen(function*() {
-    const store = yield* Store
-    const primary_id = rows.id.id
-    const both = [primary_id, values.secondary_id ?? 0]
-    const joined = [...yield* store.find(relationships, { member_id: both }), ...yield* store.find(relationships, { related_member_id: both })]
-    const primary_kinds: Array<ContactKind> = []
-    for (const kind of ["addresses", "emails", "phones"] as const) {
-      if (yield* store.exists(contactTables[kind], { member_id: primary_id, is_primary: true })) primary_kinds.push(kind)
-    }
-    return {
-      secondary: yield* store.get(members, values.secondary_id ?? 0), primary_kinds,
-      relationships: [...new Map(joined.map((one) => [one.id, one])).values()].sort((one, other) => one.id - other.id)
-    }
-  }),
+  facts: ({ rows, values }) => mergeFacts(rows.id.id, values.secondary_id ?? 0),
   decide: (facts, input) => mergeMembers(input.rows.id, facts),
   respond: (_result, input) => shownMember(input.rows.id.id, input)
 })
@@ -91,15 +79,6 @@ const mergedInto = Effect.fnUntraced(function*(store: StoreShape, id: number) {
   }
   return [...found].sort((one, other) => one - other)
 })
-
-const mergedChanges = (merged: MemberMerged, at: string): ReadonlyArray<RowChange> => [
-  ...merged.demoted.map((kind) => updateWhere(contactTables[kind], { member_id: merged.secondary_id }, { is_primary: false })),
-  ...Object.values(contactTables).map((table) => updateWhere(table, { member_id: merged.secondary_id }, { member_id: merged.primary_id, updated_at: at })),
-  ...merged.relationships.dropped.map((id) => remove(relationships, id)),
-  ...merged.relationships.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: at })),
-  update(members, merged.secondary_id, { custom_fields: {}, merged_into_id: merged.primary_id }),
-  updateWhere(members, { owned_by: merged.secondary_id }, { owned_by: merged.primary_id })
-]
 
 const projection: Projection = {
   ...crud.projection,

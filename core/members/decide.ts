@@ -31,6 +31,8 @@ export interface MergeFacts {
   readonly relationships: ReadonlyArray<RelationshipRow>
   /** Kinds of contact records of which the primary member has a primary one already. */
   readonly primary_kinds: ReadonlyArray<ContactKind>
+  /** The secondary's participations in what the primary takes part in too, by table. */
+  readonly doubled: { readonly [table: string]: ReadonlyArray<number> }
 }
 /** What a merge did, in full: other slices fold it too, to let their rows follow. */
 export interface MemberMerged {
@@ -42,6 +44,7 @@ export interface MemberMerged {
     readonly moved: ReadonlyArray<{ readonly id: number; readonly member_id: number; readonly related_member_id: number }>
     readonly dropped: ReadonlyArray<number>
   }
+  readonly doubled: MergeFacts["doubled"]
 }
 /**
  * Contact records, relationships and missing custom field values move to the primary; the secondary is archived.
@@ -60,7 +63,7 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
   const updated = updatedEvent(members, primary, { custom_fields: filled })
   const merged: MemberMerged = {
     primary_id: primary.id, secondary_id: secondary.id, demoted: facts.primary_kinds,
-    relationships: movedRelationships(primary.id, secondary.id, facts.relationships)
+    relationships: movedRelationships(primary.id, secondary.id, facts.relationships), doubled: facts.doubled
   }
   return Result.succeed({
     events: [

@@ -18,7 +18,7 @@ const areas: { readonly [area: string]: string } = {
   "rates": "access view create edit delete",
   "stock": "access view adjust transfer",
   "availability": "view",
-  "containers": "view create edit pack seal dispatch transfer",
+  "containers": "view create edit pack seal transfer dispatch repack dissolve",
   "reports": "access view export",
   "system": "read",
   "schema": "read",

@@ -28,6 +28,8 @@ describe.each(engines)("activities on %s", (engine) => {
   it("it is about something and takes people along", async () => {
     const [ann, bob, carl] = [await member("Ann"), await member("Bob"), await member("Carl")]
     const product = (await app.call("POST", "/api/v1/products", { name: "Desk" })).body.product.id
+    const job = (await app.call("POST", "/api/v1/opportunities", { subject: "Gig" })).body.opportunity.id
+    expect((await make({ regarding_type: "Opportunity", regarding_id: job })).regarding).toEqual({ id: job, name: "Gig" })
     const activity = await make({
       regarding_type: "Product", regarding_id: product, type_id: await type("Meeting"), time_status: 1, priority: 2,
       participants: [{ member_id: ann }, { member_id: bob, mute: true }]
@@ -91,8 +93,10 @@ describe.each(engines)("activities on %s", (engine) => {
   it("merging members takes their activities along", async () => {
     const [primary, secondary] = [await member("One"), await member("Two")]
     const { id } = await make({ regarding_type: "Member", regarding_id: secondary, participants: [{ member_id: primary }, { member_id: secondary }] })
+    const alone = await make({ participants: [{ member_id: secondary }] })
     await app.call("POST", `/api/v1/members/${primary}/merge`, { secondary_id: secondary })
     expect((await app.call("GET", `/api/v1/activities/${id}`)).body.activity).toMatchObject({ regarding: { id: primary, name: "One" }, participants: [{ member_id: primary }] })
+    expect((await app.call("GET", `/api/v1/activities/${alone.id}`)).body.activity.participants).toMatchObject([{ member_id: primary, member_name: "One" }])
   })
   it("deleting is for good", async () => {
     const { id } = await make({ participants: [{ member_id: pat.member_id }] })

@@ -1,5 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { followers, participations } from "../../core/members/merge.ts"
+import { contactTables, relationships } from "../../core/members/schema.ts"
+import { users } from "../../core/users/schema.ts"
 import { type App, engines, openApp, owner, viewerWith } from "../app.ts"
+
+it("every column that names a member follows a merge, or is known not to", () => {
+  const known = new Set([
+    ...followers.map(({ table, column }) => `${table.name}.${column}`), ...participations.map(({ table }) => `${table.name}.member_id`),
+    ...Object.values(contactTables).map((table) => `${table.name}.member_id`), `${relationships.name}.member_id`, `${relationships.name}.related_member_id`,
+    // Users are never merged, and what was merged stays merged.
+    `${users.name}.member_id`, "members.merged_into_id"
+  ])
+  const columns = catalogue.tables.flatMap((table) => Object.entries(table.columns)
+    .filter(([, { shape }]) => shape.kind === "ref" && shape.table === "members").map(([column]) => `${table.name}.${column}`))
+  expect(columns.filter((column) => !known.has(column))).toEqual([])
+})
 
 describe.each(engines)("members on %s", (engine) => {
   let app: App
@@ -122,6 +138,7 @@ describe.each(engines)("members on %s", (engine) => {
     for (const id of [ann.id, bob.id]) await app.call("POST", of(id, "relationships"), { related_member_id: secondary.id })
     await app.call("POST", of(primary.id, "relationships"), { related_member_id: ann.id })
     const owned = await make({ name: "Owned", owned_by: secondary.id })
+    const job = (await app.call("POST", "/api/v1/opportunities", { subject: "Gig", member_id: secondary.id })).body.opportunity
     const merged = await app.call("POST", `/api/v1/members/${primary.id}/merge?include=addresses,emails,phones,links,contacts,organisations`, { secondary_id: secondary.id })
     expect(merged.status).toBe(200)
     expect(merged.body.member).toMatchObject({
@@ -133,6 +150,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect((await app.call("GET", `/api/v1/members/${secondary.id}`)).status).toBe(404)
     expect((await show(owned.id)).owned_by).toBe(primary.id)
     expect((await app.call("GET", of(ann.id, "relationships"))).body.meta.total).toBe(1)
+    expect((await app.call("GET", `/api/v1/opportunities/${job.id}?include=member`)).body.opportunity.member).toEqual({ id: primary.id, name: "Primary" })
   })
   it("what cannot be merged is told on secondary_id, and nothing is archived", async () => {
     const [one, other, contact, archived] = [await make(), await make(), await make({ membership_type: "contact" }), await make()]

@@ -33,7 +33,7 @@ describe("the roles that are there from the start", () => {
     expect([...role("Warehouse")].sort()).toEqual([
       ...["access", "view", "adjust", "transfer"].map((one) => `stock.${one}`),
       ...["access", "view", "create", "edit", "delete"].map((one) => `products.${one}`),
-      ...["view", "create", "edit", "pack", "seal", "dispatch", "transfer"].map((one) => `containers.${one}`),
+      ...["view", "create", "edit", "pack", "seal", "dispatch", "transfer", "repack", "dissolve"].map((one) => `containers.${one}`),
       "kits.view", "kits.manage", "availability.view", "members.view", "reports.view", "shortages.view", "shortages.resolve",
       "purchase_orders.view", "purchase_orders.receive", "documents.view"
     ].sort())
