@@ -19,7 +19,8 @@ export type Shape =
   | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
   | { readonly kind: "ref"; readonly table: string; readonly live: boolean }
-  | { readonly kind: "json"; readonly form: "object" | "array" | "any" }
+  /** `search`: the texts of the document are folded in a twin, like searchable text. */
+  | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean }
   | { readonly kind: "list"; readonly of: Field; readonly min_items: number; readonly max_items: number; readonly distinct: boolean }
   | { readonly kind: "object"; readonly fields: Fields }
 

@@ -147,7 +147,7 @@ const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dial
   const quoted = `'${key.replaceAll("'", "''")}'`
   const path = `("custom_fields" ->> ${quoted})`
   return {
-    field, sql: documentValue(path, field, dialect), folded: `lower(${path})`,
+    field, sql: documentValue(path, field, dialect), folded: `(${quote(foldedName("custom_fields"))} ->> ${quoted})`,
     ...(names === undefined ? {} : { names }), ...(many === true ? { items: `("custom_fields" -> ${quoted})` } : {})
   }
 }

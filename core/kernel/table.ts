@@ -49,6 +49,9 @@ export interface Stamped extends Fields {
   readonly updated_at: Field<string>
   readonly deleted_at: Field<string | null>
 }
+/** What a business adds itself is filtered like columns, so its texts are folded too. */
+const searchableDocument = (name: string, field: Field): Field =>
+  name === "custom_fields" && field.shape.kind === "json" ? { ...field, shape: { ...field.shape, search: true } } : field
 const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
 
 /** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
@@ -57,7 +60,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   entity: options.entity ?? name.slice(0, -1),
   columns: {
     id: idField(),
-    ...Object.fromEntries(Object.entries(fields).filter(([, field]) => !field.input_only)) as F,
+    ...Object.fromEntries(Object.entries(fields).filter(([, field]) => !field.input_only).map(([name, field]) => [name, searchableDocument(name, field)])) as F,
     ...stamps,
     deleted_at: timestamp({ computed: true, nullable: true })
   },
@@ -82,8 +85,12 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   reference: options.reference ?? false
 })
 
-export const isSearchable = (field: Field): boolean => field.shape.kind === "text" && field.shape.search
+export const isSearchable = (field: Field): boolean => (field.shape.kind === "text" || field.shape.kind === "json") && field.shape.search === true
 /** The twin column that filters without regard to case look at. */
 export const foldedName = (column: string): string => `${column}_folded`
 /** Unicode case folding in one place, the same on both engines. */
 export const fold = (value: string): string => value.normalize("NFC").toLowerCase()
+/** What the twin of a searchable column holds: the text folded; of a document its texts. */
+export const foldedValue = (field: Field, value: unknown): unknown =>
+  field.shape.kind !== "json" ? fold(String(value))
+    : Object.fromEntries(Object.entries(value as object).flatMap(([key, one]) => typeof one === "string" ? [[key, fold(one)]] : []))

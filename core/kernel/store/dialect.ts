@@ -1,7 +1,7 @@
 /** The two dialects, in one place: column types, how a value goes in and comes out, and the statements that differ. */
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../field.ts"
-import { foldedName, fold, isSearchable, type Table } from "../table.ts"
+import { foldedName, foldedValue, isSearchable, type Table } from "../table.ts"
 
 export type Dialect = "sqlite" | "pg"
 
@@ -43,7 +43,7 @@ const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
   Object.entries(table.columns).flatMap(([name, field]) => {
     const nothing = field.nullable || name === "deleted_at" ? "" : " not null"
     const own = `${quote(name)} ${columnType(field, dialect)}${name === table.key ? " primary key" : nothing}`
-    return isSearchable(field) ? [own, `${quote(foldedName(name))} ${dialect === "pg" ? `text collate "C"` : "text"}${nothing}`] : [own]
+    return isSearchable(field) ? [own, `${quote(foldedName(name))} ${columnType(field, dialect)}${nothing}`] : [own]
   })
 
 /** The statements that make a table with all it carries, in order. */
@@ -81,7 +81,7 @@ export const encodeRow = (table: Table, row: { readonly [column: string]: unknow
     if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
     const value = row[name]
     bound[name] = encode(field, value, dialect)
-    if (isSearchable(field)) bound[foldedName(name)] = value === null || value === undefined ? null : fold(String(value))
+    if (isSearchable(field)) bound[foldedName(name)] = value === null || value === undefined ? null : encode(field, foldedValue(field, value), dialect)
   }
   return bound
 }

@@ -180,7 +180,7 @@ export const shopSlices: ReadonlyArray<Slice> = [customSlice, rackRegister, lamp
 export const shopCatalogue = catalogueOf(shopSlices)
 
 /** A lamp of which nothing is known. */
-export const blank: Omit<LampRow, "id" | "name" | "created_at" | "updated_at" | "deleted_at"> = {
+export const blank = {
   label: null, bay: null, kind: null, method: null, is_active: null, count: null, weight: null, price: null, cost: 0, bought_on: null,
   seen_at: null, tag_list: [], rack_id: null, asset_number: null, batch: null, custom_fields: {}
 }
