@@ -6,14 +6,14 @@
  * Rebase:        take back e(c4)' e(c3)'; apply e7 e8 e9; c3 is settled; redo c4 through the same rules.
  */
 import type { StoredEvent } from "../core/kernel/event.ts"
-import { decided_event, type DecidedData, replicaStream } from "./wire.ts"
+import { decided_event, type DecidedData, replicaStream, type WireError } from "./wire.ts"
 
 export interface MergeState {
   readonly replica_id: number
   /** The last confirmed event applied here. */
   readonly position: number
-  /** Numbers of commands not yet settled, ascending. */
-  readonly pending: ReadonlyArray<number>
+  /** Commands not yet settled, ascending. */
+  readonly pending: ReadonlyArray<{ readonly n: number; readonly id: string }>
   /** Whether provisional changes lie over the confirmed ones. */
   readonly provisional: boolean
 }
@@ -21,13 +21,15 @@ export interface Batch {
   readonly events: ReadonlyArray<StoredEvent>
   readonly up_to_date: boolean
 }
+/** What became of a command of this device. */
+export interface Settled { readonly n: number; readonly status: "accepted" | "rejected"; readonly error?: WireError }
 export type Verdict =
   /** Nothing new. */
   | { readonly kind: "stay" }
   /** Nothing provisional is in the way: apply. */
-  | { readonly kind: "advance"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<DecidedData>; readonly redo: ReadonlyArray<number> }
+  | { readonly kind: "advance"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<Settled>; readonly redo: ReadonlyArray<number> }
   /** Take back, apply, redo what is still pending. */
-  | { readonly kind: "rebase"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<DecidedData>; readonly redo: ReadonlyArray<number> }
+  | { readonly kind: "rebase"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<Settled>; readonly redo: ReadonlyArray<number> }
   /** The sender breaks the order of positions: nothing of it may be applied. */
   | { readonly kind: "reject"; readonly reason: string }
 
@@ -38,12 +40,28 @@ export const merge = (state: MergeState, batch: Batch): Verdict => {
     }
   }
   const events = batch.events.filter((event) => event.position > state.position)
-  const settled = events.filter((event) => event.type === decided_event && event.stream === replicaStream(state.replica_id))
-    .map((event) => event.data as unknown as DecidedData)
-    .filter((decided) => state.pending.includes(decided.n))
-  const still = state.pending.filter((n) => !settled.some((decided) => decided.n === n))
+  const settled = settledBy(events, state)
+  const still = state.pending.map((command) => command.n).filter((n) => !settled.some((one) => one.n === n))
   // Redoing is left to the end of a long pull: until then the next opening would redo what is due.
   const redo = batch.up_to_date ? still : []
   if (events.length === 0) return state.provisional || still.length === 0 || !batch.up_to_date ? { kind: "stay" } : { kind: "advance", events, settled, redo }
   return state.provisional ? { kind: "rebase", events, settled, redo } : { kind: "advance", events, settled, redo }
+}
+
+/**
+ * A command is settled by its verdict, or by the first of its own events: a chunk may end between the two, and its effects
+ * must not be decided again on top of themselves. A refused command has no event but its verdict.
+ */
+const settledBy = (events: ReadonlyArray<StoredEvent>, { replica_id, pending }: MergeState): ReadonlyArray<Settled> => {
+  const settled = new Map<number, Settled>()
+  const stream = replicaStream(replica_id)
+  for (const event of events) {
+    if (event.replica_id !== replica_id) continue
+    const command = pending.find((one) => one.id === event.command_id)
+    if (command === undefined || settled.has(command.n)) continue
+    const decided = event.type === decided_event && event.stream === stream ? event.data as unknown as DecidedData : undefined
+    settled.set(command.n, decided === undefined ? { n: command.n, status: "accepted" }
+      : { n: command.n, status: decided.status, ...(decided.error === undefined ? {} : { error: decided.error }) })
+  }
+  return [...settled.values()]
 }

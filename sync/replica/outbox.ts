@@ -18,6 +18,8 @@ export interface Outbox {
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
   readonly pending: () => ReadonlyArray<KeptCommand>
+  /** The highest number not settled; 0 when nothing is pending. */
+  readonly lastPending: () => number
   readonly byState: (state: CommandState) => ReadonlyArray<KeptCommand>
   readonly find: (id: string) => KeptCommand | undefined
   /** What the journal said about commands; saying it again changes nothing. */
@@ -93,6 +95,7 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       takeIds(ids)
     }),
     pending: () => all("select * from commands where state = 'pending' order by n").map(kept),
+    lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
     byState: (state) => all("select * from commands where state = ? order by n", state).map(kept),
     find: (id) => all("select * from commands where id = ?", id).map(kept)[0],
     settle: (verdicts) => {

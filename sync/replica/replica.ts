@@ -18,8 +18,8 @@ import { ensureSchema, tablesAreCurrent } from "../../core/kernel/store/schema.t
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { merge } from "../merge.ts"
-import type { DecidedData, WireError } from "../wire.ts"
+import { merge, type Settled } from "../merge.ts"
+import type { WireError } from "../wire.ts"
 import { ensureLocalTables, provisional_base, readMeta, writeMeta } from "./local-tables.ts"
 import type { KeptCommand, Outbox } from "./outbox.ts"
 import { hasProvisional, recordProvisionally, takeBack } from "./provisional.ts"
@@ -138,6 +138,10 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* redo((yield* unsettled).filter((command) => command.n > run_n))
   })
 
+  const somethingIsDue = Effect.gen(function*() {
+    return outbox.lastPending() > Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
+  })
+
   /** Tells the outbox what the journal said; safe to repeat. */
   const tellOutbox = Effect.gen(function*() {
     const store = yield* Store
@@ -153,8 +157,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* ensureLocalTables
     if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables
     yield* tellOutbox
-    const run_n = Number((yield* readMeta(store, "run_n")) ?? 0)
-    if (outbox.pending().some((command) => command.n > run_n)) yield* store.transaction(runDue)
+    if (yield* somethingIsDue) yield* store.transaction(runDue)
   })
   /** Images of rows are of the old form: what is provisional is forgotten, the journal folded again, then decided anew. */
   const renewTables = Effect.gen(function*() {
@@ -174,7 +177,11 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     if (found instanceof Rejection) return yield* found
     const viewer = yield* options.viewer
     if (found.endpoint.server_only) return yield* new Rejection({ kind: "unavailable", message: `Only the server can do this (${found.endpoint.summary.toLowerCase()}).` })
-    if (found.endpoint.kind === "query") return yield* answerRead(catalogue, request, viewer)
+    if (found.endpoint.kind === "query") {
+      // After a pull that broke off half-way, one's own writes wait to be decided again: nobody may find them gone.
+      if (yield* somethingIsDue) yield* (yield* Store).transaction(runDue)
+      return yield* answerRead(catalogue, request, viewer)
+    }
     return yield* record({ ...found, request, viewer }, plan)
   })
   const record = Effect.fnUntraced(function*(call: Call, plan: boolean): Effect.fn.Return<Asked, Fault, Store | Site> {
@@ -204,7 +211,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     // A person erased on the server is erased here.
     yield* scrubBefore(store, catalogue.scrubs, events)
   })
-  const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<DecidedData>) {
+  const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<Settled>) {
     const store = yield* Store
     for (const { n, status, error } of settled) {
       yield* store.run("insert or replace into verdicts (n, status, error) values (?, ?, ?)", [n, status, error === undefined ? null : JSON.stringify(error)])
@@ -222,7 +229,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     const store = yield* Store
     const pending = yield* unsettled
     const position = Number((yield* readMeta(store, "position")) ?? 0)
-    const verdict = merge({ replica_id, position, provisional: yield* hasProvisional, pending: pending.map((command) => command.n) }, pulled)
+    const verdict = merge({ replica_id, position, provisional: yield* hasProvisional, pending }, pulled)
     if (verdict.kind === "reject") return yield* Effect.die(new Error(`The server's journal is out of order: ${verdict.reason}.`))
     const events = verdict.kind === "stay" ? [] : verdict.events
     yield* keepPlace(pulled, events.at(-1)?.position ?? position)
@@ -247,12 +254,12 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     for (const table of [...catalogue.tables, journal]) yield* store.run(`delete from "${table.name}"`)
     const pending = yield* unsettled
     let position = 0
-    const settled: Array<DecidedData> = []
+    const settled: Array<Settled> = []
     for (;;) {
       const page = yield* store.run<{ event: string }>("select event from incoming where position > ? order by position limit 2000", [position])
       if (page.length === 0) break
       const events = page.map((row) => JSON.parse(row.event) as StoredEvent)
-      const verdict = merge({ replica_id, position, provisional: false, pending: pending.map((command) => command.n) }, { events, up_to_date: false })
+      const verdict = merge({ replica_id, position, provisional: false, pending }, { events, up_to_date: false })
       if (verdict.kind === "advance") settled.push(...verdict.settled)
       yield* fold(events)
       position = events.at(-1)!.position

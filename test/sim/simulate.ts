@@ -8,7 +8,7 @@ import { Unreachable } from "../../sync/replica/remote.ts"
 import { replica_commands } from "../../sync/ends/tables.ts"
 import { chanceOf, type Chance } from "./chance.ts"
 import { nextRequest } from "./work.ts"
-import { type Dump, type Faults, isCrash, openWorld, serverCatalogue, type SimReplica, type World } from "./world.ts"
+import { type Dump, type Faults, isCrash, noFaults, openWorld, serverCatalogue, type SimReplica, type World } from "./world.ts"
 
 export interface SimulationOptions {
   readonly replicas: number
@@ -22,11 +22,13 @@ export const simulate = async (seed: number, options: SimulationOptions): Promis
     lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, repeated: chance.next() * 0.3,
     crash: chance.next() * 0.1, skew_millis: chance.pick([0, 0, 60_000, 3 * 86_400_000])
   }
-  const live = { ...faults }
+  const live: Faults = { ...noFaults, skew_millis: faults.skew_millis }
   const world = await openWorld(chance, options.replicas, live)
   try {
+    for (const replica of world.replicas) await replica.sync()
+    Object.assign(live, faults)
     for (let step = 0; step < options.steps; step++) await takeStep(chance, world)
-    Object.assign(live, { lost_request: 0, lost_reply: 0, repeated: 0, crash: 0 })
+    Object.assign(live, noFaults)
     await settle(world)
     return await check(world)
   } catch (error) {

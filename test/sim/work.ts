@@ -6,10 +6,10 @@ import type { Chance } from "./chance.ts"
 type Ask = (request: Request) => Promise<Answer>
 const write = (method: string, path: string, body?: JsonObject): Request => ({ method, path, query: [], body })
 
-/** Ids in a list as it is seen here; now and then one that does not exist. */
+/** An id in a list as it is seen here; now and then one that does not exist. */
 const someId = async (chance: Chance, ask: Ask, collection: string, filter: ReadonlyArray<readonly [string, string]> = []): Promise<number> => {
   if (chance.happens(0.03)) return 999_999
-  const answer = await ask({ method: "GET", path: `/api/v1/${collection}`, query: [["per_page", "30"], ["sort", "-created_at"], ...filter], body: undefined })
+  const answer = await ask({ method: "GET", path: `/api/v1/${collection}`, query: [["per_page", "30"], ...filter], body: undefined })
   const rows = (answer.body as { readonly [key: string]: ReadonlyArray<{ readonly id: number }> } | undefined)?.[collection] ?? []
   return rows.length === 0 ? 1 : chance.pick(rows).id
 }
@@ -41,12 +41,12 @@ const kinds: ReadonlyArray<Kind> = [
   ...Array<Kind>(2).fill(async (chance, ask) => write("POST", `/api/v1/opportunities/${await someId(chance, ask, "opportunities")}/convert_to_quotation`)),
   ...Array<Kind>(2).fill(async (chance, ask) => write("POST", `/api/v1/opportunities/${await someId(chance, ask, "opportunities", [["q[state_eq]", "1"]])}/convert_to_order`)),
   async (chance, ask) => write("POST", `/api/v1/opportunities/${await someId(chance, ask, "opportunities")}/change_status`, { status: chance.below(4) }),
-  ...Array<Kind>(3).fill(async (chance, ask) => {
+  ...Array<Kind>(8).fill(async (chance, ask) => {
     const id = await someId(chance, ask, "opportunities", [["q[state_eq]", "2"]])
     const shown = await ask({ method: "GET", path: `/api/v1/opportunities/${id}`, query: [["include", "items"]], body: undefined })
     const items = (shown.body as { readonly opportunity?: { readonly items?: ReadonlyArray<{ readonly id: number; readonly item_id: number | null }> } } | undefined)?.opportunity?.items ?? []
     const item = items.length === 0 ? undefined : chance.pick(items)
-    const unit = await someId(chance, ask, "stock_levels", item?.item_id == null ? [] : [["q[product_id_eq]", String(item.item_id)]])
+    const unit = await someId(chance, ask, "stock_levels", [["q[stock_category_eq]", "50"], ...(item?.item_id == null ? [] : [["q[product_id_eq]", String(item.item_id)] as const])])
     return write("POST", `/api/v1/opportunities/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: item?.id ?? 1, stock_level_id: unit }] })
   })
 ]

@@ -13,6 +13,7 @@ import { catalogueOf } from "../../core/kernel/catalogue.ts"
 import { answer } from "../../core/kernel/dispatch.ts"
 import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
@@ -65,15 +66,31 @@ const made = async (): Promise<NonNullable<typeof template>> => {
   await once(server, Effect.gen(function*() {
     yield* ensureSchema(serverCatalogue, "server")
     yield* seed(serverCatalogue, new Date(world_start).toISOString())
+    yield* Effect.forEach(furniture, (request) => answer(serverCatalogue, request, owner), { discard: true })
   }))
   await once(replica, Effect.asVoid(ensureSchema(catalogue, "replica")))
   return template = { folder, server, replica }
 }
-const once = async <E>(path: string, effect: Effect.Effect<void, E, Store>): Promise<void> => {
-  const runtime = ManagedRuntime.make(Layer.provide(Store.layer, Sqlite.layer({ path, synchronous: "normal" })))
+const once = async <E>(path: string, effect: Effect.Effect<void, E, Store | Site>): Promise<void> => {
+  const runtime = ManagedRuntime.make(Layer.merge(
+    Layer.provide(Store.layer, Sqlite.layer({ path, synchronous: "normal" })), authority({ catalogue: serverCatalogue, commandId: () => "furniture" })))
   await runtime.runPromise(effect)
   await runtime.dispose()
 }
+
+const write = (path: string, body: JsonObject): Request => ({ method: "POST", path: `/api/v1/${path}`, query: [], body })
+const times = <A>(count: number, make: (at: number) => A): ReadonlyArray<A> => Array.from({ length: count }, (_, at) => make(at + 1))
+/** What every world begins with: little enough stock that people get into each other's way. Ids are 1, 2, 3 … of each kind. */
+const furniture: ReadonlyArray<Request> = [
+  ...times(3, (at) => write("products", { name: `Moving head ${at}`, stock_method: 2, post_rent_unavailability: 60 })),
+  ...times(2, (at) => write("products", { name: `Cable ${at}` })),
+  ...times(6, (at) => write("stock_levels", { product_id: 1 + at % 3, store_id: 1, asset_number: `MH-${at}` })),
+  ...times(2, (at) => write("members", { name: `Client ${at}`, membership_type: "organisation" })),
+  ...times(5, (at) => write("opportunities", { subject: `Job ${at}`, store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: `2026-07-0${at + 2}T09:00:00Z` })),
+  ...times(5, (at) => write(`opportunities/${at}/items`, { name: "Heads", item_id: 1 + at % 3, quantity: 2, unit_price: 5_000 })),
+  ...times(5, (at) => write(`opportunities/${at}/convert_to_quotation`, {})),
+  ...times(3, (at) => write(`opportunities/${at}/convert_to_order`, {}))
+]
 
 export interface SimReplica {
   readonly id: number
