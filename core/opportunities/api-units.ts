@@ -1,22 +1,29 @@
-/** Single units: allocating them to lines, one by one or many at once (spec 4.7, opportunities 9.1, 9.2). */
-import { Effect } from "effect"
-import { command, type Endpoint, type Input, type Streams } from "../kernel/endpoint.ts"
-import { integer, list, object, ref } from "../kernel/field.ts"
+/** Single units: allocated to lines and sent on their way, one by one or many at once (spec 4.7, opportunities 9.1, 9.2). */
+import { Effect, Result } from "effect"
+import { command, type DecideContext, type Decided, type Endpoint, type Input, type Streams } from "../kernel/endpoint.ts"
+import { boolean, choice, code, type Fields, integer, list, object, prose, ref, text, timestamp, type ValuesOf } from "../kernel/field.ts"
+import { waitFor } from "../kernel/engine.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
-import { invalid, notFound } from "../kernel/rejection.ts"
-import { created, shownById, viewContext } from "../kernel/resource.ts"
+import { invalid, invalidField, notFound } from "../kernel/rejection.ts"
+import { created, noContent, shownById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
 import { dealAnswer, withUnits } from "./answers.ts"
 import { holds } from "./claims.ts"
-import { allocate } from "./decide/units.ts"
-import { knownOf } from "./facts.ts"
-import { edit, item, one, path } from "./paths.ts"
+import type { Known } from "./deal.ts"
+import {
+  checking, dispatching, goingOnHire, type Moving, moveUnits, preparing, returning, revertUnit, setContainer, unpreparing
+} from "./decide/journey.ts"
+import { allocate, deallocate, substitute } from "./decide/units.ts"
+import { knownOf, type Wanted } from "./facts.ts"
+import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "./parts.ts"
+import { asset, edit, item, one, path } from "./paths.ts"
 import { assignmentResource } from "./resources.ts"
 import type { OpportunityRow } from "./schema.ts"
 
 /** Writers of one unit wait for each other, whichever deal they work on. */
 const unitStreams = (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams => (params, body) =>
   [`opportunity:${params["id"]}`, ...entries(body).filter((id) => typeof id === "number" || typeof id === "string").map((id) => `stock_level:${id}`)]
-const stockOf = (input: Input) => ({ stock: holds((input.rows as { readonly id: OpportunityRow }).id, input.settings) })
+const stockOf = (input: Input): Wanted => ({ stock: holds((input.rows as { readonly id: OpportunityRow }).id, input.settings) })
 
 const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   name: "opportunities.quick_allocate", summary: "Allocate many units to lines, all or none", ...edit, params: one,
@@ -43,6 +50,53 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   respond: (_result, input) => dealAnswer(input.rows.id.id, input, withUnits)
 })
 
+/** Which of the deal's units a body names; units of other deals are as good as none. */
+const namedUnits = Effect.fnUntraced(function*(input: Input, ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const header = (input.rows as { readonly id: OpportunityRow }).id
+  const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+  if (repeated >= 0) return yield* invalid({ [`asset_ids.${repeated}`]: ["The unit is listed twice."] })
+  const units = yield* store.getMany(asset_assignments, ids)
+  if (units.some((unit) => unit.opportunity_id !== header.id)) return yield* notFound("No such asset assignment.")
+  yield* waitFor(units.map((unit) => `stock_level:${unit.stock_level_id}`))
+  const known = yield* knownOf(header, input, { stock: true })
+  const byId = new Map(known.deal.units.map((unit) => [unit.id, unit]))
+  return { known, moving: ids.map((id, at): Moving => ({ unit: byId.get(id)!, field: `asset_ids.${at}` })) }
+})
+const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
+const batch = <const B extends Fields>(
+  name: string, summary: string, fields: B,
+  decide: (known: Known, moving: ReadonlyArray<Moving>, sent: Partial<ValuesOf<B>>, context: DecideContext) => Decided
+): Endpoint => command("POST", `${path}/{id}/${name}`, {
+  name: `opportunities.${name}`, summary, ...edit, params: one, fields: { ...fields, asset_ids },
+  facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
+  decide: ({ known, moving }, input, context) => decide(known, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
+  respond: (result, input) => dealAnswer(input.rows.id.id, input, withUnits, 200, result["_meta"] === null || result["_meta"] === undefined ? {} : { _meta: result["_meta"] })
+})
+const when = () => timestamp({ nullable: true })
+
+const batches: ReadonlyArray<Endpoint> = [
+  batch("quick_prepare", "Mark many units as prepared, all or none", { prepared_at: when() },
+    (known, moving, sent, context) => moveUnits(known, moving, [preparing(sent.prepared_at ?? context.now)], context)),
+  batch("quick_book_out", "Dispatch many units, all or none",
+    { dispatched_by: ref("users", { nullable: true }), vehicle_id: integer({ nullable: true }), dispatched_at: when() },
+    (known, moving, sent, context) => moveUnits(known, moving, [dispatching(sent.dispatched_at ?? context.now, {
+      dispatched_by: sent.dispatched_by ?? null, vehicle_id: sent.vehicle_id ?? null
+    })], context)),
+  batch("quick_check_in", "Take many units back, all or none",
+    { received_by: ref("users", { nullable: true }), return_store_id: ref("stores", { nullable: true }), finalise: boolean({ default: false }), returned_at: when() },
+    (known, moving, sent, context) => {
+      const at = sent.returned_at ?? context.now
+      const received_by = sent.received_by ?? null
+      const back = returning(at, { received_by, return_store_id: sent.return_store_id ?? null })
+      return moveUnits(known, moving, sent.finalise === true ? [back, checking(at, { condition: 0, checked_by: received_by, damage_notes: null })] : [back], context)
+    })
+]
+
+const told = (result: JsonObject): JsonObject => isJsonObject(result["_meta"]) ? { _meta: result["_meta"] } : {}
+const shownUnit = (result: JsonObject, input: Input) =>
+  Effect.map(shownById(assignmentResource, Number(result["assignment_id"]), input.query, viewContext(input)), (body) => ({ ...body, ...told(result) }))
+
 const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   name: "opportunities.allocate_asset", summary: "Allocate one unit to a line", ...edit, params: item,
   streams: unitStreams((body) => [body["stock_level_id"]]),
@@ -51,7 +105,76 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   decide: (known, input, context) => allocate(known, [{
     line: input.rows.item, stock_level_id: input.values.stock_level_id!, field: "stock_level_id", count_field: "stock_level_id"
   }], context),
-  respond: (result, input) => Effect.map(shownById(assignmentResource, Number(result["assignment_id"]), input.query, viewContext(input)), created)
+  respond: (result, input) => Effect.map(shownUnit(result, input), created)
 })
 
-export const unitEndpoints: ReadonlyArray<Endpoint> = [quickAllocate, allocateOne]
+/** Every action on one unit, with all a body may say about any of them. */
+const actions = {
+  prepare: "Prepare", revert: "Revert preparation", set_container: "Set container", clear_container: "Clear container", substitute: "Substitute",
+  dispatch: "Dispatch", on_hire: "On hire", return: "Return", check: "Check", revert_status: "Revert status"
+} as const
+const unitFields = {
+  action: choice(actions, { required: true }),
+  prepared_at: when(), dispatched_at: when(), on_hire_at: when(), returned_at: when(), checked_at: when(),
+  stock_level_id: ref("stock_levels", { nullable: true }),
+  container_stock_level_id: ref("stock_levels", { nullable: true }),
+  dispatched_by: ref("users", { nullable: true }), received_by: ref("users", { nullable: true }), checked_by: ref("users", { nullable: true }),
+  vehicle_id: integer({ nullable: true }),
+  return_store_id: ref("stores", { nullable: true }),
+  condition: code(condition_labels, { nullable: true }),
+  damage_notes: prose({ nullable: true }), notes: prose({ nullable: true }),
+  status: code(assignment_statuses, { nullable: true }),
+  reason: text({ nullable: true, max: 1000 })
+}
+type UnitBody = Partial<ValuesOf<typeof unitFields>>
+type Act = (known: Known, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => Decided
+const missing = (field: string, words: string): Decided => Result.fail(invalidField(field, `The ${words} field is required.`))
+const acts: { readonly [A in keyof typeof actions]: Act } = {
+  prepare: (known, unit, sent, context) => moveUnits(known, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.now)], context),
+  revert: (known, unit, _sent, context) => moveUnits(known, [{ unit, field: "action" }], [unpreparing], context),
+  set_container: (known, unit, sent) =>
+    sent.container_stock_level_id === null || sent.container_stock_level_id === undefined ? missing("container_stock_level_id", "container stock level")
+      : setContainer(known, unit, sent.container_stock_level_id),
+  clear_container: (known, unit) => setContainer(known, unit, null),
+  substitute: (known, unit, sent, context) =>
+    sent.stock_level_id === null || sent.stock_level_id === undefined ? missing("stock_level_id", "stock level")
+      : substitute(known, unit, sent.stock_level_id, sent.reason ?? null, context),
+  dispatch: (known, unit, sent, context) => moveUnits(known, [{ unit, field: "action" }], [dispatching(sent.dispatched_at ?? context.now, {
+    dispatched_by: sent.dispatched_by ?? null, vehicle_id: sent.vehicle_id ?? null, notes: sent.notes ?? null
+  })], context),
+  on_hire: (known, unit, sent, context) => moveUnits(known, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.now)], context),
+  return: (known, unit, sent, context) => moveUnits(known, [{ unit, field: "action" }], [returning(sent.returned_at ?? context.now, {
+    received_by: sent.received_by ?? null, return_store_id: sent.return_store_id ?? null
+  })], context),
+  check: (known, unit, sent, context) => sent.condition === null || sent.condition === undefined ? missing("condition", "condition")
+    : moveUnits(known, [{ unit, field: "action" }], [checking(sent.checked_at ?? context.now, {
+      condition: sent.condition, checked_by: sent.checked_by ?? null, damage_notes: sent.damage_notes ?? null
+    })], context),
+  revert_status: (known, unit, sent, context) => sent.status === null || sent.status === undefined ? missing("status", "status")
+    : revertUnit(known, unit, sent.status, sent.reason ?? null, context)
+}
+
+const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
+  name: "opportunities.move_asset", summary: "Move one unit on its way", ...edit, params: asset, mode: "create", fields: unitFields,
+  streams: unitStreams((body) => [body["stock_level_id"]]),
+  facts: (input) => Effect.gen(function*() {
+    const { stock_level_id } = input.values
+    yield* waitFor([`stock_level:${input.rows.asset.stock_level_id}`])
+    return yield* knownOf(input.rows.id, input, { stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] })
+  }),
+  decide: (known, input, context) => acts[input.values.action!](known, input.rows.asset, input.values, context),
+  respond: (result, input) => Effect.map(shownUnit(result, input), (body) => ({ status: 200, body }))
+})
+
+const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {
+  name: "opportunities.deallocate_asset", summary: "Take a unit off its line again", ...edit, params: asset,
+  fields: { reason: text({ nullable: true, max: 1000 }) },
+  facts: (input) => Effect.gen(function*() {
+    yield* waitFor([`stock_level:${input.rows.asset.stock_level_id}`])
+    return yield* knownOf(input.rows.id, input, stockOf(input))
+  }),
+  decide: (known, input, context) => deallocate(known, input.rows.asset, input.values.reason ?? null, context),
+  respond: () => Effect.succeed(noContent)
+})
+
+export const unitEndpoints: ReadonlyArray<Endpoint> = [quickAllocate, ...batches, allocateOne, moveOne, release]

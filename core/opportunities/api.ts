@@ -7,16 +7,18 @@ import { integer, prose, text } from "../kernel/field.ts"
 import { listOf, noContent, ok, viewContext } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
-import { addresses } from "../members/schema.ts"
+import { addresses, members } from "../members/schema.ts"
 import { defaultSurchargeGroupIds } from "../rates/surcharge-groups.ts"
 import { exchangeRateAt } from "../registers/currencies.ts"
 import { customerOf, knownOf } from "./facts.ts"
 import { dealAnswer, withParts } from "./answers.ts"
 import type { Known } from "./deal.ts"
+import { cloneDeal } from "./decide/clone.ts"
 import { createDeal, updateDeal, windowErrors } from "./decide/header.ts"
 import {
   changeStatus, convertToOrder, convertToQuotation, deleteDeal, lockRates, reinstate, reopen, restoreDeal, revertToDraft, revertToQuotation, unlockRates
 } from "./decide/status.ts"
+import { bulkEndpoints } from "./api-bulk.ts"
 import { lineEndpoints } from "./api-lines.ts"
 import { moneyEndpoints } from "./api-money.ts"
 import { unitEndpoints } from "./api-units.ts"
@@ -135,6 +137,25 @@ const restore = command("POST", `${path}/{id}/restore`, {
   respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts)
 })
 
+const clone = command("POST", `${path}/{id}/clone`, {
+  name: "opportunities.clone", summary: "Make a new draft like this opportunity", ...edit, permission: "opportunities.create", params: one,
+  fields: { subject: text({ nullable: true }) }, mints: [opportunities],
+  facts: (input) => Effect.gen(function*() {
+    const header = input.rows.id
+    const store = yield* Store
+    const lines = yield* store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
+    const customer = header.member_id === null ? undefined : yield* store.get(members, header.member_id)
+    const base_currency = baseCurrency(input.settings)
+    return {
+      known: yield* knownOf(header, input, { rated: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))] }),
+      customer_stands: header.member_id === null || (customer?.membership_type === "organisation" && customer.deleted_at === null),
+      exchange_rate: yield* exchangeRateAt({ from: header.currency_code, to: base_currency, base_currency, at: input.now })
+    }
+  }),
+  decide: (facts, input, context) => cloneDeal(facts, input.values.subject ?? null, context),
+  respond: (result, input) => dealAnswer(Number(result["id"]), input, withParts, 201)
+})
+
 export const opportunitiesSlice: Slice = {
   name: "opportunities",
   tables: [
@@ -143,6 +164,6 @@ export const opportunitiesSlice: Slice = {
   resources: [opportunityResource],
   projection: { ...projection, ...shortageProjection },
   endpoints: [
-    list, show, ...readEndpoints, create, update, remove, restore, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints
+    list, show, ...readEndpoints, create, update, remove, restore, clone, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints, ...bulkEndpoints
   ]
 }

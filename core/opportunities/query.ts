@@ -2,10 +2,19 @@
 import { Effect } from "effect"
 import { availabilityOfLines } from "../availability/lines-query.ts"
 import { stockedProducts } from "../availability/load-products.ts"
-import { type Endpoint, get } from "../kernel/endpoint.ts"
+import { type DecideContext, type Endpoint, type Fault, get } from "../kernel/endpoint.ts"
+import type { StoredEvent } from "../kernel/event.ts"
+import { journal } from "../kernel/journal.ts"
+import { pageOf } from "../kernel/query.ts"
 import { listOf, ok, viewContext } from "../kernel/resource.ts"
+import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
+import { users } from "../users/schema.ts"
+import { availableActions } from "./actions.ts"
+import { entryOf, told } from "./activity.ts"
 import { askedLines, claimSettings } from "./claims.ts"
+import { streamOfDeal } from "./events.ts"
+import { knownOf } from "./facts.ts"
 import { opportunity_items } from "./parts.ts"
 import { one, path, read } from "./paths.ts"
 import { assignmentResource } from "./resources.ts"
@@ -29,4 +38,45 @@ const availability = get(`${path}/{id}/availability`, {
   })
 })
 
-export const readEndpoints: ReadonlyArray<Endpoint> = [assets, availability]
+/** The entries of one opportunity's stream, newest first: one page and how many there are. */
+const entriesOf = Effect.fnUntraced(function*(id: number, page: { readonly page: number; readonly per_page: number }): Effect.fn.Return<
+  { readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Fault, Store
+> {
+  const store = yield* Store
+  const where = (bind: (value: unknown) => string): string =>
+    `from journal where stream = ${bind(streamOfDeal(id))} and type in (${told.map(bind).join(", ")})`
+  const rows = bindings(store.dialect), count = bindings(store.dialect)
+  const found = yield* store.run(
+    `select ${columnList(journal)} ${where(rows.bind)} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`, rows.values)
+  const [counted] = yield* store.run<{ total: number }>(`select count(*) as total ${where(count.bind)}`, count.values)
+  return { rows: found.map((row) => store.decode(journal, row) as StoredEvent), total: Number(counted?.total ?? 0) }
+})
+
+const activity = get(`${path}/{id}/activity`, {
+  name: "opportunities.activity", summary: "What happened to the opportunity, newest first", ability: "action-log:read", permission: "action-log.view",
+  params: one,
+  run: (input) => Effect.gen(function*() {
+    const { id } = input.rows.id
+    const page = pageOf(input.query)
+    const { rows, total } = yield* entriesOf(id, page)
+    const actors = yield* (yield* Store).getMany(users, rows.map((row) => row.actor_id).filter((actor) => actor !== null))
+    const names = new Map(actors.map((user) => [user.id, user.name]))
+    return ok({
+      activity: rows.map((row) => entryOf(row, id, row.actor_id === null ? null : names.get(row.actor_id) ?? null)),
+      meta: { total, per_page: page.per_page, page: page.page }
+    })
+  })
+})
+
+const actions = get(`${path}/{id}/available_actions`, {
+  name: "opportunities.available_actions", summary: "What may be done with the opportunity now", ...read, params: one,
+  run: (input) => Effect.gen(function*() {
+    const known = yield* knownOf(input.rows.id, input, { stock: true })
+    let last = 0
+    // A look at what would happen: ids and numbers are drawn from nowhere and kept by nobody.
+    const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, id: () => --last, number: () => null }
+    return ok({ available_actions: availableActions(known, context).map((action) => ({ ...action })) })
+  })
+})
+
+export const readEndpoints: ReadonlyArray<Endpoint> = [assets, availability, activity, actions]

@@ -14,7 +14,7 @@ import type { AnyRow } from "../kernel/table.ts"
 import type { PricedOpportunity } from "../pricing/stages.ts"
 import { SURCHARGE_COST_TYPE } from "../pricing/totals.ts"
 import { claimsOf, claimSettings, heldText, holderOf, holds, shortagesOf } from "./claims.ts"
-import { type Deal, type Known, withLine } from "./deal.ts"
+import type { Deal, Known } from "./deal.ts"
 import { streamOfDeal } from "./events.ts"
 import { type CostRow, type ItemRow, opportunity_costs } from "./parts.ts"
 import { priceOne, priceTogether, taxRateOf } from "./pricing.ts"
@@ -43,14 +43,7 @@ export interface Settled {
 /** `after` is the deal as the command leaves it, lines added included. `known.deal` is the deal before. */
 export const settle = (known: Known, after: Deal, touched: Touched, context: DecideContext): Result.Result<Settled, Rejection> =>
   Result.gen(function*() {
-    let deal = after
-    for (const id of touched.priced ?? []) {
-      const line = deal.lines.find((one) => one.id === id)
-      if (line !== undefined) deal = withLine(deal, id, yield* Result.mapError(priceOne(known, deal.header, line), invalid))
-    }
-    if (touched.taxed === true && !deal.header.tax_locked) {
-      for (const line of deal.lines) if (line.item_type !== "group") deal = withLine(deal, line.id, { tax_rate: taxRateOf(known, line) })
-    }
+    let deal = yield* pricedLines(known, after, touched)
     if (touched.totals !== false && (counts(deal) || counts(known.deal))) deal = withPrices(deal, yield* priceTogether(known, deal, context.now), context)
     const claimed = yield* claimsAfter(known, deal, touched.claimed ?? [], context)
     const holding = holds(deal.header, context.settings)
@@ -60,6 +53,19 @@ export const settle = (known: Known, after: Deal, touched: Touched, context: Dec
     const priced = pricedEvent(after, known.deal, deal)
     return { deal, claims: claimed.claims, shortages, events: [...(priced === undefined ? [] : [priced]), ...claimed.events] }
   })
+
+/** The deal with the prices of the lines touched, and every line's tax rate where the customer changed. */
+const pricedLines = (known: Known, deal: Deal, touched: Touched): Result.Result<Deal, Rejection> => Result.gen(function*() {
+  const wanted = new Set(touched.priced ?? [])
+  const retaxed = touched.taxed === true && !deal.header.tax_locked
+  if (wanted.size === 0 && !retaxed) return deal
+  const lines: Array<ItemRow> = []
+  for (const line of deal.lines) {
+    const priced = wanted.has(line.id) ? { ...line, ...yield* Result.mapError(priceOne(known, deal.header, line), invalid) } : line
+    lines.push(retaxed && line.item_type !== "group" ? { ...priced, tax_rate: taxRateOf(known, line) } : priced)
+  }
+  return { ...deal, lines }
+})
 
 /** Is there anything to add up? Until then a total guessed by hand stands. */
 const counts = (deal: Deal): boolean => deal.lines.length + deal.costs.length > 0 || deal.header.deal_total !== null

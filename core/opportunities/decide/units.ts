@@ -12,7 +12,7 @@ import { millisOf } from "../../values/time.ts"
 import { claimSettings, heldText, holderOf, unitWindow } from "../claims.ts"
 import { type Deal, type Known, unitsOf, withLine } from "../deal.ts"
 import { partAdded, partChanged, partRemoved } from "../events.ts"
-import { allocated, type AssignmentRow, asset_assignments, type ItemRow, prepared } from "../parts.ts"
+import { allocated, type AssignmentRow, asset_assignments, checked_in, type ItemRow, prepared } from "../parts.ts"
 import { settle, unitName } from "../settle.ts"
 import { allowed } from "../statuses.ts"
 
@@ -44,7 +44,7 @@ const unfit = (known: Known, deal: Deal, line: ItemRow, level: StockLevelRow | u
   }
   const holding = holderOf(known.holdings, level.id, window, context.now)
   if (holding !== undefined) return heldText(name, holding)
-  const elsewhere = deal.units.find((unit) => unit.stock_level_id === level.id && unit.status < 4 && meetsOwn(known, deal, unit, window, context))
+  const elsewhere = deal.units.find((unit) => unit.stock_level_id === level.id && unit.status < checked_in && meetsOwn(known, deal, unit, window, context))
   return elsewhere === undefined ? undefined : `${name} is on another line of this opportunity at the same time.`
 }
 const meetsOwn = (known: Known, deal: Deal, unit: AssignmentRow, window: { readonly from: number; readonly to: number }, context: DecideContext): boolean => {
@@ -113,3 +113,26 @@ export const deallocate = (known: Known, unit: AssignmentRow, reason: string | n
     result: { id: deal.header.id }
   }
 })
+
+/** Another unit of the same product in its place, whatever the status; the status stays (opportunities 9.1). */
+export const substitute = (known: Known, unit: AssignmentRow, stock_level_id: number, reason: string | null, context: DecideContext): Decided =>
+  Result.gen(function*() {
+    const { deal } = known
+    yield* allowed(deal.header, "allocate")
+    const line = deal.lines.find(({ id }) => id === unit.opportunity_item_id)
+    const without = { ...deal, units: deal.units.filter(({ id }) => id !== unit.id) }
+    const reason_against = line === undefined || unit.stock_level_id === stock_level_id
+      ? `${unitName(known, stock_level_id)} is on the line already.`
+      : unfit(known, without, line, known.levels.get(stock_level_id), context)
+    if (reason_against !== undefined) return yield* refuse("stock_level_id", reason_against)
+    const after = { ...deal, units: deal.units.map((one) => one.id === unit.id ? { ...one, stock_level_id } : one) }
+    const settled = yield* settle(known, after, { totals: false, claimed: [unit.opportunity_item_id] }, context)
+    const counted = unit.status < checked_in
+    return {
+      events: [
+        partChanged(deal.header.id, "assignment", "asset_substituted", unit, { stock_level_id }, { reason }), ...settled.events,
+        ...(counted ? countChanged(known.levels, new Map([[unit.stock_level_id, -1], [stock_level_id, 1]])) : [])
+      ],
+      result: { id: deal.header.id, assignment_id: unit.id, _meta: null }
+    }
+  })

@@ -1,0 +1,49 @@
+/** Lines counted in bulk: out, back and adjusted (spec 4.7, opportunities 9.3). */
+import { Effect, Result } from "effect"
+import { command, type DecideContext, type Decided, type Endpoint } from "../kernel/endpoint.ts"
+import { choice, code, decimal, ref, text, type ValuesOf } from "../kernel/field.ts"
+import { isJsonObject } from "../kernel/json.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { shownById, viewContext } from "../kernel/resource.ts"
+import type { Known } from "./deal.ts"
+import { adjustQuantity, dispatchQuantity, returnQuantity } from "./decide/bulk.ts"
+import { knownOf } from "./facts.ts"
+import { condition_labels, type ItemRow } from "./parts.ts"
+import { edit, item, path } from "./paths.ts"
+import { itemResource } from "./resources.ts"
+
+const actions = { dispatch: "Dispatch", return: "Return", adjust: "Adjust" } as const
+const fields = {
+  action: choice(actions, { required: true }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true }),
+  dispatched_by: ref("users", { nullable: true }),
+  received_by: ref("users", { nullable: true }),
+  condition: code(condition_labels, { nullable: true }),
+  new_quantity: decimal({ scale: 2, min: "0", max: "1000000000", nullable: true }),
+  reason: text({ nullable: true })
+}
+type Body = Partial<ValuesOf<typeof fields>>
+type Act = (known: Known, line: ItemRow, sent: Body, context: DecideContext) => Decided
+const required = (field: string): Decided => Result.fail(invalidField(field, `The ${field.replace("_", " ")} field is required.`))
+const acts: { readonly [A in keyof typeof actions]: Act } = {
+  dispatch: (known, line, sent, context) =>
+    typeof sent.quantity !== "string" ? required("quantity") : dispatchQuantity(known, line, sent.quantity, sent.dispatched_by ?? null, context),
+  return: (known, line, sent, context) => typeof sent.quantity !== "string" ? required("quantity")
+    : returnQuantity(known, line, sent.quantity, { received_by: sent.received_by ?? null, condition: sent.condition ?? null }, context),
+  adjust: (known, line, sent, context) =>
+    typeof sent.new_quantity !== "string" ? required("new_quantity") : adjustQuantity(known, line, sent.new_quantity, sent.reason ?? null, context)
+}
+
+export const bulkEndpoints: ReadonlyArray<Endpoint> = [
+  command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
+    name: "opportunities.fulfil_item", summary: "Dispatch, return or adjust a line counted in bulk", ...edit, params: item, mode: "create", fields,
+    facts: (input) => {
+      const { item_id } = input.rows.item
+      return knownOf(input.rows.id, input, { stock: true, rated: item_id === null ? [] : [item_id] })
+    },
+    decide: (known, input, context) => acts[input.values.action!](known, input.rows.item, input.values, context),
+    respond: (result, input) => Effect.map(shownById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) => ({
+      status: 200, body: { ...body, ...(isJsonObject(result["_meta"]) ? { _meta: result["_meta"] } : {}) }
+    }))
+  })
+]

@@ -1,0 +1,65 @@
+/** Lines counted in bulk: dispatched, returned and adjusted by quantity (opportunities 9.3). */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { NewEvent } from "../../kernel/event.ts"
+import type { JsonObject } from "../../kernel/json.ts"
+import { invalidField, type Rejection } from "../../kernel/rejection.ts"
+import { exact, formatDecimal } from "../../values/decimal.ts"
+import { type Known, withLine } from "../deal.ts"
+import { partChanged } from "../events.ts"
+import type { ItemRow } from "../parts.ts"
+import { settle } from "../settle.ts"
+import { allowed } from "../statuses.ts"
+import { dispatchGate, progressed } from "./progress.ts"
+
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
+
+const countable = (known: Known, line: ItemRow): Result.Result<void, Rejection> => {
+  const product = line.item_id === null ? undefined : known.stocked.get(line.item_id)
+  if (line.item_type !== "product" && line.item_type !== "accessory") return refuse("item", "Only product and accessory lines are dispatched.")
+  return product?.is_serialised === true ? refuse("item", "The line's product is tracked unit by unit; book its units out and in.") : Result.succeed(undefined)
+}
+const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
+
+const moved = (
+  known: Known, line: ItemRow, event: string, set: Partial<ItemRow>, also: JsonObject, context: DecideContext, told?: JsonObject
+): Decided => Result.map(progressed(known, withLine(known.deal, line.id, set), [line.id], context), (events) => ({
+  events: [partChanged(known.deal.header.id, "item", event, line, set, also), ...events],
+  result: { id: known.deal.header.id, item_id: line.id, _meta: told ?? null }
+}))
+
+export const dispatchQuantity = (known: Known, line: ItemRow, quantity: string, dispatched_by: number | null, context: DecideContext): Decided =>
+  Result.gen(function*() {
+    yield* allowed(known.deal.header, "dispatch")
+    yield* countable(known, line)
+    const dispatched_quantity = sum(line.dispatched_quantity, quantity)
+    if (isMore(dispatched_quantity, line.quantity)) return yield* refuse("quantity", `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`)
+    const told = yield* dispatchGate(known, [line.id], context)
+    return yield* moved(known, line, "bulk_dispatched", { dispatched_quantity }, { quantity, dispatched_by }, context, told)
+  })
+
+export const returnQuantity = (
+  known: Known, line: ItemRow, quantity: string, about: { readonly received_by: number | null; readonly condition: number | null }, context: DecideContext
+): Decided => Result.gen(function*() {
+  yield* allowed(known.deal.header, "check_in")
+  yield* countable(known, line)
+  const returned_quantity = sum(line.returned_quantity, quantity)
+  if (isMore(returned_quantity, line.dispatched_quantity)) {
+    return yield* refuse("quantity", `${line.dispatched_quantity} went out and ${line.returned_quantity} came back already.`)
+  }
+  return yield* moved(known, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
+})
+
+/** A new quantity for the line, priced again; what is out cannot be wished away. */
+export const adjustQuantity = (known: Known, line: ItemRow, quantity: string, reason: string | null, context: DecideContext): Decided =>
+  Result.gen(function*() {
+    yield* allowed(known.deal.header, "edit")
+    yield* countable(known, line)
+    if (isMore(line.dispatched_quantity, quantity)) return yield* refuse("new_quantity", `${line.dispatched_quantity} went out already.`)
+    const settled = yield* settle(known, withLine(known.deal, line.id, { quantity }), { priced: [line.id], claimed: [line.id] }, context)
+    const events: ReadonlyArray<NewEvent> = [
+      partChanged(known.deal.header.id, "item", "bulk_quantity_adjusted", line, { quantity }, { reason }), ...settled.events
+    ]
+    return { events, result: { id: known.deal.header.id, item_id: line.id, _meta: null } }
+  })

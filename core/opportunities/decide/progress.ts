@@ -1,0 +1,73 @@
+/** What an order's status follows from: what is out, back and checked (opportunities 9.4). */
+import { Result } from "effect"
+import type { LineShortage } from "../../availability/line.ts"
+import type { DecideContext } from "../../kernel/endpoint.ts"
+import type { NewEvent } from "../../kernel/event.ts"
+import type { JsonObject } from "../../kernel/json.ts"
+import { invalid, type Rejection } from "../../kernel/rejection.ts"
+import { shortagesOf } from "../claims.ts"
+import { type Deal, type Known, liveLines, withHeader } from "../deal.ts"
+import { headerChanged } from "../events.ts"
+import { checked_in, dispatched, on_hire, prepared } from "../parts.ts"
+import { settle } from "../settle.ts"
+import { isClosed, order, statuses } from "../statuses.ts"
+import { shortageText } from "./status.ts"
+
+/**
+ * The status an order has come to, by its live lines; the first that fits: something is still to go, something is out,
+ * something waits for its check, all is checked. Undefined where nothing was ever dispatched.
+ */
+export const derivedStatus = (deal: Deal): number | undefined => {
+  const lines = liveLines(deal)
+  const ids = new Set(lines.map(({ id }) => id))
+  const units = deal.units.filter((unit) => ids.has(unit.opportunity_item_id))
+  const some = (test: (status: number) => boolean): boolean => units.some((unit) => test(unit.status))
+  const out = lines.filter((line) => Number(line.dispatched_quantity) > 0)
+  if (!some((status) => status >= dispatched) && out.length === 0) return undefined
+  return some((status) => status <= prepared) ? statuses.dispatched.status
+    : some((status) => status === dispatched || status === on_hire) || out.some((line) => Number(line.dispatched_quantity) > Number(line.returned_quantity))
+      ? statuses.on_hire.status
+    : some((status) => status === checked_in) ? statuses.returned.status
+    : statuses.checked.status
+}
+
+/** The deal with its status brought up to date, and the event that says so. An undone dispatch leaves it active. */
+const promoted = (deal: Deal, undone: boolean): { readonly deal: Deal; readonly events: ReadonlyArray<NewEvent> } => {
+  const { header } = deal
+  const status = derivedStatus(deal) ?? (undone ? statuses.active.status : header.status)
+  return header.state !== order || isClosed(header) || status === header.status ? { deal, events: [] }
+    : { deal: withHeader(deal, { status }), events: [headerChanged(header, "status_promoted", { status })] }
+}
+
+/** After units or quantities moved: one promotion for all of them; then every line's claims, or only those touched. */
+export const progressed = (
+  known: Known, after: Deal, touched: ReadonlyArray<number>, context: DecideContext, undone = false
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  const { deal, events } = promoted(after, undone)
+  return Result.map(
+    settle(known, deal, { totals: false, claimed: events.length > 0 ? "all" : touched }, context),
+    (settled) => [...events, ...settled.events])
+}
+
+type DispatchPolicy = "block" | "warn_partial" | "allow_partial"
+const policyOf = (known: Known): DispatchPolicy => known.store?.shortage_dispatch_policy ?? "warn_partial"
+/** The lines that are short among those about to go out. */
+export const heldBack = (known: Known, line_ids: ReadonlyArray<number>, context: Pick<DecideContext, "settings" | "now">): ReadonlyArray<LineShortage> =>
+  shortagesOf(known, known.deal, known.claims, context.settings, context.now)
+    .filter((one) => one.remaining_shortfall > 0 && line_ids.includes(one.opportunity_item_id))
+export const isDispatchBlocked = (known: Known, held: ReadonlyArray<LineShortage>): boolean => policyOf(known) === "block" && held.length > 0
+
+/** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (opportunities 9.5). */
+export const dispatchGate = (known: Known, line_ids: ReadonlyArray<number>, context: DecideContext): Result.Result<JsonObject | undefined, Rejection> => {
+  const held = heldBack(known, line_ids, context)
+  if (isDispatchBlocked(known, held)) return Result.fail(invalid({ code: ["dispatch_block"], shortages: [shortageText(held)] }))
+  const policy = policyOf(known)
+  return Result.succeed(held.length === 0 || policy === "allow_partial" ? undefined : {
+    dispatch_policy: policy,
+    held_items: held.map((one) => ({
+      opportunity_item_id: one.opportunity_item_id, product_id: one.product_id, product_name: one.product_name,
+      requested_quantity: one.requested_quantity, available_quantity: one.available_quantity, shortfall: one.shortfall,
+      remaining_shortfall: one.remaining_shortfall, tracking_type: one.tracking_type, is_critical: one.is_critical
+    }))
+  })
+}
