@@ -5,13 +5,12 @@ import { packedInCasesOf } from "../containers/hold.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import type { Fault, Input } from "../kernel/endpoint.ts"
 import { register } from "../kernel/register.ts"
-import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type ComponentFacts, deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
-import type { Composed } from "./graph.ts"
 import { accessoryResource, componentResource } from "./resource.ts"
 import { accessoryFields, type ComponentRow, componentFields, product_accessories, product_components } from "./schema.ts"
+import { stepsAround } from "./steps.ts"
 import { containerTemplateEndpoints } from "./template.ts"
 
 const productOf = (input: Input): ProductRow => (input.rows as { readonly [name: string]: unknown })["product"] as ProductRow
@@ -31,26 +30,13 @@ const accessories = register({
   }
 })
 
-/** Every step above the product and below the component, both found by walking the composition in the database. */
-const stepsAround = Effect.fnUntraced(function*(product_id: number, component_id: number): Effect.fn.Return<ReadonlyArray<Composed>, Fault, Store> {
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  return yield* store.run<{ product_id: number; component_product_id: number }>(
-    `with recursive up(id) as (select id from products where id = ${bound.bind(product_id)} ` +
-    "union select c.product_id from product_components c join up on c.component_product_id = up.id), " +
-    `down(id) as (select id from products where id = ${bound.bind(component_id)} ` +
-    "union select c.component_product_id from product_components c join down on c.product_id = down.id) " +
-    "select product_id, component_product_id from product_components " +
-    "where component_product_id in (select id from up) or product_id in (select id from down)", bound.values)
-})
-
 const componentFacts = Effect.fnUntraced(function*(input: Input, before: ComponentRow | undefined): Effect.fn.Return<ComponentFacts, Fault, Store> {
   const product = productOf(input)
   const component_id = before?.component_product_id ?? Number(input.body["component_product_id"])
   return {
     product,
     siblings: yield* (yield* Store).find(product_components, { product_id: product.id }),
-    edges: before === undefined ? yield* stepsAround(product.id, component_id) : [],
+    edges: before === undefined ? yield* stepsAround([product.id], [component_id]) : [],
     depth_max: kitDepthIn(input.settings),
     packed: yield* packedInCasesOf(product.id, input.now)
   }

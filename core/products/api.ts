@@ -1,8 +1,9 @@
 /** How products are asked for (spec 4.14). */
 import { Effect, Result } from "effect"
-import { update, updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { accessoryResource, componentResource } from "../kits/resource.ts"
+import { product_accessories, product_components } from "../kits/schema.ts"
+import { stepsAround } from "../kits/steps.ts"
 import { command } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
@@ -12,7 +13,8 @@ import { product_groups } from "../registers/product-groups.ts"
 import { stockLevelResource } from "../stock/resource.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
-import { firstStockLevel, mergeProducts } from "./decide.ts"
+import { firstStockLevel } from "./decide.ts"
+import { mergeProducts, mergeProjection } from "./merge.ts"
 import { productFields, products } from "./schema.ts"
 
 export const productResource = resource({
@@ -52,15 +54,27 @@ const crud = register({
   }
 })
 
+const distinct = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => [...new Map(rows.map((row) => [row.id, row])).values()]
+
 const merge = command("POST", "/api/v1/products/{id}/merge", {
   name: "products.merge", summary: "Merge another product into this one", ability: "products:write", permission: "products.edit",
   params: { id: { table: products } },
   fields: { secondary_id: integer({ required: true }) },
-  streams: (params, body) => [`product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
-  facts: ({ values }) => Effect.gen(function*() {
+  streams: (params, body) => ["compositions", `product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
+  facts: ({ rows, values }) => Effect.gen(function*() {
     const store = yield* Store
     const secondary = yield* store.get(products, values.secondary_id ?? 0)
-    return { secondary, secondary_levels: secondary === undefined ? [] : yield* store.find(stock_levels, { product_id: secondary.id }) }
+    if (secondary === undefined) return { secondary, levels: [], accessories: [], components: [], edges: [] }
+    const both = [rows.id.id, secondary.id]
+    const either = (name: string) => [{ product_id: both }, { [name]: both }] as const
+    const [accessoriesOf, accessoriesTo] = either("accessory_product_id"), [componentsOf, componentsTo] = either("component_product_id")
+    return {
+      secondary,
+      levels: yield* store.find(stock_levels, { product_id: both }),
+      accessories: distinct([...yield* store.find(product_accessories, accessoriesOf), ...yield* store.find(product_accessories, accessoriesTo)]),
+      components: distinct([...yield* store.find(product_components, componentsOf), ...yield* store.find(product_components, componentsTo)]),
+      edges: yield* stepsAround(both, both)
+    }
   }),
   decide: (facts, input) => mergeProducts(input.rows.id, facts),
   respond: (_result, input) => Effect.map(shownById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
@@ -71,9 +85,6 @@ export const productsSlice: Slice = {
   endpoints: [...crud.endpoints ?? [], merge],
   projection: {
     ...crud.projection,
-    "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }, { recorded_at }) => [
-      updateWhere(stock_levels, { product_id: secondary_id }, { product_id: primary_id, updated_at: recorded_at }),
-      update(products, secondary_id, { custom_fields: {} })
-    ]
+    ...mergeProjection
   }
 }

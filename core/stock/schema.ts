@@ -36,7 +36,9 @@ export const stock_levels = table("stock_levels", {
   indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"]],
   uniques: [
     { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
-    { columns: ["serial_number"], field: "serial_number", message: "The serial number has already been taken." }
+    { columns: ["serial_number"], field: "serial_number", message: "The serial number has already been taken." },
+    { columns: ["product_id", "store_id"], field: "product_id", message: "The product already has a stock level at this store.",
+      where: "stock_category = 10 and not is_sub_hired" }
   ]
 })
 export type StockLevelRow = RowOf<typeof stock_levels>

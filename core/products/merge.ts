@@ -1,0 +1,118 @@
+/** Merging two products that are one (spec 4.14, availability 7.1): the rule, its events and their fold. */
+import { Result } from "effect"
+import { claims } from "../claims/schema.ts"
+import { container_items, containers } from "../containers/schema.ts"
+import { remove, update, updateWhere } from "../kernel/change.ts"
+import type { Decided } from "../kernel/endpoint.ts"
+import { event, type NewEvent, type Projection, streamOf } from "../kernel/event.ts"
+import { deletedEvent, updatedEvent } from "../kernel/register.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { type Composed, contains } from "../kits/graph.ts"
+import { type AccessoryRow, type ComponentRow, product_accessories, product_components } from "../kits/schema.ts"
+import { type StockLevelRow, stock_levels, stock_transactions } from "../stock/schema.ts"
+import { exact, formatDecimal } from "../values/decimal.ts"
+import { type ProductRow, products } from "./schema.ts"
+
+export interface MergeFacts {
+  readonly secondary: ProductRow | undefined
+  /** Stock levels, accessories and components of both products, from either side. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  readonly accessories: ReadonlyArray<AccessoryRow>
+  readonly components: ReadonlyArray<ComponentRow>
+  /** Every step of composition above and below the two. */
+  readonly edges: ReadonlyArray<Composed>
+}
+
+/**
+ * The secondary's stock, ledger, active claims, accessories and components move to the primary, custom field values fill
+ * the primary's gaps, the secondary is deleted; rates and history stay. 422 on `secondary_id`: missing, not a live
+ * product, the primary itself, of another type or stock method, or each made of the other.
+ */
+export const mergeProducts = (primary: ProductRow, facts: MergeFacts): Decided => {
+  const { secondary } = facts
+  const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+  if (secondary === undefined || secondary.deleted_at !== null) return refuse("The selected secondary product does not exist.")
+  if (secondary.id === primary.id) return refuse("A product cannot be merged with itself.")
+  if (secondary.product_type !== primary.product_type) return refuse("Only products of the same type can be merged.")
+  if (secondary.stock_method !== primary.stock_method) return refuse("Only products of the same stock method can be merged.")
+  const one = (id: number): number => id === secondary.id ? primary.id : id
+  const steps = facts.edges.map((edge) => ({ product_id: one(edge.product_id), component_product_id: one(edge.component_product_id) }))
+    .filter((edge) => edge.product_id !== edge.component_product_id)
+  if (steps.some((edge) => edge.product_id === primary.id && contains(steps, edge.component_product_id, primary.id))) {
+    return refuse("Another kit lies between the two products; merged, it would contain itself.")
+  }
+  const composition = relinked(facts.components, product_components, "component_product_id", primary.id, secondary.id)
+  const is_kit = primary.is_kit || composition.kept.some((row) => row.product_id === primary.id)
+  const custom_fields = { ...secondary.custom_fields, ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null)) }
+  const updated = updatedEvent(products, primary, { custom_fields, is_kit })
+  return Result.succeed({
+    events: [
+      ...(updated === undefined ? [] : [updated]),
+      ...pooledLevels(primary.id, secondary.id, facts.levels),
+      ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
+      ...composition.events,
+      event(streamOf("product", primary.id), "product.merged", { primary_id: primary.id, secondary_id: secondary.id, moves_containers: primary.is_containerable }),
+      deletedEvent(products, secondary.id)
+    ],
+    result: { id: primary.id }
+  })
+}
+
+/** Where both have a bulk level at a store, one remains, with the sum of both and both ledgers. */
+const pooledLevels = (primary_id: number, secondary_id: number, levels: ReadonlyArray<StockLevelRow>): ReadonlyArray<NewEvent> => {
+  const pooled = (level: StockLevelRow): boolean => level.stock_category === 10 && !level.is_sub_hired
+  return levels.filter((level) => level.product_id === secondary_id && pooled(level)).flatMap((from): ReadonlyArray<NewEvent> => {
+    const into = levels.find((level) => level.product_id === primary_id && level.store_id === from.store_id && pooled(level))
+    if (into === undefined) return []
+    const sum = (name: "quantity_held" | "quantity_allocated" | "quantity_unavailable" | "quantity_on_order"): string =>
+      formatDecimal(exact(into[name]).plus(from[name]), 2)
+    const updated = updatedEvent(stock_levels, into, {
+      quantity_held: sum("quantity_held"), quantity_allocated: sum("quantity_allocated"),
+      quantity_unavailable: sum("quantity_unavailable"), quantity_on_order: sum("quantity_on_order")
+    })
+    return [...(updated === undefined ? [] : [updated]), event(streamOf("stock_level", from.id), "stock_level.merged", { id: from.id, into_id: into.id })]
+  })
+}
+
+type Link = AccessoryRow | ComponentRow
+/** Links of the secondary become links of the primary; what would be there twice or lead to itself goes. */
+const relinked = <R extends Link>(
+  rows: ReadonlyArray<R>, table: typeof product_accessories | typeof product_components, other: "accessory_product_id" | "component_product_id",
+  primary_id: number, secondary_id: number
+): { readonly events: ReadonlyArray<NewEvent>; readonly kept: ReadonlyArray<R> } => {
+  const end = (row: Link): number => (row as { readonly [name: string]: unknown })[other] as number
+  const touched = (row: Link): boolean => row.product_id === secondary_id || end(row) === secondary_id
+  const taken = new Set(rows.filter((row) => !touched(row)).map((row) => `${row.product_id}>${end(row)}`))
+  const events: Array<NewEvent> = [], kept: Array<R> = rows.filter((row) => !touched(row))
+  for (const row of rows.filter(touched)) {
+    const product_id = row.product_id === secondary_id ? primary_id : row.product_id
+    const to = end(row) === secondary_id ? primary_id : end(row)
+    const moved = product_id === to || taken.has(`${product_id}>${to}`) ? undefined : updatedEvent(table, row, { product_id, [other]: to })
+    if (moved === undefined) events.push(deletedEvent(table, row.id))
+    else {
+      taken.add(`${product_id}>${to}`)
+      events.push(moved)
+      kept.push({ ...row, product_id, [other]: to })
+    }
+  }
+  return { events, kept }
+}
+
+interface Merged { readonly primary_id: number; readonly secondary_id: number; readonly moves_containers: boolean }
+export const mergeProjection: Projection = {
+  "stock_level.merged": ({ id, into_id }: { readonly id: number; readonly into_id: number }, { recorded_at }) => [
+    updateWhere(stock_transactions, { stock_level_id: id }, { stock_level_id: into_id, updated_at: recorded_at }),
+    remove(stock_levels, id)
+  ],
+  "product.merged": ({ moves_containers, primary_id, secondary_id }: Merged, { recorded_at }) => {
+    const moved = { product_id: primary_id, updated_at: recorded_at }
+    return [
+      updateWhere(stock_levels, { product_id: secondary_id }, moved),
+      updateWhere(stock_transactions, { product_id: secondary_id }, moved),
+      updateWhere(claims, { product_id: secondary_id, is_active: true }, moved),
+      updateWhere(container_items, { product_id: secondary_id, unpacked_at: null }, moved),
+      ...(moves_containers ? [updateWhere(containers, { product_id: secondary_id, status: ["open", "sealed", "dispatched", "returned"] }, moved)] : []),
+      update(products, secondary_id, { custom_fields: {} })
+    ]
+  }
+}

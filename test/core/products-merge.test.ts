@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp, viewerWith } from "../app.ts"
+import { claimed } from "./claimed.ts"
+import { type House, houseOf } from "./house.ts"
+
+describe.each(engines)("merging products on %s", (engine) => {
+  let app: App, house: House, S: number
+  beforeAll(async () => {
+    app = await openApp(engine)
+    app.setClock("2026-06-18T12:00:00.000Z")
+    house = houseOf(app)
+    S = await house.store()
+  })
+  afterAll(() => app.close())
+  const made = async (more = {}) => (await house.post("/products", { name: "Product", stock_method: 2, ...more })).product.id as number
+  const merge = (primary: number, secondary_id: unknown) => app.call("POST", `/api/v1/products/${primary}/merge`, { secondary_id })
+  const errorKeys = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body?.errors ?? {})]
+  const list = async (path: string, key: string) => (await app.call("GET", `/api/v1/${path}`)).body[key]
+
+  it("I9: the other must be another live product of the same kind", async () => {
+    const P = await made(), sale = await made({ product_type: "sale" }), bulk = await made({ stock_method: 1 }), gone = await made()
+    await app.call("DELETE", `/api/v1/products/${gone}`)
+    for (const secondary of [undefined, P, 99_999, "x", sale, bulk, gone]) expect(errorKeys(await merge(P, secondary))).toEqual([422, ["secondary_id"]])
+    expect((await app.call("POST", `/api/v1/products/${P}/merge`, {}, viewerWith(["products.view"], ["products:write"]))).status).toBe(403)
+  })
+  it("units, their ledger and their claims move; the other product is gone", async () => {
+    const P = await house.units(S, 1), Q = await house.units(S, 2)
+    await claimed(app, Q.id, S, 1, "09-01", "09-02", { asset_id: Q.units[0]! })
+    const merged = await merge(P.id, Q.id)
+    expect([merged.status, merged.body.product.id]).toEqual([200, P.id])
+    expect((await app.call("GET", `/api/v1/products/${Q.id}`)).status).toBe(404)
+    expect((await list(`stock_levels?q[product_id_eq]=${P.id}`, "stock_levels")).map((one: any) => one.id)).toEqual([...P.units, ...Q.units])
+    expect((await app.call("GET", `/api/v1/products/${P.id}/stock_levels/${Q.units[0]}/stock_transactions`)).body.meta.total).toBe(1)
+    const { body } = await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)
+    expect(body.availability).toMatchObject({ total_stock: 3, total_demanded: 1, available: 2 })
+  })
+  it("where both have a bulk level at a store one remains, with both ledgers", async () => {
+    const P = await house.bulk(S, 4), Q = await house.bulk(S, 3)
+    const T = await house.store()
+    await house.post("/stock_levels", { product_id: Q.id, store_id: T, quantity_held: 5 })
+    await merge(P.id, Q.id)
+    const levels = await list(`stock_levels?q[product_id_eq]=${P.id}&sort=store_id`, "stock_levels")
+    expect(levels.map((one: any) => [one.store_id, one.quantity_held])).toEqual([[1, "0.00"], [S, "7.00"], [T, "5.00"]])
+    const ledger = await list(`products/${P.id}/stock_levels/${P.level}/stock_transactions`, "stock_transactions")
+    expect(ledger.map((one: any) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
+  })
+  it("accessories and components move from both sides; doubles and links to itself go", async () => {
+    const [P, Q, A, B, outer] = [await made(), await made(), await made(), await made(), await made()] as const
+    const accessory = (of: number, accessory_product_id: number) => house.post(`/products/${of}/accessories`, { accessory_product_id })
+    const component = (of: number, component_product_id: number) => house.post(`/products/${of}/components`, { component_product_id })
+    for (const [of, to] of [[P, A], [Q, A], [Q, B], [P, Q], [outer, Q]] as const) await accessory(of, to)
+    for (const [of, to] of [[Q, A], [outer, Q], [outer, P]] as const) await component(of, to)
+    expect((await merge(P, Q)).body.product.is_kit).toBe(true)
+    const accessories = async (of: number) => (await list(`products/${of}/accessories`, "accessories")).map((one: any) => one.accessory_product_id)
+    const components = async (of: number) => (await list(`products/${of}/components`, "components")).map((one: any) => one.component_product_id)
+    expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
+    expect([await components(P), await components(outer)]).toEqual([[A], [P]])
+  })
+  it("products with another kit between them stay apart; the one made of the other directly does not", async () => {
+    const [P, X, Q] = [await made(), await made(), await made()] as const
+    await house.post(`/products/${P}/components`, { component_product_id: X })
+    await house.post(`/products/${X}/components`, { component_product_id: Q })
+    expect(errorKeys(await merge(P, Q))).toEqual([422, ["secondary_id"]])
+    expect(errorKeys(await merge(Q, P))).toEqual([422, ["secondary_id"]])
+    expect((await merge(P, X)).status).toBe(200)
+    expect((await list(`products/${P}/components`, "components")).map((one: any) => one.component_product_id)).toEqual([Q])
+  })
+  it("I11: custom field values fill the gaps of the primary only", async () => {
+    for (const name of ["shared_ref", "unique_note"]) {
+      await house.post("/custom_fields", { name, module_type: "Product", field_type: 0 })
+    }
+    const P = await made({ custom_fields: { shared_ref: "P" } }), Q = await made({ custom_fields: { shared_ref: "Q", unique_note: "note" } })
+    expect((await merge(P, Q)).body.product.custom_fields).toMatchObject({ shared_ref: "P", unique_note: "note" })
+  })
+  it("what is packed stays packed", async () => {
+    const box = await made(), P = await house.units(S, 0), Q = await house.units(S, 1)
+    await app.call("PUT", `/api/v1/products/${box}/container_template`, { is_containerable: true, availability_mode: "kit" })
+    const housing = await house.unit(box, S)
+    const { id } = (await house.post("/containers", { name: "Case", serialised_item_id: housing })).container
+    await house.post(`/containers/${id}/pack`, { serialised_item_id: Q.units[0] })
+    await merge(P.id, Q.id)
+    expect((await app.call("GET", `/api/v1/containers/${id}`)).body.container.items).toMatchObject([{ product_id: P.id }])
+    expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability.available).toBe(0)
+    await house.post(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
+    expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability.available).toBe(1)
+  })
+  it("folding the journal again gives the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})
