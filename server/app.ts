@@ -1,13 +1,12 @@
 /** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
 import { randomUUIDv7 } from "node:crypto"
-import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, Scope, Stream } from "effect"
+import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, References, Scope, Stream } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { catalogue as core } from "../core/catalogue.ts"
 import { authority } from "../core/kernel/authority.ts"
 import { type Catalogue, catalogueOf } from "../core/kernel/catalogue.ts"
 import type { Fault } from "../core/kernel/endpoint.ts"
 import type { StoredEvent } from "../core/kernel/event.ts"
-import { Rejection } from "../core/kernel/rejection.ts"
 import { Site } from "../core/kernel/site.ts"
 import { ensureSchema } from "../core/kernel/store/schema.ts"
 import { make as makeStore, Store } from "../core/kernel/store/store.ts"
@@ -99,7 +98,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       record: (events, recording) => Effect.gen(function*() {
         const stored = yield* inner.record(events, recording)
         if (stored.length === 0) return stored
-        for (const hook of recordedHooks) yield* asSql(Effect.provideService(Effect.provideService(hook(stored), Hosting, hosting), Site, self))
+        for (const hook of recordedHooks) yield* Effect.provideService(Effect.provideService(hook(stored), Hosting, hosting), Site, self)
         yield* announce(stored, forget, tellListeners)
         return stored
       })
@@ -110,7 +109,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const services = [...slices.flatMap((slice) => slice.services?.(hosting) ?? []), ...options.services === undefined ? [] : [options.services]]
   const layer = Layer.mergeAll(
     Layer.provide(Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))), sqlLayer(options.database)), site, Layer.succeed(Hosting, hosting),
-    ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)])
+    ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)]),
+    // Nobody collects spans; without this each statement makes one.
+    Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)
   const scope = Scope.makeUnsafe()
@@ -183,10 +184,6 @@ const followOthers = (url: string, forget: () => void, tellListeners: () => void
     if (notice._tag === "Listening" || notice.payload === "standing") forget()
     tellListeners()
   }))
-
-/** A hook's refusal has no place among what recording may fail with: it ends the command as the fault it is. */
-const asSql = <A, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect<A, SqlError.SqlError, R> =>
-  Effect.catch(effect, (fault) => fault instanceof Rejection ? Effect.die(fault) : Effect.fail(fault))
 
 /** What Effect itself logs, into the one log. */
 const effectLogger = (log: Log): Logger.Logger<unknown, void> => Logger.make(({ message, logLevel, cause }) => {

@@ -91,7 +91,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
   /** 401, then 429. */
   const admit = Effect.fnUntraced(function*(trace: Trace) {
     const secret = bearerIn(trace.asked.headers)
-    const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret)
+    const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
     const settings = yield* options.settings
     if (bearer === undefined) {
       trace.standing = limiter.count(`address ${trace.asked.remote_address}`, settingNumber(settings, "api", "anonymous_rate_limit"), trace.clock_millis)
@@ -100,7 +100,8 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     trace.viewer = bearer.viewer
     const token_id = bearer.viewer.token_id
     trace.standing = limiter.count(token_id ?? `user ${bearer.viewer.user_id}`, bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"), trace.clock_millis)
-    if (token_id !== null) options.aside(authentication.used(token_id))
+    const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
+    if (noting !== undefined) options.aside(noting)
     return trace.standing.exceeded ? tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`) : undefined
   })
 

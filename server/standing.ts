@@ -23,18 +23,18 @@ export const makeStanding = (catalogue: Catalogue): Standing => {
     kept !== undefined && now < kept.until && now > kept.until - 2 * believed_millis ? kept.settings : undefined
   const read = storedSettings(catalogue)
   return {
-    settings: Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
+    settings: Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const known = fresh(now)
-      if (known !== undefined) return known
+      if (known !== undefined) return Effect.succeed(known)
       const begun = generation
-      const settings = yield* read
-      // A change that came while this was being read would otherwise be missed.
-      if (begun === generation) kept = { settings, until: now + believed_millis }
-      return settings
+      return Effect.tap(read, (settings) => Effect.sync(() => {
+        // A change that came while this was being read would otherwise be missed.
+        if (begun === generation) kept = { settings, until: now + believed_millis }
+      }))
     }),
-    settingsWithin: Effect.gen(function*() {
-      return fresh(yield* Clock.currentTimeMillis) ?? (yield* read)
+    settingsWithin: Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const known = fresh(now)
+      return known === undefined ? read : Effect.succeed(known)
     }),
     forget: () => {
       generation++

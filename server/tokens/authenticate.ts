@@ -1,5 +1,5 @@
 /** From a bearer secret to the one who asks. What was read is used again for less than a second, never past a change made here. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { Fault } from "../../core/kernel/endpoint.ts"
 import { update } from "../../core/kernel/change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -14,10 +14,10 @@ export interface Bearer {
   readonly rate_limit_per_minute: number | null
 }
 export interface Authentication {
-  /** The bearer of a secret; undefined when it opens nothing (unknown, expired, revoked). */
-  readonly bearerOf: (secret: string) => Effect.Effect<Bearer | undefined, Fault, Store>
-  /** Notes that a token was used: at most once a minute, and without anybody waiting for it. */
-  readonly used: (token_id: number) => Effect.Effect<void, Fault, Store>
+  /** The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired, revoked). */
+  readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Fault, Store>
+  /** What notes that a token was used, for nobody to wait for; undefined when it was noted within the last minute. */
+  readonly used: (token_id: number, now: number) => Effect.Effect<void, Fault, Store> | undefined
   /** Nothing known counts any more: users, roles or tokens changed. */
   readonly forget: () => void
 }
@@ -29,6 +29,9 @@ const use_noted_every_millis = 60_000
 const secret_length_max = 512
 
 interface Known { readonly row: TokenRow; readonly bearer: Bearer; readonly until: number }
+
+const unexpired = ({ row, bearer }: Known, now: number): Bearer | undefined =>
+  row.expires_at !== null && Date.parse(row.expires_at) <= now ? undefined : bearer
 
 export const makeAuthentication = (): Authentication => {
   const known = new Map<string, Known>()
@@ -54,25 +57,22 @@ export const makeAuthentication = (): Authentication => {
   })
 
   return {
-    bearerOf: Effect.fnUntraced(function*(secret: string) {
-      if (secret === "" || secret.length > secret_length_max) return undefined
+    bearerOf: (secret, now) => {
+      if (secret === "" || secret.length > secret_length_max) return Effect.succeed(undefined)
       const hash = hashOf(secret)
-      const now = yield* Clock.currentTimeMillis
       const before = known.get(hash)
-      const found = before !== undefined && now < before.until && now > before.until - 2 * believed_millis ? before : yield* read(hash, now)
-      if (found === undefined) {
-        known.delete(hash)
-        return undefined
-      }
-      return found.row.expires_at !== null && Date.parse(found.row.expires_at) <= now ? undefined : found.bearer
-    }),
-    used: Effect.fnUntraced(function*(token_id: number) {
-      const now = yield* Clock.currentTimeMillis
-      if (now - (noted.get(token_id) ?? -Infinity) < use_noted_every_millis) return
+      if (before !== undefined && now < before.until && now > before.until - 2 * believed_millis) return Effect.succeed(unexpired(before, now))
+      return Effect.map(read(hash, now), (found) => {
+        if (found === undefined) known.delete(hash)
+        return found === undefined ? undefined : unexpired(found, now)
+      })
+    },
+    used: (token_id, now) => {
+      if (now - (noted.get(token_id) ?? -Infinity) < use_noted_every_millis) return undefined
       if (noted.size >= bearers_kept) noted.clear()
       noted.set(token_id, now)
-      yield* (yield* Store).apply([update(tokens, token_id, { last_used_at: instantOf(now) })])
-    }),
+      return Effect.flatMap(Store, (store) => store.apply([update(tokens, token_id, { last_used_at: instantOf(now) })]))
+    },
     forget: () => {
       generation++
       known.clear()

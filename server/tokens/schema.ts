@@ -1,5 +1,5 @@
 /** Bearer tokens: kept on the server alone, and of their secrets only what recognises them (conventions 11). */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
+import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { integer, list, text, timestamp } from "../../core/kernel/field.ts"
 import { type RowOf, table } from "../../core/kernel/table.ts"
 
@@ -20,7 +20,7 @@ export const tokens = table("tokens", {
 }, { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] })
 export type TokenRow = RowOf<typeof tokens>
 
-export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex")
+export const hashOf = (secret: string): string => hash("sha256", secret, "hex")
 export const isSecretOf = (row: { readonly hash: string }, hash: string): boolean =>
   timingSafeEqual(Buffer.from(row.hash, "hex"), Buffer.from(hash, "hex"))
 
