@@ -124,7 +124,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     const background = slices.flatMap((slice) => slice.background ?? [])
     if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
     for (const work of background) {
-      await runtime.runPromise(Effect.forkIn(Scope.provide(work, scope).pipe(Effect.catchCause((cause) => Effect.logError("background work ended", cause))), scope))
+      await runtime.runPromise(Effect.forkIn(Scope.provide(work, scope).pipe(Effect.catchCause((cause) => Effect.logError("background work ended", cause))), scope, { startImmediately: true }))
     }
   } catch (cause) {
     await runtime.dispose().catch(() => {})

@@ -20,7 +20,7 @@ export interface SiteShape {
   /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
   readonly takeNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
   /** Folds events into the tables and keeps them. */
-  readonly record: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError, Store>
+  readonly record: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
 }
 
