@@ -8,6 +8,7 @@ import { created, listOf, ok, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
+import { outingEndpoints } from "./api-outing.ts"
 import { stateEndpoints } from "./api-states.ts"
 import { containersProjection } from "./events.ts"
 import { loadTarget, loadUnits } from "./facts.ts"
@@ -124,5 +125,5 @@ export const containersSlice: Slice = {
   tables: [containers, container_items],
   resources: [containerResource, containerItemResource],
   projection: containersProjection,
-  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints]
+  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...outingEndpoints]
 }

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { errorKeys, type Yard, yardOf } from "./yard.ts"
+
+describe.each(engines)("containers on orders on %s", (engine) => {
+  let app: App, yard: Yard
+  beforeAll(async () => {
+    app = await openApp(engine)
+    app.setClock("2026-06-18T12:00:00.000Z")
+    yard = await yardOf(app)
+  })
+  afterAll(() => app.close())
+  const dates = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-22T17:00:00Z" }
+  const deal = async (more: object = {}) => (await yard.post("/opportunities", { subject: "Gala", store_id: yard.S, ...dates, ...more })).opportunity.id as number
+  const addLine = async (id: number, item_id: number, quantity = 1) =>
+    yard.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
+  /** An order for the product, or for something else altogether. */
+  const order = async (product?: number, more: object = {}) => {
+    const id = await deal(more)
+    await addLine(id, product ?? (await yard.bulk(yard.S, 1)).id)
+    await yard.post(`/opportunities/${id}/convert_to_quotation`)
+    await yard.post(`/opportunities/${id}/convert_to_order`)
+    return id
+  }
+  /** A sealed kit with one unit inside. */
+  const sealed = async (mode: "kit" | "hybrid" | "transport" = "kit", template: object = {}) => {
+    const kit = await yard.container(mode, { template })
+    const inside = await yard.gear()
+    await yard.pack(kit.id, inside.unit)
+    await yard.act(kit.id, "seal")
+    return { ...kit, inside }
+  }
+  const opportunity = async (id: number) => (await app.call("GET", `/api/v1/opportunities/${id}`)).body.opportunity
+  const assets = async (id: number) => (await app.call("GET", `/api/v1/opportunities/${id}/assets`)).body.assets
+  const out = (kit: { id: number }, opportunity_id: unknown, more: object = {}) => yard.act(kit.id, "dispatch", { opportunity_id, ...more })
+
+  it("goes out on the line that asks for it, and comes back with everything inside", async () => {
+    const kit = await sealed()
+    const id = await order(kit.product)
+    const gone = await out(kit, id, { dispatched_at: "2026-06-18T08:00:00Z" })
+    expect([gone.status, gone.body.container]).toMatchObject([200, { status: "dispatched", opportunity_id: id, dispatched_at: "2026-06-18T08:00:00.000Z", returned_at: null }])
+    expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 2, dispatched_at: "2026-06-18T08:00:00.000Z" }])
+    // All that was asked for is out.
+    expect((await opportunity(id)).status_name).toBe("On Hire")
+    expect([await yard.free(kit.product, "2026-06-20"), await yard.free(kit.inside.product, "2026-06-20")]).toEqual([0, 0])
+    expect(errorKeys(await out(kit, id))).toEqual([422, ["container"]])
+    expect(errorKeys(await yard.act(kit.id, "dissolve"))).toEqual([422, ["container"]])
+    expect(errorKeys(await yard.act(kit.id, "unseal"))).toEqual([422, ["container"]])
+    expect(errorKeys(await yard.act(kit.id, "return", { returned_at: "2026-06-18T07:00:00Z" }))).toEqual([422, ["returned_at"]])
+    const back = await yard.act(kit.id, "return", { returned_at: "2026-06-21T10:00:00Z" })
+    expect([back.status, back.body.container]).toMatchObject([200, {
+      status: "returned", opportunity_id: null, returned_at: "2026-06-21T10:00:00.000Z", items: [{ serialised_item_id: kit.inside.unit, unpacked_at: null }]
+    }])
+    expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 4, returned_at: "2026-06-21T10:00:00.000Z" }])
+    expect(await yard.free(kit.product, "2026-06-25")).toBe(1)
+    expect(await yard.free(kit.inside.product, "2026-06-25")).toBe(0)
+    expect(errorKeys(await yard.act(kit.id, "return"))).toEqual([422, ["container"]])
+  })
+  it("its condition on return checks the case at once", async () => {
+    const kit = await sealed()
+    const id = await order(kit.product)
+    await out(kit, id)
+    expect(errorKeys(await yard.act(kit.id, "return", { condition: 7 }))).toEqual([422, ["condition"]])
+    await yard.act(kit.id, "return", { condition: 1 })
+    expect(await assets(id)).toMatchObject([{ status: 5, condition_on_return: 1 }])
+  })
+  it("a case allocated before goes out where it was allocated", async () => {
+    const kit = await sealed()
+    const id = await order(kit.product)
+    const line = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity.items[0].id
+    await yard.post(`/opportunities/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
+    expect((await out(kit, id)).status).toBe(200)
+    expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 2 }])
+  })
+  it("on an order that has no line for it, the case is claimed by itself until it is back", async () => {
+    const kit = await sealed("hybrid")
+    const id = await order()
+    expect(await yard.free(kit.product, "2026-06-20")).toBe(1)
+    expect((await out(kit, id)).status).toBe(200)
+    expect([await assets(id), await yard.free(kit.product, "2026-06-20"), await yard.free(kit.product, "2027-01-01")]).toEqual([[], 0, 0])
+    await yard.act(kit.id, "return")
+    expect(await yard.free(kit.product, "2026-06-20")).toBe(1)
+  })
+  it("only sealed kits and hybrids go out as one piece", async () => {
+    const id = await order()
+    const open = await yard.container("kit"), box = await sealed("transport")
+    const crate = (await yard.post("/containers/temporary", { name: "Crate", barcode: "OUT-1", store_id: yard.S })).container
+    for (const one of [open, box, crate]) expect(errorKeys(await out(one, id))).toEqual([422, ["container"]])
+  })
+  it("only open orders at the same store take them", async () => {
+    const kit = await sealed()
+    const quotation = await deal()
+    await yard.post(`/opportunities/${quotation}/convert_to_quotation`)
+    const elsewhere = await order(undefined, { store_id: await yard.store() })
+    for (const id of [undefined, 99_999, await deal(), quotation, elsewhere]) expect(errorKeys(await out(kit, id))).toEqual([422, ["opportunity_id"]])
+    expect((await yard.show(kit.id)).status).toBe("sealed")
+  })
+  it("a case claimed by another order stays here", async () => {
+    const kit = await sealed()
+    const first = await order(kit.product), second = await order(kit.product)
+    const line = (await app.call("GET", `/api/v1/opportunities/${first}?include=items`)).body.opportunity.items[0].id
+    await yard.post(`/opportunities/${first}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
+    expect(errorKeys(await out(kit, second))).toEqual([422, ["opportunity_id"]])
+    expect(errorKeys(await out(kit, await order()))).toEqual([422, ["opportunity_id"]])
+  })
+  it("H8: a unit packed in a kit cannot be allocated to an order", async () => {
+    const kit = await sealed()
+    const id = await order(kit.inside.product)
+    const line = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity.items[0].id
+    const reply = await app.call("POST", `/api/v1/opportunities/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.inside.unit }] })
+    expect(reply.status).toBe(422)
+  })
+
+  describe("check-in", () => {
+    it("tells what is missing and what does not belong, scan by scan", async () => {
+      const kit = await yard.container("kit")
+      const one = await yard.gear(), two = await yard.gear(), stranger = await yard.gear()
+      for (const { unit } of [one, two]) await yard.pack(kit.id, unit)
+      const verify = (body: object) => yard.act(kit.id, "verify-checkin", body)
+      expect(errorKeys(await verify({ scanned: [one.unit] }))).toEqual([422, ["container"]])
+      await yard.act(kit.id, "seal")
+      await out(kit, await order(kit.product))
+      await yard.act(kit.id, "return")
+      expect(errorKeys(await verify({}))).toEqual([422, ["serialised_item_id"]])
+      expect(errorKeys(await verify({ serialised_item_id: 99_999 }))).toEqual([422, ["serialised_item_id"]])
+      const first = await verify({ scanned: [one.unit, stranger.unit] })
+      expect([first.status, first.body.verification]).toEqual([200, {
+        expected: [one.unit, two.unit], scanned: [one.unit, stranger.unit], missing: [two.unit], unexpected: [stranger.unit], complete: false
+      }])
+      const second = await verify({ serialised_item_id: two.unit })
+      expect(second.body.verification).toEqual({ expected: [one.unit, two.unit], scanned: [one.unit, two.unit], missing: [], unexpected: [], complete: true })
+      expect((await yard.show(kit.id)).status).toBe("returned")
+    })
+    it("where each unit is scanned, the last one brings the container back", async () => {
+      const kit = await sealed("kit", { checkin_mode: "individual" })
+      const id = await order(kit.product)
+      await out(kit, id)
+      expect((await yard.show(kit.id)).status).toBe("dispatched")
+      expect((await yard.act(kit.id, "verify-checkin", { serialised_item_id: kit.inside.unit })).body.verification.complete).toBe(true)
+      expect(await yard.show(kit.id)).toMatchObject({ status: "returned", opportunity_id: null })
+      expect(await assets(id)).toMatchObject([{ status: 4 }])
+    })
+  })
+
+  describe("repacking after a return", () => {
+    it("goes through what is inside, unit by unit", async () => {
+      const kit = await sealed()
+      const extra = await yard.gear()
+      await out(kit, await order(kit.product))
+      await yard.act(kit.id, "return")
+      const start = await app.call("POST", "/api/v1/containers/repack/start", { container_id: kit.id, name: "Case, checked" })
+      expect([start.status, start.body.container]).toMatchObject([201, { id: kit.id, name: "Case, checked", status: "open", previous_container_id: null }])
+      const repack = (serialised_item_id: number, more: object = {}) => yard.act(kit.id, "repack", { serialised_item_id, ...more })
+      const confirmed = await repack(kit.inside.unit, { position: "7" })
+      expect([confirmed.status, confirmed.body.container_item]).toMatchObject([201, { serialised_item_id: kit.inside.unit, position: "7", unpacked_at: null }])
+      expect(errorKeys(await repack(kit.inside.unit))).toEqual([422, ["serialised_item_id"]])
+      expect((await repack(extra.unit)).status).toBe(201)
+      expect(await yard.free(extra.product)).toBe(0)
+      expect((await yard.act(kit.id, "seal")).body.container.items.length).toBe(2)
+      expect((await out(kit, await order(kit.product, { starts_at: "2026-07-18T09:00:00Z", ends_at: "2026-07-22T17:00:00Z" }))).status).toBe(200)
+    })
+    it("starts by itself where the product asks for it", async () => {
+      const kit = await sealed("kit", { repack_on_return: true })
+      await out(kit, await order(kit.product))
+      expect((await yard.act(kit.id, "return")).body.container).toMatchObject({ status: "open", returned_at: "2026-06-18T12:00:00.000Z" })
+      expect((await yard.act(kit.id, "repack", { serialised_item_id: kit.inside.unit })).status).toBe(201)
+    })
+  })
+
+  it.each([["dispatch", "containers.dispatch"], ["return", "containers.dispatch"], ["verify-checkin", "containers.repack"]])("%s needs %s and containers:write", async (verb, permission) => {
+    const kit = await yard.container("kit")
+    const call = (viewer: ReturnType<typeof viewerWith>) => app.call("POST", `/api/v1/containers/${kit.id}/${verb}`, {}, viewer)
+    expect((await call(viewerWith(["containers.view", "containers.pack"], ["containers:write"]))).status).toBe(403)
+    expect((await call(viewerWith([permission], ["containers:read"]))).status).toBe(403)
+    expect((await call(viewerWith([permission], ["containers:write"]))).status).toBe(422)
+  })
+
+  it("folding the journal again gives the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})
