@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest"
+import { type LogOptions, makeLog } from "../../server/log.ts"
+
+const at = new Date("2026-06-18T12:34:56.789Z")
+const logTo = (options: Partial<LogOptions> = {}) => {
+  const written: Array<string> = []
+  return { written, log: makeLog({ write: (text) => { written.push(text) }, human: false, least: "info", now: () => at, ...options }) }
+}
+
+describe("the log", () => {
+  it("says each event in one line of JSON, whatever is in it", () => {
+    const { log, written } = logTo()
+    log.at("info", "request", { path: "/a\n\"b\"", nothing: null, missing: undefined, big: 2n ** 60n, list: [1] })
+    log.flush()
+    expect(written.join("").split("\n")).toHaveLength(2)
+    expect(JSON.parse(written[0]!)).toEqual({ time: at.toISOString(), level: "info", event: "request", path: "/a\n\"b\"", nothing: null, big: "1152921504606846976", list: [1] })
+  })
+  it("says errors with their causes, at once", () => {
+    const { log, written } = logTo()
+    log.at("error", "request failed", { error: new Error("outer", { cause: new Error("inner") }) })
+    expect(written).toHaveLength(1)
+    expect(JSON.parse(written[0]!).error).toMatch(/Error: outer[\s\S]*caused by Error: inner/)
+  })
+  it("keeps what is no hurry together, in order, and loses nothing of it", () => {
+    const { log, written } = logTo()
+    for (let number = 0; number < 1_000; number++) log.at("info", "request", { number })
+    log.at("warn", "last")
+    const lines = written.join("").trim().split("\n").map((line) => JSON.parse(line))
+    expect(lines.map((line) => line.number ?? line.event)).toEqual([...Array.from({ length: 1_000 }, (_, number) => number), "last"])
+    expect(written.length).toBeLessThan(100)
+  })
+  it("says nothing below its level", () => {
+    const { log, written } = logTo({ least: "warn" })
+    log.at("debug", "a")
+    log.at("info", "b")
+    log.at("warn", "c")
+    log.flush()
+    expect(written.map((line) => JSON.parse(line).event)).toEqual(["c"])
+    const silent = logTo({ least: "silent" })
+    silent.log.at("error", "d")
+    silent.log.flush()
+    expect(silent.written).toEqual([])
+  })
+  it("speaks in words at a terminal, which nobody's input can steer", () => {
+    const { log, written } = logTo({ human: true })
+    log.at("info", "request", { path: "/a\u001b[31m\u0007b\r\u009b", status: 200, user_id: null })
+    log.at("error", "request failed", { error: new Error("why") })
+    expect(written[0]).toBe("12:34:56 request path=/a?[31m?b?? status=200\n")
+    expect(written[1]).toMatch(/^12:34:56 ERROR request failed error=Error: why\n/)
+  })
+})
