@@ -88,11 +88,14 @@ const operation = (endpoint: Endpoint, resources: ReadonlyMap<string, Resource>)
     parameters: [...pathParameters(endpoint), ...(isRead ? queryParameters(endpoint, subject) : [])],
     ...(takesBody ? { requestBody: {
       required: Array.isArray(body["required"]),
-      content: { ...json(body), ...(endpoint.uploads ? { "multipart/form-data": { schema: body } } : {}) }
+      content: { ...json(body), ...(endpoint.uploads ? { "multipart/form-data": { schema: withFile(body) } } : {}) }
     } } : {}),
     responses: { ...success(endpoint, subject), ...failures(endpoint) }
   }
 }
+
+const withFile = (body: JsonObject): JsonObject =>
+  ({ ...body, properties: { ...body["properties"] as JsonObject, file: { type: "string", contentMediaType: "application/octet-stream" } } })
 
 const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => paramNames(endpoint.path).map((name) => {
   const param = (endpoint.params as { readonly [name: string]: { readonly table: { readonly key: string; readonly entity: string; readonly columns: { readonly [column: string]: { readonly shape: { readonly kind: string } } } } } })[name]
