@@ -1,16 +1,16 @@
 /** What a deal claims of stock, who else holds its units, and where it falls short (opportunities 10, availability 2 and 9). */
 import { Result } from "effect"
-import type { Book } from "../availability/book.ts"
-import { type Claim, bufferedWindow, noBuffers, standing } from "../availability/claim.ts"
+import { type Book, compositionOf } from "../availability/book.ts"
+import { type Claim, bufferedWindow, noBuffers, type StandingClaim, standing } from "../availability/claim.ts"
 import { KitNestedTooDeep } from "../availability/kits.ts"
-import { type LineShortage, lineShortage } from "../availability/line.ts"
+import { freeOver, type LineShortage, lineShortage, requestedUnits } from "../availability/line.ts"
 import { type ClaimSettings, claimsOfLine, type DealFacts, lineWindow, type NewClaim, storeOfLine } from "../availability/line-claims.ts"
 import type { LineAtStore } from "../availability/lines-query.ts"
 import { holdsStock, phaseOf } from "../availability/phase.ts"
 import { demandDateSourceIn, kitDepthIn, releasePointIn } from "../availability/settings.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import type { Settings } from "../kernel/settings.ts"
-import { meets } from "../values/period.ts"
+import { inOrder, meets } from "../values/period.ts"
 import { millisOf } from "../values/time.ts"
 import { type Deal, type Holding, type Known, liveLines, stockedProductOf, unitsOf } from "./deal.ts"
 import { checked_in, type ItemRow } from "./parts.ts"
@@ -68,14 +68,24 @@ export const holderOf = (
 export const heldText = (unit: string, { claim, holder }: Holding): string =>
   `${unit} is held by ${holder} from ${claim.starts_at} to ${claim.ends_at}.`
 
-/** A book with the deal's claims as they are to be in place of those that are stored. */
-const withDeal = (book: Book, deal_id: number, own: ReadonlyArray<Claim>): Book => ({
-  ...book,
-  claimsOf: (product_id) => [
-    ...book.claimsOf(product_id).filter(({ claim }) => claim.opportunity_id !== deal_id),
-    ...own.filter((claim) => claim.product_id === product_id && claim.store_id === book.store_id).map((claim) => standing(claim, book.now))
-  ]
-})
+/** A book with the deal's claims as they are to be in place of those that are stored. Each product is put together once. */
+const withDeal = (book: Book, deal_id: number, own: ReadonlyArray<Claim>): Book => {
+  const ownOf = Map.groupBy(own.filter((claim) => claim.store_id === book.store_id), (claim) => claim.product_id)
+  const known = new Map<number, ReadonlyArray<StandingClaim>>()
+  return {
+    ...book,
+    claimsOf: (product_id) => {
+      const found = known.get(product_id)
+      if (found !== undefined) return found
+      const claims = [
+        ...book.claimsOf(product_id).filter(({ claim }) => claim.opportunity_id !== deal_id),
+        ...(ownOf.get(product_id) ?? []).map((claim) => standing(claim, book.now))
+      ]
+      known.set(product_id, claims)
+      return claims
+    }
+  }
+}
 
 /** Lines that take stock from a store, with their window; what is back is asked for no longer. */
 export const askedLines = (deal: Deal, settings: ClaimSettings): ReadonlyArray<LineAtStore> =>
@@ -86,16 +96,37 @@ export const askedLines = (deal: Deal, settings: ClaimSettings): ReadonlyArray<L
       : [{ id: line.id, product_id, store_id, quantity: Number(line.quantity), ...lineWindow(line, factsOf(deal.header), settings) }]
   })
 
-/** The lines that are short, given the claims of the whole deal as they are to be; lines fully back ask for nothing. */
+/**
+ * The lines that are short, given the claims of the whole deal as they are to be; lines fully back ask for nothing.
+ * Where a plain product has enough for everybody over all its lines' time, no line of it is looked at by itself.
+ */
 export const shortagesOf = (known: Known, deal: Deal, claims: ReadonlyArray<Claim>, settings: Settings, now: string): ReadonlyArray<LineShortage> => {
   const books = new Map([...known.books ?? []].map(([id, book]) => [id, withDeal(book, deal.header.id, claims)]))
   const back = new Map(deal.lines.map((line) => [line.id, Number(line.returned_quantity)]))
-  return askedLines(deal, claimSettings(settings, now)).flatMap((line) => {
-    const book = books.get(line.store_id)
-    const quantity = line.quantity - (back.get(line.id) ?? 0)
-    if (book === undefined || quantity <= 0) return []
-    const standing_units = unitsOf(deal, line.id).filter((unit) => unit.status < checked_in).length
-    const short = lineShortage(book, { ...line, quantity }, { opportunity_id: deal.header.id, is_order: deal.header.state === order }, standing_units)
-    return short === undefined ? [] : [short]
+  const unitsByLine = Map.groupBy(deal.units.filter((unit) => unit.status < checked_in), (unit) => unit.opportunity_item_id)
+  const asked = askedLines(deal, claimSettings(settings, now))
+    .map((line) => ({ ...line, quantity: line.quantity - (back.get(line.id) ?? 0) }))
+    .filter((line) => line.quantity > 0)
+  return [...Map.groupBy(asked, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
+    const book = books.get(lines[0]!.store_id)
+    if (book === undefined || suffices(book, lines)) return []
+    return lines.flatMap((line) => {
+      const standing_units = unitsByLine.get(line.id)?.length ?? 0
+      const short = lineShortage(book, line, { opportunity_id: deal.header.id, is_order: deal.header.state === order }, standing_units)
+      return short === undefined ? [] : [short]
+    })
   })
+}
+/** Every claim counted, the deal's own too, nothing is missing anywhere between the first start and the last end. */
+const suffices = (book: Book, lines: ReadonlyArray<LineAtStore>): boolean => {
+  const { product_id } = lines[0]!
+  if (compositionOf(book.products.get(product_id)) !== "plain") return false
+  const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
+  const from = windows.reduce((first, window) => Math.min(first, window.from), Number.POSITIVE_INFINITY)
+  const to = windows.reduce((last, window) => Math.max(last, window.to), Number.NEGATIVE_INFINITY)
+  const own = book.claimsOf(product_id).filter(({ claim }) => claim.is_active && claim.source_type === "opportunity_item")
+  // Only where each line's claim stands for all the line asks for is enough for everybody enough for each.
+  const claimed = Map.groupBy(own, ({ claim }) => claim.source_id)
+  return lines.every((line) => (claimed.get(line.id) ?? []).reduce((sum, { claim }) => sum + claim.quantity, 0) >= requestedUnits(line.quantity)) &&
+    freeOver(book, product_id, { from, to }) >= 0
 }

@@ -7,6 +7,7 @@ import type { Fault } from "../kernel/endpoint.ts"
 import { baseCurrency, type Settings } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { members } from "../members/schema.ts"
+import type { TaxTable } from "../pricing/tax.ts"
 import { products } from "../products/schema.ts"
 import { discountFacts } from "../rates/discount-rules.ts"
 import { rateFacts } from "../rates/facts.ts"
@@ -34,6 +35,7 @@ export interface Wanted {
   readonly store_id?: number | null
   readonly surcharge_group_ids?: ReadonlyArray<number>
 }
+const untaxed: TaxTable = { rules: [], rates: [], default_organisation_tax_class_id: null, default_product_tax_class_id: null }
 interface Now { readonly settings: Settings; readonly now: string }
 
 export const dealOf = Effect.fnUntraced(function*(header: OpportunityRow): Effect.fn.Return<Deal, Fault, Store> {
@@ -57,6 +59,7 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
   const store_id = wanted.store_id === undefined ? header.store_id : wanted.store_id
   const product_ids = [...new Set([...deal.lines.map((line) => line.item_id).filter((id) => id !== null), ...wanted.product_ids ?? []])]
   const level_ids = [...new Set([...deal.units.map((unit) => unit.stock_level_id), ...wanted.level_ids ?? []])]
+  const customer = yield* customerOf(wanted.member_id === undefined ? header.member_id : wanted.member_id)
   const asked = wanted.stock === true ? [...askedLines(deal, claimSettings(settings, now)), ...wanted.lines ?? []] : undefined
   return {
     deal,
@@ -64,8 +67,9 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
     products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
     stocked: yield* stockedProducts(product_ids),
     rates: wanted.rated === undefined || wanted.rated.length === 0 ? new Map() : yield* rateFacts(wanted.rated, { store_id }),
-    tax: yield* taxFacts,
-    customer: yield* customerOf(wanted.member_id === undefined ? header.member_id : wanted.member_id),
+    // Nobody without a tax class is taxed, whatever the rules.
+    tax: customer === undefined || customer.sale_tax_class_id === null ? untaxed : yield* taxFacts,
+    customer,
     store: store_id === null ? undefined : yield* store.get(stores, store_id),
     discount_rules: yield* discountFacts,
     surcharge_groups: yield* surchargeFacts(wanted.surcharge_group_ids ?? header.surcharge_group_ids),

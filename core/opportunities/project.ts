@@ -1,5 +1,5 @@
 /** Events of an opportunity → rows. */
-import { remove, type RowChange, update } from "../kernel/change.ts"
+import { remove, type RowChange, update, updateWhere } from "../kernel/change.ts"
 import type { EventMeta, Projection } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
@@ -72,5 +72,8 @@ export const projection: Projection = {
   "opportunity.participant_removed": dropped(opportunity_participants, "participant"),
   "opportunity.asset_allocated": added(asset_assignments, "assignment"),
   ...many(assignmentChanges, altered(asset_assignments, "assignment")),
-  "opportunity.asset_deallocated": dropped(asset_assignments, "assignment")
+  "opportunity.asset_deallocated": dropped(asset_assignments, "assignment"),
+  // What was the double's is the primary's (members-activities 2).
+  "member.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
+    (["member_id", "venue_id", "owned_by"] as const).map((column) => updateWhere(opportunities, { [column]: secondary_id }, { [column]: primary_id }))
 }

@@ -116,7 +116,7 @@ const pricedEvent = (change: Deal, before: Deal, after: Deal): NewEvent | undefi
   const sent = new Map(change.lines.map((line) => [line.id, line]))
   const lines = after.lines.flatMap((line): ReadonlyArray<JsonObject> => {
     // New lines are recorded whole, with their prices.
-    if (!known.has(line.id)) return []
+    if (!known.has(line.id) || sent.get(line.id) === line) return []
     const difference = changed(sent.get(line.id) ?? {}, line)
     return Object.keys(difference).length === 0 ? [] : [{ id: line.id, ...difference }]
   })

@@ -194,6 +194,34 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const seen = (await w.get(`${opp}/${id}/available_actions`, viewerWith(["opportunities.view"], ["*"]))).body.available_actions
     expect(new Set(seen.map((one: { code: string }) => one.code))).toEqual(new Set(["permission_denied"]))
   })
+  it("after a merge the primary member is the customer", async () => {
+    const [primary, double] = [await organisation(), await organisation({ name: "Acme Ltd" })]
+    const { id } = await w.opportunity({ member_id: double.id, owned_by: double.id })
+    expect((await w.post(`/api/v1/members/${primary.id}/merge`, { secondary_id: double.id })).status).toBe(200)
+    expect((await w.get(`${opp}/${id}?include=member`)).body.opportunity).toMatchObject({ member: { id: primary.id }, owned_by: primary.id })
+  })
+  it("custom fields are kept by name, checked, and searched (conventions 3)", async () => {
+    await w.made("/api/v1/custom_fields", { name: "po_reference", module_type: "Opportunity", field_type: 0, is_searchable: true }, "custom_field")
+    const made = await w.opportunity({ custom_fields: { po_reference: "PO-77" } })
+    expect(made.custom_fields).toMatchObject({ po_reference: "PO-77" })
+    expect((await w.put(`${opp}/${made.id}`, { custom_fields: null })).body.opportunity.custom_fields).toMatchObject({ po_reference: "PO-77" })
+    expect((await w.get(`${opp}?q[cf.po_reference_eq]=PO-77`)).body.opportunities).toMatchObject([{ id: made.id }])
+    expect((await w.post(opp, { subject: "x", custom_fields: { nonsense: 1 } })).body.errors).toHaveProperty("nonsense")
+    expect((await w.post(`${opp}/${made.id}/clone`)).body.opportunity.custom_fields).toMatchObject({ po_reference: "PO-77" })
+  })
+  it("a kit claims what it is made of, and its own count is what the parts allow", async () => {
+    const [kit, part] = [await w.product({ stock_method: 1 }), await w.product({ stock_method: 1 })]
+    const [level] = (await w.get(`/api/v1/products/${part.id}?include=stock_levels`)).body.product.stock_levels
+    await w.put(`/api/v1/stock_levels/${level.id}`, { quantity_held: 7 })
+    await w.made(`/api/v1/products/${kit.id}/components`, { component_product_id: part.id, quantity: 2 }, "component")
+    const { id } = await w.withLine({ starts_at: "2032-05-01", ends_at: "2032-05-03" }, { name: "Kit", item_id: kit.id, quantity: 2 } as never)
+    await w.post(`${opp}/${id}/convert_to_quotation`)
+    expect((await w.post(`${opp}/${id}/convert_to_order`)).body.opportunity.has_shortage).toBe(false)
+    expect((await w.get(`${opp}/${id}/availability`)).body.availability).toMatchObject([{ product_id: kit.id, available_for_item: 3, shortage_quantity: 0 }])
+    const more = (await w.post(`${opp}/${id}/items`, { name: "Kit", item_id: kit.id, quantity: 2 })).body.opportunity
+    expect(more.has_shortage).toBe(true)
+    expect((await w.remove(`${opp}/${id}/items/${more.items[1].id}`)).body.opportunity.has_shortage).toBe(false)
+  })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()
     await app.rebuild()
