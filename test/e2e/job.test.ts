@@ -1,0 +1,119 @@
+/** The first rental job, end to end, with the built server and command line: from a price list to a reconciled quote. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer, ManagedRuntime } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { layer as postgresLayer } from "../../server/pg-client.ts"
+import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { engines } from "../app.ts"
+import { freshDatabase } from "../postgres.ts"
+import { asOwner, commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+
+const fixtures = join(import.meta.dirname, "../fixtures")
+
+describe.each(engines)("the first rental job on %s", (engine) => {
+  let folder: string, port: number, server: RunningServer
+  let database: Awaited<ReturnType<typeof freshDatabase>> | undefined
+  const start = () => startServer({ port, data: join(folder, "server"), database: database?.url })
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "flightcase-job-"))
+    port = await freePort()
+    database = engine === "pg" ? await freshDatabase() : undefined
+    server = await start()
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database?.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const cli = (...words: ReadonlyArray<string>) => commandLine(join(folder, "home"), { FLIGHTCASE_URL: `http://127.0.0.1:${port}`, FLIGHTCASE_TOKEN: token })(...words)
+  const tables = async (sql: ReturnType<typeof sqliteLayer>) => {
+    const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sql))
+    const dump = await runtime.runPromise(Effect.gen(function*() {
+      const store = yield* Store
+      const rows: { [table: string]: unknown } = {}
+      for (const table of catalogue.tables) rows[table.name] = yield* store.find(table, {})
+      return rows
+    }))
+    await runtime.dispose()
+    return dump
+  }
+  const made: { product: number; line: number; quote: number; rival: number; asset: number; item: number } =
+    { product: 0, line: 0, quote: 0, rival: 0, asset: 0, item: 0 }
+
+  it("imports rates and a price list of two thousand products; a second run changes nothing", async () => {
+    expect(await cli("import", "rates", join(fixtures, "rates.json"))).toMatchObject({ code: 0 })
+    const dry = await cli("import", "products", join(fixtures, "price-list.csv"), "--dry-run", "--json")
+    expect(dry.code).toBe(0)
+    const ask = asOwner(server.url)
+    expect((await ask("GET", "/api/v1/products")).body.meta.total).toBe(0)
+    const first = await cli("import", "products", join(fixtures, "price-list.csv"), "--json")
+    expect(first.code).toBe(0)
+    const { body } = await ask("GET", "/api/v1/products")
+    expect(body.meta.total).toBeGreaterThanOrEqual(2_000)
+    const before = (await ask("GET", "/api/v1/system/health")).body.health.journal_position
+    expect((await cli("import", "products", join(fixtures, "price-list.csv"), "--json")).code).toBe(0)
+    expect((await ask("GET", "/api/v1/system/health")).body.health.journal_position).toBe(before)
+  })
+
+  it("logs in, then quotes, prices, packs and exports with the server stopped", async () => {
+    const ask = asOwner(server.url)
+    const { body } = await ask("GET", "/api/v1/products?q[stock_method_eq]=2&q[product_type_eq]=rental&include=stock_levels&per_page=100")
+    const product = body.products.find((one: any) => one.stock_levels.length >= 2)
+    made.product = product.id
+    made.asset = product.stock_levels[0].id
+    expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
+    await server.stop()
+    const window = ["--from", "2026-07-01T09:00", "--to", "2026-07-05T09:00"]
+    expect((await cli("availability", String(product.id), ...window, "--json")).code).toBe(0)
+    const price = await cli("price", String(product.id), ...window, "--quantity", "2", "--json")
+    expect(price.code).toBe(0)
+    expect(price.json.rate_breakdown).toMatchObject({ quantity: 2, units: expect.any(Number) })
+    const quote = await cli("quote", "new", "--subject", "Offline job", ...window, "--json")
+    expect(quote.code).toBe(0)
+    made.quote = quote.json.opportunity.id
+    expect(quote.json.opportunity.number).toBeNull()
+    expect((await cli("quote", "add", String(made.quote), String(product.id), "--quantity", "1", "--json")).code).toBe(0)
+    const shown = await cli("quote", "show", String(made.quote), "--json")
+    made.item = shown.json.opportunity.items[0].id
+    expect(shown.json.opportunity.items[0].total).toBe(shown.json.opportunity.charge_total)
+    expect((await cli("quote", "convert", String(made.quote), "--json")).code).toBe(0)
+    expect((await cli("quote", "convert", String(made.quote), "--json")).code).toBe(0)
+    const allocated = await cli("api", "POST", `/api/v1/opportunities/${made.quote}/quick_allocate`, "-d",
+      JSON.stringify({ allocations: [{ opportunity_item_id: made.item, stock_level_id: made.asset }] }), "--json")
+    expect(allocated.code).toBe(0)
+    const feed = await cli("calendar", "export")
+    expect(feed.out).toContain("BEGIN:VCALENDAR")
+    const status = await cli("sync", "status", "--json")
+    expect(status.json).toMatchObject({ pending: 5, conflicts: 0 })
+    expect((await cli("sync")).code).toBe(7)
+  })
+
+  it("reconciles after another client booked the same asset: what stands is accepted, what cannot is shown with its holder", async () => {
+    server = await start()
+    const ask = asOwner(server.url)
+    const rival = (await ask("POST", "/api/v1/opportunities", { subject: "Rival job", store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-05T09:00:00Z" })).body.opportunity
+    made.rival = rival.id
+    const item = (await ask("POST", `/api/v1/opportunities/${rival.id}/items`, { name: "Same asset", item_id: made.product, quantity: 1 })).body.opportunity.items[0]
+    await ask("POST", `/api/v1/opportunities/${rival.id}/convert_to_quotation`)
+    await ask("POST", `/api/v1/opportunities/${rival.id}/convert_to_order`)
+    expect((await ask("POST", `/api/v1/opportunities/${rival.id}/quick_allocate`, { allocations: [{ opportunity_item_id: item.id, stock_level_id: made.asset }] })).status).toBe(200)
+
+    const synced = await cli("sync", "--json")
+    expect(synced).toMatchObject({ code: 8, json: { accepted: 4, rejected: 1, pending: 0, conflicts: 1 } })
+    const { json } = await cli("sync", "conflicts", "--json")
+    expect(JSON.stringify(json)).toContain("Rival job")
+    const order = (await ask("GET", `/api/v1/opportunities/${made.quote}`)).body.opportunity
+    expect(order).toMatchObject({ subject: "Offline job", state: 2, number: expect.stringMatching(/^\d{10}$/) })
+    const sql = engine === "pg" ? postgresLayer({ url: database!.url }) : sqliteLayer({ path: join(folder, "server", "flightcase.sqlite") })
+    const theirs = await tables(sql)
+    const found = await cli("doctor", "--json")
+    expect(found.code).toBe(0)
+    expect(await tables(sqliteLayer({ path: replicaPath(folder) }))).toEqual(theirs)
+  })
+})
+
+const replicaPath = (folder: string): string => join(folder, "home", "profiles", "default", "replica.sqlite")

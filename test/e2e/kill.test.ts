@@ -1,0 +1,69 @@
+/** Pulling the plug on real processes, thirty times each: what was acknowledged is there, and everything starts again. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { asOwner, type CommandLine, commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+
+let folder: string, server: RunningServer, cli: CommandLine
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "flightcase-kill-"))
+  server = await startServer({ port: await freePort(), data: join(folder, "server") })
+  cli = commandLine(join(folder, "home"), { FLIGHTCASE_URL: server.url, FLIGHTCASE_TOKEN: token })
+})
+afterAll(async () => {
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
+/** Kill times spread over a run of the length measured, the first early, the last near its end. */
+const killTimes = (run_millis: number): ReadonlyArray<number> => Array.from({ length: 30 }, (_, at) => Math.round(run_millis * (0.1 + (at / 30) * 0.95)))
+
+it("the command line killed in the middle of writing loses nothing it acknowledged", async () => {
+  expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
+  const begun = performance.now()
+  expect((await cli("product-groups", "create", "--name", "Warm up", "--offline", "--json")).code).toBe(0)
+  const acknowledged = new Set<number>()
+  for (const millis of killTimes(performance.now() - begun)) {
+    const { child, done } = cli.start(["product-groups", "create", "--name", `Killed after ${millis}`, "--offline", "--json"])
+    await pause(millis)
+    child.kill("SIGKILL")
+    const ran = await done
+    const said = /"id":\s*(\d+)/.exec(ran.out)
+    if (said !== null) acknowledged.add(Number(said[1]))
+  }
+  const here = await cli("product-groups", "list", "--per-page", "100", "--offline", "--json")
+  expect(here.code).toBe(0)
+  const ids = new Set(here.json.product_groups.map((group: { id: number }) => group.id))
+  for (const id of acknowledged) expect(ids).toContain(id)
+  const synced = await cli("sync", "--json")
+  expect(synced).toMatchObject({ code: 0, json: { rejected: 0, pending: 0 } })
+  const { body } = await asOwner(server.url)("GET", "/api/v1/product_groups?per_page=100")
+  expect(new Set(body.product_groups.map((group: { id: number }) => group.id))).toEqual(ids)
+  expect((await cli("doctor", "--json")).code).toBe(0)
+})
+
+it("an import killed in the middle goes on where it was, and every row is there once", async () => {
+  const file = join(import.meta.dirname, "../fixtures/price-list.csv")
+  const begun = performance.now()
+  expect((await cli("import", "products", file, "--dry-run", "--remote", "--json")).code).toBe(0)
+  for (const millis of killTimes(performance.now() - begun)) {
+    const { child, done } = cli.start(["import", "products", file, "--remote", "--json"])
+    await pause(millis)
+    child.kill("SIGKILL")
+    await done
+  }
+  expect((await cli("import", "products", file, "--remote", "--json")).code).toBe(0)
+  const ask = asOwner(server.url)
+  const skus: Array<string> = []
+  for (let page = 1; ; page++) {
+    const { body } = await ask("GET", `/api/v1/products?per_page=100&page=${page}`)
+    skus.push(...body.products.map((product: { sku: string }) => product.sku))
+    if (body.products.length < 100) break
+  }
+  expect(skus.length).toBeGreaterThanOrEqual(2_000)
+  expect(new Set(skus).size).toBe(skus.length)
+  const position = (await ask("GET", "/api/v1/system/health")).body.health.journal_position
+  expect((await cli("import", "products", file, "--remote", "--json")).code).toBe(0)
+  expect((await ask("GET", "/api/v1/system/health")).body.health.journal_position).toBe(position)
+})

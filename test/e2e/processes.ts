@@ -1,0 +1,87 @@
+/** The product as people run it: the built server and the command line as processes of their own. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { createServer } from "node:net"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "../..")
+export const token = "owner-token-of-the-tests"
+
+export const freePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, "127.0.0.1")
+  await once(probe, "listening")
+  const address = probe.address()
+  probe.close()
+  await once(probe, "close")
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+
+export interface RunningServer {
+  readonly url: string
+  /** SIGTERM; resolves with the exit code. */
+  readonly stop: () => Promise<number | null>
+  /** SIGKILL. */
+  readonly kill: () => Promise<void>
+}
+export interface ServerPlace { readonly port: number; readonly data: string; readonly database?: string | undefined }
+
+/** Starts the built server and waits until it is healthy. */
+export const startServer = async ({ port, data, database }: ServerPlace): Promise<RunningServer> => {
+  const child = spawn(process.execPath, ["--enable-source-maps", join(root, "out/server.js")], {
+    env: {
+      ...process.env, FLIGHTCASE_PORT: String(port), FLIGHTCASE_DATA: data, FLIGHTCASE_TOKEN: token, FLIGHTCASE_KEY: "key-of-the-tests-which-is-long",
+      FLIGHTCASE_RATE_LIMIT: "10000", ...(database === undefined ? {} : { DATABASE_URL: database })
+    },
+    stdio: ["ignore", "ignore", "pipe"]
+  })
+  let said = ""
+  child.stderr.on("data", (chunk: Buffer) => { said = (said + chunk.toString()).slice(-20_000) })
+  const exited = once(child, "exit")
+  const url = `http://127.0.0.1:${port}`
+  for (let tries = 0; ; tries++) {
+    if (child.exitCode !== null || tries > 600) throw new Error(`the server did not start: ${said}`)
+    const answer = await fetch(`${url}/api/v1/system/health`).catch(() => undefined)
+    if (answer?.status === 200) break
+    await new Promise((resume) => setTimeout(resume, 50))
+  }
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+    await exited
+    return child.exitCode
+  }
+  return { url, stop: () => end("SIGTERM"), kill: async () => { await end("SIGKILL") } }
+}
+
+export interface Ran { readonly code: number | null; readonly out: string; readonly err: string; readonly json: any }
+export interface CommandLine {
+  (...words: ReadonlyArray<string>): Promise<Ran>
+  /** Starts a command without waiting: to be killed, or fed line by line. */
+  readonly start: (words: ReadonlyArray<string>, stdin?: string) => { readonly child: ChildProcess; readonly done: Promise<Ran> }
+}
+
+/** The built command line, with a home of its own. */
+export const commandLine = (home: string, environment: { readonly [name: string]: string } = {}): CommandLine => {
+  const start: CommandLine["start"] = (words, stdin = "") => {
+    const child = spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], {
+      env: { ...process.env, FLIGHTCASE_HOME: home, NO_COLOR: "1", ...environment }, stdio: ["pipe", "pipe", "pipe"]
+    })
+    let out = "", err = ""
+    child.stdout.on("data", (chunk: Buffer) => { out += chunk.toString() })
+    child.stderr.on("data", (chunk: Buffer) => { err += chunk.toString() })
+    child.stdin.on("error", () => {})
+    child.stdin.end(stdin)
+    const done = once(child, "close").then((): Ran => ({ code: child.exitCode, out, err, json: words.includes("--json") && out !== "" ? JSON.parse(out) : undefined }))
+    return { child, done }
+  }
+  return Object.assign((...words: ReadonlyArray<string>) => start(words).done, { start })
+}
+
+/** Asks the server over HTTP as the owner. */
+export const asOwner = (url: string) => async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
+  const response = await fetch(url + path, {
+    method, headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+}
