@@ -11,6 +11,12 @@ type StateEvent = "container.sealed" | "container.unsealed" | "container.dissolv
 /** A container in another state: what changed of it, absolute. */
 export const stateChanged = (type: StateEvent, id: number, set: Partial<ContainerRow>): NewEvent => event(stream(id), type, { id, ...set } as JsonObject)
 
+/** Back from its order, which what is inside remembers. */
+export const cameBack = (container: ContainerRow, returned_at: string): NewEvent =>
+  event(stream(container.id), "container.returned", {
+    id: container.id, status: "returned", returned_at, opportunity_id: null, returned_from_opportunity_id: container.opportunity_id
+  })
+
 /** A nested container under another parent, or under none. */
 export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
   updatedEvent(containers, child, { parent_container_id }) ?? event(stream(child.id), "container.updated", { id: child.id })

@@ -13,7 +13,7 @@ import { type AssignmentRow, checked_in, dispatched, type ItemRow, on_hire, prep
 import { nameOf, statuses } from "../opportunities/statuses.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
-import { checkinVerified, stateChanged } from "./events.ts"
+import { cameBack, checkinVerified, stateChanged } from "./events.ts"
 import type { Target } from "./facts.ts"
 import { verification } from "./manifest.ts"
 import type { ContainerRow } from "./schema.ts"
@@ -134,10 +134,6 @@ export const returnContainer = (facts: BackFacts, returned_at: string, condition
     result: { id: container.id }
   }
 })
-const cameBack = (container: ContainerRow, returned_at: string): NewEvent => {
-  const { data, ...event } = stateChanged("container.returned", container.id, { status: "returned", returned_at, opportunity_id: null })
-  return { ...event, data: { ...data, returned_from_opportunity_id: container.opportunity_id } }
-}
 
 /**
  * Notes which units of a container that is out or back were seen. Where each unit is scanned by itself (check-in mode
