@@ -59,7 +59,7 @@ const settledBy = (events: ReadonlyArray<StoredEvent>, { replica_id, pending }: 
     if (event.replica_id !== replica_id) continue
     const command = pending.find((one) => one.id === event.command_id)
     if (command === undefined || settled.has(command.n)) continue
-    const decided = event.type === decided_event && event.stream === stream ? event.data as unknown as DecidedData : undefined
+    const decided = event.type === decided_event && event.stream === stream ? event.data as DecidedData : undefined
     settled.set(command.n, decided === undefined ? { n: command.n, status: "accepted" }
       : { n: command.n, status: decided.status, ...(decided.error === undefined ? {} : { error: decided.error }) })
   }

@@ -3,7 +3,7 @@ import type { FieldErrors } from "../core/kernel/rejection.ts"
 import type { JsonObject } from "../core/kernel/json.ts"
 
 /** A command as a replica keeps and sends it: an endpoint's name with what its caller gave. */
-export interface WireCommand {
+export type WireCommand = {
   /** Gap-free number in this replica's sequence: 1, 2, 3 … */
   readonly n: number
   /** UUID v7. */
@@ -16,17 +16,17 @@ export interface WireCommand {
   /** When it was acknowledged, by the replica's clock: data, never order. */
   readonly issued_at: string
 }
-export interface WireError { readonly status: number; readonly message: string; readonly errors?: FieldErrors }
-export interface Verdict {
+export type WireError = { readonly status: number; readonly message: string; readonly errors?: FieldErrors }
+export type Verdict = {
   readonly id: string
   readonly status: "accepted" | "rejected"
   readonly position?: number
   readonly error?: WireError
 }
-export interface LeaseRange { readonly entity: string; readonly from: number; readonly to: number }
+export type LeaseRange = { readonly entity: string; readonly from: number; readonly to: number }
 
 /** The event that tells a replica, by way of the journal, what became of one of its commands. */
 export const decided_event = "command.decided"
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
-export interface DecidedData { readonly n: number; readonly command_id: string; readonly name: string; readonly status: "accepted" | "rejected"; readonly error?: WireError }
+export type DecidedData = { readonly n: number; readonly command_id: string; readonly name: string; readonly status: "accepted" | "rejected"; readonly error?: WireError }
 export const commands_per_push_max = 500

@@ -88,7 +88,7 @@ const push = ask("/api/v1/sync/commands", {
       if (verdicts.length > 0 && verdict.failure instanceof Rejection && verdict.failure.kind === "conflict") break
       return yield* verdict.failure
     }
-    return ok({ verdicts: verdicts as unknown as Json })
+    return ok({ verdicts })
   })
 })
 

@@ -33,7 +33,7 @@ export const decidePushed = (replica_id: number, command: WireCommand, viewer: V
 const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
   const store = yield* Store
   const replica = yield* ownReplica(replica_id, viewer, true)
-  const fingerprint = canonicalJson([command.name, command.payload] as unknown as Json)
+  const fingerprint = canonicalJson([command.name, command.payload])
   const known = yield* store.get(replica_commands, command.id)
   if (known !== undefined) {
     if (known.replica_id !== replica_id || known.fingerprint !== fingerprint) return yield* invalidField("commands", `Command ${command.id} was sent before with other contents.`)
@@ -53,7 +53,7 @@ const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, c
   const error = yield* attempt(replica.id, command, viewer)
   const status = error === undefined ? "accepted" as const : "rejected" as const
   const recorded = yield* site.record([event(replicaStream(replica.id), decided_event, {
-    n: command.n, command_id: command.id, name: command.name, status, ...(error === undefined ? {} : { error: error as unknown as Json })
+    n: command.n, command_id: command.id, name: command.name, status, ...(error === undefined ? {} : { error })
   })], { command_id: command.id, actor_id: viewer.user_id, replica_id: replica.id, recorded_at: now })
   const row = {
     id: command.id, replica_id: replica.id, n: command.n, fingerprint, accepted: error === undefined,
@@ -96,5 +96,5 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
 const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({
   id: row.id, status: row.accepted ? "accepted" : "rejected",
   ...(row.position === null ? {} : { position: row.position }),
-  ...(row.error === null ? {} : { error: row.error as unknown as WireError })
+  ...(row.error === null ? {} : { error: row.error as WireError })
 })

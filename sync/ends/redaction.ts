@@ -17,7 +17,7 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     .map(([column, field]) => ({ table, column, permission: field.visible_to! })))
   const permissions = [...new Set(guarded.map((one) => one.permission))].sort()
   const hidden = new Map<string, Set<string>>()
-  for (const { table, column, permission } of guarded.filter((one) => !can(viewer, one.permission))) {
+  for (const { table, column } of guarded.filter((one) => !can(viewer, one.permission))) {
     for (const type of [`${table.entity}.created`, `${table.entity}.updated`]) hidden.set(type, (hidden.get(type) ?? new Set()).add(column))
   }
   return {

@@ -2,11 +2,10 @@
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Fault } from "../../core/kernel/endpoint.ts"
-import { journal } from "../../core/kernel/journal.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import { foldJournal } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { provisional_base, writeMeta } from "./local-tables.ts"
+import { writeMeta } from "./local-tables.ts"
 import type { Outbox } from "./outbox.ts"
 import { takeBack } from "./provisional.ts"
 import type { Replica } from "./replica.ts"
@@ -52,7 +51,13 @@ const dump = Effect.gen(function*() {
   return tables
 })
 
-/** Takes back what is provisional, folds the confirmed journal into emptied tables, compares; keeps the result if asked to. */
+/** What a check found, carried out of a transaction that is then taken back. */
+class Examined extends Error {
+  readonly differing: ReadonlyArray<string>
+  constructor(differing: ReadonlyArray<string>) { super("examined"); this.differing = differing }
+}
+
+/** Takes back what is provisional, folds the confirmed journal into emptied tables, compares; keeps the result only to repair. */
 const tablesAgainstJournal = (repair: boolean) => Effect.gen(function*() {
   const store = yield* Store
   return yield* store.transaction(Effect.gen(function*() {
@@ -61,9 +66,10 @@ const tablesAgainstJournal = (repair: boolean) => Effect.gen(function*() {
     for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
     yield* foldJournal(catalogue)
     const after = yield* dump
-    yield* store.run(`delete from "${journal.name}" where position >= ?`, [provisional_base])
-    // The pending commands are decided anew on opening.
+    const differing = Object.keys(after).filter((name) => after[name] !== before[name])
+    if (!repair || differing.length === 0) return yield* Effect.die(new Examined(differing))
+    // Pending commands are decided anew on opening.
     yield* writeMeta(store, "run_n", "0")
-    return Object.keys(after).filter((name) => after[name] !== before[name])
+    return differing
   }))
-})
+}).pipe(Effect.catchDefect((defect) => defect instanceof Examined ? Effect.succeed(defect.differing) : Effect.die(defect)))

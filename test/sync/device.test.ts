@@ -128,6 +128,7 @@ describe.each(engines)("a device and a server on %s", (engine) => {
     const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "one", "replica.sqlite") })))
     await runtime.runPromise(Effect.flatMap(Store, (store) => store.run("update stores set name = 'Tampered'")))
     await runtime.dispose()
+    expect((await device.doctor(false)).find((one) => one.check === "tables against journal")).toMatchObject({ ok: false })
     expect((await device.doctor(true)).find((one) => one.check === "tables against journal")).toMatchObject({ ok: false })
     expect((await device.doctor(false)).every((one) => one.ok)).toBe(true)
   })
