@@ -111,6 +111,57 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     expect(reply.status).toBe(422)
   })
 
+  describe("booking units on orders", () => {
+    const book = async (id: number, verb: string, ...units: ReadonlyArray<number>) => {
+      const rows = await assets(id)
+      return yard.post(`/opportunities/${id}/${verb}`, { asset_ids: units.map((unit) => rows.find((row: any) => row.stock_level_id === unit).id) })
+    }
+    const allocate = async (id: number, ...units: ReadonlyArray<number>) => {
+      const { items } = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity
+      return yard.post(`/opportunities/${id}/quick_allocate`, { allocations: units.map((stock_level_id) => ({ opportunity_item_id: items[0].id, stock_level_id })) })
+    }
+    const memberships = async (container: number) =>
+      (await app.call("GET", `/api/v1/containers?q[id_eq]=${container}&include=container_items`)).body.containers[0].container_items
+
+    it("what is booked out of a box leaves it; the last one ends the box", async () => {
+      const box = await yard.container("transport")
+      const part = await yard.units(yard.S, 2)
+      for (const unit of part.units) await yard.pack(box.id, unit)
+      const id = await deal()
+      await addLine(id, part.id, 2)
+      await yard.post(`/opportunities/${id}/convert_to_quotation`)
+      await yard.post(`/opportunities/${id}/convert_to_order`)
+      await allocate(id, ...part.units)
+      expect((await yard.show(box.id)).items.length).toBe(2)
+      await book(id, "quick_book_out", part.units[0]!)
+      expect((await yard.show(box.id)).items.map((item: any) => item.serialised_item_id)).toEqual([part.units[1]])
+      await book(id, "quick_book_out", part.units[1]!)
+      expect(await yard.show(box.id)).toMatchObject({ status: "dissolved", dissolved_reason: "dispatch", items: [] })
+      expect((await memberships(box.id)).map((item: any) => item.unpacked_reason)).toEqual(["dispatch", "dispatch"])
+      expect((await app.call("GET", `/api/v1/stock_levels/${part.units[0]}`)).body.stock_level.container_stock_level_id).toBe(null)
+    })
+    it("a box whose case goes out ends with all that is in it", async () => {
+      const box = await yard.container("transport")
+      const { product, unit } = await yard.gear()
+      await yard.pack(box.id, unit)
+      await yard.act(box.id, "seal")
+      const id = await order(box.product)
+      await allocate(id, box.housing)
+      await book(id, "quick_book_out", box.housing)
+      expect(await yard.show(box.id)).toMatchObject({ status: "dissolved", dissolved_reason: "dispatch" })
+      expect(await yard.free(product)).toBe(1)
+    })
+    it("a sealed kit goes out and comes back with its case", async () => {
+      const kit = await sealed()
+      const id = await order(kit.product)
+      await allocate(id, kit.housing)
+      await book(id, "quick_book_out", kit.housing)
+      expect(await yard.show(kit.id)).toMatchObject({ status: "dispatched", opportunity_id: id, dispatched_at: "2026-06-18T12:00:00.000Z", items: [{ serialised_item_id: kit.inside.unit }] })
+      await book(id, "quick_check_in", kit.housing)
+      expect(await yard.show(kit.id)).toMatchObject({ status: "returned", opportunity_id: null, returned_at: "2026-06-18T12:00:00.000Z" })
+    })
+  })
+
   describe("check-in", () => {
     it("tells what is missing and what does not belong, scan by scan", async () => {
       const kit = await yard.container("kit")
