@@ -8,7 +8,7 @@ import type { Field } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { conditionsOf, conditionSql, includesOf, type Listing, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
-import { bindings, columnList, quote, whereSql } from "./store/statement.ts"
+import { bindings, columnList, orderSql, quote, whereSql } from "./store/statement.ts"
 import { chunked, Store } from "./store/store.ts"
 import { type AnyRow, foldedName, isSearchable, type RowOf, type Table } from "./table.ts"
 import { can, type Viewer } from "./viewer.ts"
@@ -214,7 +214,7 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
   ]
   const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
   const sort = sortOf(query, listing)
-  const order = orderSql(resource.table, sort === undefined ? options.order ?? resource.order : [sort.descending ? `-${sort.column}` : sort.column])
+  const order = orderSql(resource.table, sort === undefined ? options.order ?? resource.order : [sort.descending ? `-${sort.column}` : sort.column], sortedAs(resource.table))
   const from = ` from ${quote(resource.table.name)}${where}`
   const paging = pageOf(query, { ...(options.page_default === undefined ? {} : { default: options.page_default }), ...(options.page_max === undefined ? {} : { max: options.page_max }) })
   const limit = options.unpaged === true ? "" : ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
@@ -236,16 +236,10 @@ const orderedMeta = ({ page, per_page }: { readonly page: number; readonly per_p
 const allOf = (parts: ReadonlyArray<string>): string =>
   parts.length <= 100 ? parts.join(" and ") : chunked(parts, 100).map((some) => `(${some.join(" and ")})`).join(" and ")
 
-/** Text sorts without regard to case, what is not set after all else; the id comes last, so that pages never overlap. */
-const orderSql = (table: Table, order: ReadonlyArray<string>): string => {
-  const named = order.map((name) => {
-    const column = name.replace(/^-/, "")
-    const field = table.columns[column]
-    const descending = name.startsWith("-")
-    const nulls = field?.nullable === true ? (descending ? " nulls first" : " nulls last") : ""
-    return `${quote(field !== undefined && isSearchable(field) ? foldedName(column) : column)}${descending ? " desc" : ""}${nulls}`
-  })
-  return order.some((name) => name.replace(/^-/, "") === table.key) ? named.join(", ") : [...named, quote(table.key)].join(", ")
+/** Text sorts without regard to case. */
+const sortedAs = (table: Table) => (column: string): string => {
+  const field = table.columns[column]
+  return field !== undefined && isSearchable(field) ? foldedName(column) : column
 }
 
 /** One thing under its singular key. */

@@ -50,6 +50,8 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
     if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
     yield* addMissing(store, keptTables(catalogue, role))
     const fresh = (yield* storedMeta(store, "schema_version")) === undefined
+    // Another process may have done it while this one waited.
+    if (!fresh && (yield* storedMeta(store, "tables")) === fingerprint) return { fresh }
     if (fresh) yield* store.run("insert into journal_head (id, position) values (1, 0)")
     else yield* dropTables(store, catalogue)
     for (const table of catalogue.tables) for (const statement of createTable(table, store.dialect)) yield* store.run(statement)

@@ -29,6 +29,21 @@ export const columnList = (table: Table, alias?: string): string => {
   return list
 }
 
+/**
+ * An order as SQL: `-name` goes backwards, what is not set comes after all else (backwards: before), and the key comes
+ * last, so that equals keep one order. `as` names the column to sort by instead.
+ */
+export const orderSql = (table: Table, order: ReadonlyArray<string>, as: (column: string) => string = (column) => column): string => {
+  const term = (name: string): string => {
+    const descending = name.startsWith("-")
+    const column = descending ? name.slice(1) : name
+    const nulls = table.columns[column]?.nullable === true ? (descending ? " nulls first" : " nulls last") : ""
+    return `${quote(as(column))}${descending ? " desc" : ""}${nulls}`
+  }
+  const ended = order.some((name) => name.replace(/^-/, "") === table.key) ? order : [...order, table.key]
+  return ended.map(term).join(", ")
+}
+
 /** Equality, membership and null tests on declared columns; an empty list matches nothing. */
 export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bindings): string => {
   const parts = Object.entries(where).map(([name, wanted]) => {

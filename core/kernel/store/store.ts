@@ -5,7 +5,7 @@ import type { Key, RowChange, Where } from "../change.ts"
 import { invalidField, Rejection } from "../rejection.ts"
 import type { AnyRow, RowOf, Table } from "../table.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
-import { bindings, columnList, quote, whereSql } from "./statement.ts"
+import { bindings, columnList, orderSql, quote, whereSql } from "./statement.ts"
 
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -55,7 +55,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   const find = <T extends Table>(table: T, where: Where, options: FindOptions = {}): Sql<ReadonlyArray<RowOf<T>>> => {
     const bound = bindings(dialect)
     const filter = whereSql(table, where, dialect, bound)
-    const order = (options.order ?? [table.key]).map((name) => name.startsWith("-") ? `${quote(name.slice(1))} desc` : quote(name)).join(", ")
+    const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     return Effect.map(
       run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}`, bound.values),
@@ -158,26 +158,26 @@ export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray
   return parts
 }
 
+/** The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku, products.store_id`). */
+const constraintOf = ({ reason }: SqlError.SqlError): string => {
+  const named = reason._tag === "UniqueViolation" ? reason : reason.cause
+  return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
+}
+
 /** What the database refused, told as the field to blame; undefined when it is no expected refusal. */
 export const refusalOf = (error: SqlError.SqlError, tables: ReadonlyArray<Table>): Rejection | "overlap" | undefined => {
-  const reason = error.reason
-  const text = `${reason.message ?? ""} ${String((reason as { constraint?: unknown }).constraint ?? "")} ${messageOf(reason.cause)}`
-  if (reason._tag === "UniqueViolation") {
-    for (const table of tables) {
-      for (const unique of table.uniques) {
-        const sqlite = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
-        if (text.includes(sqlite) || text.includes(uniqueName(table.name, unique.columns))) {
-          return invalidField(unique.field, unique.message)
-        }
-      }
+  const constraint = constraintOf(error)
+  if (error.reason._tag !== "UniqueViolation") return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
+  for (const table of tables) {
+    for (const unique of table.uniques) {
+      const columns = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
+      if (constraint === columns || constraint === uniqueName(table.name, unique.columns)) return invalidField(unique.field, unique.message)
     }
   }
-  if (tables.some((table) => table.no_overlap.some((rule) => text.includes(rule.name)))) return "overlap"
   return undefined
 }
-const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : ""
 
-/** Faults after which the whole transaction may simply be tried again. */
+/** Faults after which the whole transaction may simply be tried again: another writer was there first. */
 export const isRetryable = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "SerializationError" || error.reason._tag === "DeadlockError" || error.reason._tag === "LockTimeoutError" ||
-  (error.reason._tag === "UniqueViolation" && `${error.reason.message ?? ""}${String((error.reason as { constraint?: unknown }).constraint ?? "")}${messageOf(error.reason.cause)}`.includes("journal"))
+  (error.reason._tag === "UniqueViolation" && /^journal[._]/.test(constraintOf(error)))
