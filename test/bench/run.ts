@@ -9,7 +9,8 @@ import { machine } from "./measure.ts"
 import { root } from "./processes.ts"
 
 const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } = {
-  http: async () => (await import("./http.ts")).http
+  http: async () => (await import("./http.ts")).http,
+  fill: async () => (await import("./fill.ts")).fill
 }
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { "no-build": { type: "boolean", default: false } } })
