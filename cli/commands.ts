@@ -32,10 +32,14 @@ export const hand_made: { readonly [word: string]: HandMade } = {
 
 /** The API's nouns, as the overview groups them. A test holds this list to the endpoint tables. */
 export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
-  ["products", "Catalogue"], ["product-groups", "Catalogue"], ["rate-definitions", "Catalogue"], ["rate-engine", "Catalogue"],
-  ["discount-rules", "Catalogue"], ["surcharge-groups", "Catalogue"], ["stock-levels", "Catalogue"], ["containers", "Catalogue"],
-  ["custom-fields", "Set-up"], ["custom-field-groups", "Set-up"], ["list-names", "Set-up"], ["stores", "Set-up"], ["settings", "Set-up"],
-  ["countries", "Set-up"], ["currencies", "Set-up"], ["exchange-rates", "Set-up"], ["product-tax-classes", "Set-up"],
-  ["organisation-tax-classes", "Set-up"], ["tax-rates", "Set-up"], ["tax-rules", "Set-up"], ["revenue-groups", "Set-up"], ["cost-groups", "Set-up"],
-  ["system", "Server"], ["tokens", "Server"]
+  ...group("Deals", ["opportunities", "members", "activities"]),
+  ...group("Catalogue", ["products", "product-groups", "rate-definitions", "rate-engine", "discount-rules", "surcharge-groups", "stock-levels", "containers"]),
+  ...group("Set-up", [
+    "stores", "settings", "currencies", "exchange-rates", "countries", "product-tax-classes", "organisation-tax-classes", "tax-rates", "tax-rules",
+    "revenue-groups", "cost-groups", "custom-fields", "custom-field-groups", "list-names"
+  ]),
+  ...group("People and server", ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system"])
 ]
+function group(name: string, words: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> {
+  return words.map((word) => [word, name] as const)
+}

@@ -107,8 +107,14 @@ export const nobodyLoggedIn = (profile: string): Exit => misused(
   `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
   "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN).")
 
+/** Files made meanwhile are their owner's alone. */
+export const privately = async <A>(work: () => Promise<A>): Promise<A> => {
+  const before = process.umask(0o077)
+  try { return await work() } finally { process.umask(before) }
+}
+
 const openHere = async (profile: string, env: Environment): Promise<Device> => {
   if (!profileExists(profile, env)) throw nobodyLoggedIn(profile)
   const { openDevice } = await import("../sync/replica/device.ts")
-  return openDevice(profileFolder(profile, env))
+  return privately(() => openDevice(profileFolder(profile, env)))
 }

@@ -31,10 +31,12 @@ export const findNoun = async (program: Command, word: string, argv: ReadonlyArr
   const { kebab, nounOf, verbsOf } = await import("./nouns/words.ts")
   const { spelledOut } = await import("./nouns/flags.ts")
   const noun = made?.noun ?? nounOf(word)
-  const among = (verbs: ReturnType<typeof verbsOf>) => verbs.filter((verb) => verb.words[0] === noun)
-  const here = among(verbsOf(coreEndpoints))
-  // The core has a few nouns the server adds verbs to; asking it costs its loading, so only when the core has none.
-  const verbs = here.length > 0 ? here : among(verbsOf(await serverEndpoints()))
+  const among = (endpoints: Parameters<typeof verbsOf>[0]) => verbsOf(endpoints).filter((verb) => verb.words[0] === noun)
+  const here = among(coreEndpoints)
+  // Servers add nouns and verbs of their own; they are loaded only when the core has not what is asked for.
+  const said = argv.slice(argv.indexOf(word) + 1).filter((one) => !one.startsWith("-")).map(kebab)
+  const known = !argv.includes("--help") && !argv.includes("-h") && here.some(({ words }) => words.slice(1).every((one, at) => one === said[at]))
+  const verbs = known ? here : among([...coreEndpoints, ...await serverEndpoints()])
   if (verbs.length === 0 && made === undefined) throw unknown(word)
   // `orders items create` is `opportunities items create`; an alias stays beside the noun's own name.
   const booleans = addVerbs(program, made === undefined ? verbs : verbs.map((verb) => ({ ...verb, words: [word, ...verb.words.slice(1)] })))

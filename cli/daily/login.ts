@@ -2,6 +2,7 @@
 import { hostname } from "node:os"
 import type { Command } from "commander"
 import { Exit, exits, missingFlag } from "../exits.ts"
+import { privately } from "../desk.ts"
 import { standardInput } from "../input.ts"
 import { homeFolder, privateFolder, profileFolder, profileName } from "../home.ts"
 import { progressOf } from "../output/progress.ts"
@@ -24,9 +25,9 @@ export const declare = (program: Command): void => {
     privateFolder(homeFolder(desk.env), "profiles")
     const { enrolDevice } = await import("../../sync/replica/device.ts")
     const progress = progressOf(desk)
-    const device = await enrolDevice(profileFolder(name, desk.env),
+    const device = await privately(() => enrolDevice(profileFolder(name, desk.env),
       { name, url: address, token, device: typeof flags["name"] === "string" ? flags["name"] : hostname() },
-      ({ phase, done, total }) => progress.at(phase === "lease" ? "Taking ids" : "Fetching", done, total))
+      ({ phase, done, total }) => progress.at(phase === "lease" ? "Taking ids" : "Fetching", done, total)))
     try {
       const status = await device.status()
       progress.end()

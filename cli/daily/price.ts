@@ -40,7 +40,7 @@ export const declare = (program: Command): void => {
       const { line_items, applied_modifiers, ...sums } = rate_breakdown
       const shown = line_items.map((line) => ({ ...line, period_from: shownIn(String(line["period_from"]), store.zone), period_to: shownIn(String(line["period_to"]), store.zone) }))
       if (desk.terminal.seen && line_items.length > 0) desk.print(`${tableText(columnsOf("line_items")!, shown, desk.terminal)}\n`)
-      desk.print(recordText({ ...sums, ...(applied_modifiers.length === 0 ? {} : { applied_modifiers: applied_modifiers.map((one) => typeof one === "object" ? JSON.stringify(one) : String(one)).join(", ") }) }, desk.terminal))
+      desk.print(recordText({ ...sums, ...(applied_modifiers.length === 0 ? {} : { applied_modifiers: applied_modifiers.map((one) => String(one["description"])).join("; ") }) }, desk.terminal))
     }
     if (!(body as unknown as Priced).meta.resolved) desk.note("No rate of this product holds for that store, type and date, so it is priced at zero.")
   })

@@ -57,7 +57,7 @@ const conflicts = async (desk: Desk): Promise<number> => {
   else if (!desk.terminal.seen) {
     desk.print(tableText([column("id"), column("n"), column("name"), column("message")], found.map(({ id, n, name, error }) => ({ id, n, name, message: error.message })), desk.terminal))
   } else {
-    for (const { id, n, name, issued_at, error, ways_out } of found) {
+    for (const { n, name, issued_at, error, ways_out } of found) {
       desk.print(`${n}  ${name}  ${issued_at}\n   ${error.message}\n${ways_out.map((way) => `   ${way}\n`).join("")}`)
     }
   }

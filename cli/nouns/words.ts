@@ -14,7 +14,7 @@ export const kebab = (name: string): string => name.replaceAll("_", "-")
 
 /** The words of an endpoint; undefined for what is no noun of the API (the sync protocol, feeds). */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
-  if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/")) return undefined
+  if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/") || endpoint.path.includes(".")) return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
   const literals = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
   const [noun = "", ...inner] = literals

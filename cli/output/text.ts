@@ -23,12 +23,14 @@ export const shortened = (text: string): string => {
 /** One line: no tabs, no line breaks, no escape sequences that would take over the terminal. */
 export const oneLine = (text: string): string => text.replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ").replace(/[\u0000-\u001f\u007f-\u009f]/g, "\ufffd")
 
-const segments = new Intl.Segmenter("en", { granularity: "grapheme" })
+let segmenter: Intl.Segmenter | undefined
+/** Made when the first text that is not plain ASCII comes along: it takes longer to make than most commands to run. */
+const segmentsOf = (text: string): Intl.Segments => (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
 /** Columns a text takes: East Asian wide characters and emoji two, marks none. */
 export const widthOf = (text: string): number => {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length
   let width = 0
-  for (const { segment } of segments.segment(text)) {
+  for (const { segment } of segmentsOf(text)) {
     if (/^\p{Mn}+$/u.test(segment)) continue
     width += wide.test(segment) ? 2 : 1
   }
@@ -40,7 +42,7 @@ const wide = /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80
 export const cutTo = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
   let kept = "", taken = 0
-  for (const { segment } of segments.segment(text)) {
+  for (const { segment } of segmentsOf(text)) {
     const next = taken + widthOf(segment)
     if (next > width - 1) break
     kept += segment
