@@ -67,8 +67,10 @@ const command_fields = object({
   n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
   payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true })
 })
+/** A batch of commands may be as long as what each of them may say. */
+const push_bytes_max = 64 * 1_048_576
 const push = ask("/api/v1/sync/commands", {
-  name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true,
+  name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true, body_max: push_bytes_max,
   fields: { replica_id: integer({ required: true, min: 1 }), commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }) },
   run: (input) => Effect.gen(function*() {
     const verdicts: Array<Verdict> = []
