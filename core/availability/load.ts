@@ -46,7 +46,8 @@ export const loadBooks = Effect.fnUntraced(function*(
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadClaims(store, store_ids, of_products, asked.window, now)
-  const promised = yield* loadPromised(store, store_ids, of_products)
+  const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
+  const promised = yield* loadPromised(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
   const containers = product_ids === undefined ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
   const claimsAt = byStore(rows), levelsAt = byStore(levels), promisedAt = byStore(promised)
   return new Map(found.map((one) => {
@@ -115,16 +116,15 @@ const loadClaims = Effect.fnUntraced(function*(
   return rows.map((row) => store.decode(claims, row))
 })
 
-/** Which products were ever claimed where: one look into an index per product and store, whatever the number of claims. */
+/** Which of these products, without stock somewhere, were ever claimed where: one look into an index per product and store. */
 const loadPromised = Effect.fnUntraced(function*(
-  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined
+  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Fault> {
-  if (product_ids?.length === 0) return []
+  if (product_ids.length === 0) return []
   const bound = bindings(store.dialect)
-  const rows = yield* store.run<{ product_id: number; store_id: number }>(
+  return yield* store.run<{ product_id: number; store_id: number }>(
     "select p.id as product_id, s.id as store_id from products p, stores s " +
     `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
-    (product_ids === undefined ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
+    (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
     " and exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id)", bound.values)
-  return rows.map((row) => ({ product_id: Number(row.product_id), store_id: Number(row.store_id) }))
 })
