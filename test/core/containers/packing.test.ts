@@ -305,6 +305,30 @@ describe.each(engines)("packing on %s", (engine) => {
     })
   })
 
+  it("of many who pack the same unit at once, one does", async () => {
+    const cases = [await yard.container("kit"), await yard.container("transport"), await yard.container("kit")]
+    const { unit } = await yard.gear()
+    const replies = await Promise.all(cases.map((one) => yard.pack(one.id, unit)))
+    expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422, 422])
+  })
+  it("of two cases packed into each other at once, one is", async () => {
+    const one = await yard.container("transport"), two = await yard.container("transport")
+    const replies = await Promise.all([yard.pack(one.id, two.housing), yard.pack(two.id, one.housing)])
+    expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422])
+  })
+  it("a unit packed and allocated at once ends up in one place", async () => {
+    const kit = await yard.container("kit")
+    const { product, unit } = await yard.gear()
+    const { id } = (await yard.post("/opportunities", { subject: "Gig", store_id: yard.S, starts_at: "2026-07-01", ends_at: "2026-07-03" })).opportunity
+    const line = (await yard.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id: product, quantity: 1 })).opportunity.items[0].id
+    for (const move of ["quotation", "order"]) await yard.post(`/opportunities/${id}/convert_to_${move}`)
+    const replies = await Promise.all([
+      yard.pack(kit.id, unit), app.call("POST", `/api/v1/opportunities/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: unit }] })
+    ])
+    expect(replies.filter((reply) => reply.status === 422).length).toBe(1)
+    expect(replies.filter((reply) => reply.status < 300).length).toBe(1)
+  })
+
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()
     await app.rebuild()
