@@ -1,6 +1,7 @@
 /** Sending rows in chunks, keeping what became of them, and going on where it was interrupted. */
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { partsIn } from "../../core/imports/part-rows.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 import type { Asked } from "../../sync/replica/device.ts"
 import type { Desk } from "../desk.ts"
@@ -84,10 +85,13 @@ export const sendRows = async (desk: Desk, sending: Sending): Promise<Sent> => {
       bytes = 0
     }
   }
+  // A dry run writes nothing, so what its later rows are made of must be told by it.
+  const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
-    const found = await judged(desk, sending, rows).catch((error: unknown) => { throw interrupted(error, done) })
+    const found = await judged(desk, sending, rows, promised).catch((error: unknown) => { throw interrupted(error, done) })
     let lines = ""
     for (const verdict of found) {
+      if (sending.dry_run && verdict.status !== "rejected" && typeof verdict.key === "string") promised.add(verdict.key)
       counts[verdict.status]++
       for (const text of verdict.warnings ?? []) {
         const before = warnings.get(text)
@@ -130,10 +134,10 @@ export const sendRows = async (desk: Desk, sending: Sending): Promise<Sent> => {
 interface Mapped { readonly source: SourceRow; readonly cells: JsonObject }
 
 /** One request; rows that could not even be read are refused here, in their place. */
-const judged = async (desk: Desk, { path, dry_run }: Sending, rows: ReadonlyArray<Mapped>): Promise<ReadonlyArray<RowVerdict>> => {
+const judged = async (desk: Desk, { path, dry_run }: Sending, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): Promise<ReadonlyArray<RowVerdict>> => {
   const sent = rows.filter(({ source }) => source.broken === undefined)
   const answer = sent.length === 0 ? undefined : await patiently(desk, () => desk.requestAtServer({
-    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run }
+    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run, ...promisedParts(sent, promised) }
   }))
   if (answer !== undefined && answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
   const results = (answer?.body as { readonly results: ReadonlyArray<RowVerdict> } | undefined)?.results ?? []
@@ -142,6 +146,13 @@ const judged = async (desk: Desk, { path, dry_run }: Sending, rows: ReadonlyArra
     const place = { row: source.row, ...(source.line === undefined ? {} : { line: source.line }) }
     return source.broken === undefined ? { ...results[next++]!, ...place } : { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
   })
+}
+
+/** Of the skus promised so far, those that these rows are made of. */
+const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject => {
+  const parts = rows.flatMap(({ cells }) => partsIn(cells["components"] ?? null)).map((part) => part["sku"]).filter((sku) => typeof sku === "string")
+  const known = [...new Set(parts)].filter((sku) => promised.has(sku))
+  return known.length === 0 ? {} : { promised_skus: known }
 }
 
 const tries_max = 4

@@ -19,6 +19,8 @@ interface Part extends Pick<ComponentRow, "component_product_id" | "quantity" | 
 export interface PartsPlan { readonly errors: FieldErrors; readonly parts: ReadonlyArray<Part> }
 export interface PartsAround {
   readonly bySku: ReadonlyMap<string, ReadonlyArray<ProductRow>>
+  /** Skus that a dry run may take for granted: earlier requests of the same file would have made them. */
+  readonly promised: ReadonlySet<string>
   /** The product's components as they are. */
   readonly present: ReadonlyArray<ComponentRow>
   /** Every composition there is, those of earlier rows included. */
@@ -40,6 +42,7 @@ export const planParts = (cell: Json, sku: string | undefined, product: ProductR
     const read = readFields(partFields, written(one), { mode: "create", base_currency: "GBP", path: `${path}.` })
     Object.assign(errors, read.errors)
     const found = around.bySku.get(wanted) ?? []
+    if (found.length === 0 && wanted !== sku && around.promised.has(wanted)) continue
     const wrong = wanted === sku ? itself
       : found.length === 0 ? `There is no product with the sku ${wanted} yet; put parts above the kit.`
       : found.length > 1 ? `${found.length} products have the sku ${wanted}; give each its own.`

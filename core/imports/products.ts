@@ -26,6 +26,7 @@ interface Working {
   readonly base_currency: string
   readonly viewer: Viewer
   readonly bySku: Map<string, ReadonlyArray<ProductRow>>
+  readonly promised: ReadonlySet<string>
   readonly byName: Map<string, ReadonlyArray<ProductRow>>
   readonly groups: GroupTree
   readonly definitions: Definitions
@@ -48,6 +49,7 @@ export const decideProducts = (facts: ProductFacts, input: Input<{}, typeof impo
   const working: Working = {
     facts, context: importContext(context, facts.dry_run), base_currency: baseCurrency(input.settings), viewer: input.viewer,
     bySku: grouped(facts.products.filter(({ sku }) => sku !== null), ({ sku }) => sku ?? ""),
+    promised: new Set(facts.dry_run ? input.values.promised_skus : []),
     byName: grouped(facts.products, ({ name }) => name),
     groups: groupTree(facts.groups), definitions: definitionsOf(facts.definitions), numbers: unitNumbers([...facts.levels, ...facts.numbered]),
     edges: [...facts.components], depth_max: kitDepthIn(input.settings)
@@ -100,7 +102,7 @@ const planFor = (row: Row, key: string, identities: ReadonlyArray<string>, befor
   const rates = planRates(cells["rate"] ?? [], String(read.values["product_type"] ?? before?.product_type), { ...working, stores: facts.stores })
   Object.assign(errors, stock.errors, rates.errors)
   const parts = cells["components"] === undefined ? undefined : planParts(cells["components"], textCell(cells, "sku"), before, {
-    bySku: working.bySku, edges: working.edges, depth_max: working.depth_max, context: working.context,
+    bySku: working.bySku, promised: working.promised, edges: working.edges, depth_max: working.depth_max, context: working.context,
     present: facts.components.filter((one) => one.product_id === before?.id), has_containers: facts.in_containers.has(before?.id ?? 0)
   })
   Object.assign(errors, parts?.errors)

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import type { Answer, DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { boolean, json } from "../kernel/field.ts"
+import { boolean, json, list, text } from "../kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -16,7 +16,8 @@ export const rows_max = 500
 export const importFields = {
   rows: json<ReadonlyArray<Json>, { readonly form: "array"; readonly required: true; readonly describe: string }>(
     { form: "array", required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
-  dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" })
+  dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" }),
+  promised_skus: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: skus that earlier requests of the same file would have made" })
 }
 
 /** Too many are refused before anything is read. */
