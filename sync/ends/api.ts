@@ -6,7 +6,6 @@ import { retried } from "../../core/kernel/engine.ts"
 import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import { valueOf } from "../../core/kernel/query.ts"
 import { invalid, invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import { baseView, created, listOf, noContent, ok, resource, viewContext } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
@@ -118,9 +117,10 @@ export const syncSlice: Slice = {
     { ...ask("/api/v1/sync/replicas/{id}", { name: "replicas.revoke", summary: "Revoke a device", ...writes, server_only: true, params: { id: { table: replicas } }, run: revoke }), method: "DELETE" as const },
     get("/api/v1/sync/shape", {
       name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
+      fields: { replica_id: integer({ default: 0, min: 0, describe: "The device that follows: verdicts on its commands are told to it alone" }) },
       run: (input) => Effect.gen(function*() {
         const { catalogue } = yield* Site
-        const replica_id = Number(valueOf(input.query, "replica_id") ?? 0)
+        const replica_id = input.values.replica_id ?? 0
         if (replica_id > 0) yield* ownReplica(replica_id, input.viewer, false)
         return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
       })

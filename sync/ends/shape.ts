@@ -7,6 +7,7 @@ import type { Json } from "../../core/kernel/json.ts"
 import { type Query, valueOf } from "../../core/kernel/query.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { epochOf } from "../../core/kernel/store/schema.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
@@ -26,12 +27,13 @@ const schema = JSON.stringify({
 const grantVersion = Effect.fnUntraced(function*(store: StoreShape, user_id: number, fingerprint: string) {
   const known = yield* store.get(reader_grants, user_id)
   if (known?.fingerprint === fingerprint) return known.version
-  const version = (known?.version ?? 0) + 1
-  yield* store.transaction(store.apply([
-    { op: "delete", table: reader_grants, key: user_id },
-    { op: "insert", table: reader_grants, row: { user_id, fingerprint, version } }
-  ]))
-  return version
+  const { bind, values } = bindings(store.dialect)
+  // Several devices of one user may ask for the first time at once: one of them counts.
+  const [row] = yield* store.run<{ version: number }>(
+    `insert into reader_grants (user_id, fingerprint, version) values (${bind(user_id)}, ${bind(fingerprint)}, 1) on conflict (user_id) do update set ` +
+    `version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint returning version`,
+    values)
+  return Number(row!.version)
 })
 
 export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: number; readonly query: Query; readonly events_per_chunk?: number }
@@ -46,6 +48,8 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")
   if (offset === undefined || !/^(-1|now|\d{1,15}_\d{1,9})$/.test(offset)) return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
   if (live && (offset === "-1" || offset === "now")) return yield* invalidField("live", "Following live needs an offset this server gave.")
+  const tail = yield* Effect.serviceOption(Tail)
+  const mark = Option.isSome(tail) ? yield* tail.value.mark : 0
   const head = yield* headOf(store)
   const from = offset === "-1" ? 0 : offset === "now" ? head : Number(offset.split("_")[0])
   const headers = { "cache-control": "private, no-cache", vary: "authorization", "access-control-expose-headers": "*" }
@@ -54,8 +58,7 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   if ((offset !== "-1" && offset !== "now" && known !== handle) || from > head) {
     return { status: 409, headers: { ...headers, "electric-handle": handle }, body: [{ headers: { control: "must-refetch" } }] }
   }
-  const tail = yield* Effect.serviceOption(Tail)
-  if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(from, live_wait_millis)
+  if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(mark, live_wait_millis)
   const until = yield* headOf(store)
   const events = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
   // Hidden events move the offset too, or a reader would ask for them for ever.
