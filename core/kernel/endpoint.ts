@@ -85,6 +85,7 @@ export type Decided = Result.Result<Decision, Rejection>
 export type Fault = Rejection | SqlError.SqlError
 export type Reads<A> = Effect.Effect<A, Fault, Store>
 
+/** `body`: the values of declared fields that hold, not yet looked up. */
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
 interface Common<P extends Params, B extends Fields> {

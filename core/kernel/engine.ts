@@ -99,7 +99,9 @@ const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call:
   const store = yield* Store
   if (store.dialect !== "pg") return
   const first = Object.entries(endpoint.params)[0]
-  const body = isJsonObject(call.request.body) ? call.request.body : {}
+  // As read, so that 7 and "7" name one stream; what does not hold names none, and is refused further on.
+  const body = endpoint.streams === undefined || !isJsonObject(call.request.body) ? {}
+    : readFields(endpoint.fields, call.request.body, { mode: endpoint.mode, base_currency: "GBP" }).values
   const streams = endpoint.streams?.(call.params, body) ??
     (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
   yield* waitFor(streams)
