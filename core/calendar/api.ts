@@ -42,7 +42,7 @@ export const calendarSlice: Slice = {
   endpoints: [
     get("/api/v1/calendar_feeds/export", {
       name: "calendar_feeds.export", summary: "The calendar as iCalendar text: everybody's, or one user's",
-      ability: "activities:read", permission: "activities.view",
+      ability: "activities:read", permission: "activities.view", produces: "text/calendar",
       fields: { user_id: integer({ nullable: true, min: 1 }) },
       run: ({ values }) => Effect.map(feedText(typeof values.user_id === "number" ? { user_id: values.user_id } : {}), (text) => ({
         status: 200, content: { type: feedHeaders["content-type"]!, text }, headers: { "content-disposition": feedHeaders["content-disposition"]! }

@@ -112,6 +112,10 @@ interface Common<P extends Params, B extends Fields> {
   readonly body_max: number | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
+  /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
+  readonly answers: number | undefined
+  /** What it answers in, where that is not JSON. */
+  readonly produces: string | undefined
   /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
@@ -147,13 +151,16 @@ type Draft<P extends Params, B extends Fields> = {
   readonly public?: boolean
   readonly body_max?: number
   readonly uploads?: boolean
+  readonly answers?: number
+  readonly produces?: string
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
 const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B>): Common<P, B> => ({
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
-  public: draft.public ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false, check: draft.check
+  public: draft.public ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false, answers: draft.answers,
+  produces: draft.produces, check: draft.check
 })
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */

@@ -60,7 +60,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 })
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
-  name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item,
+  name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item, answers: 200,
   facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
   decide: (known, input, context) => removeLine(known, input.rows.item, context),
   respond: shown

@@ -32,7 +32,7 @@ const costs: ReadonlyArray<Endpoint> = [
     respond: shown
   }),
   command("DELETE", `${path}/{id}/costs/{cost}`, {
-    name: "opportunities.remove_cost", summary: "Remove a cost", ...edit, params: cost,
+    name: "opportunities.remove_cost", summary: "Remove a cost", ...edit, params: cost, answers: 200,
     facts: (input) => knownOf(input.rows.id, input),
     decide: (known, input, context) => removeCost(known, input.rows.cost, context),
     respond: shown
@@ -47,7 +47,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
     respond: shown
   }),
   command("DELETE", `${path}/{id}/deal_price`, {
-    name: "opportunities.clear_deal_price", summary: "Go back to the sum of lines and costs", ...edit, params: one,
+    name: "opportunities.clear_deal_price", summary: "Go back to the sum of lines and costs", ...edit, params: one, answers: 200,
     facts: (input) => knownOf(input.rows.id, input),
     decide: (known, _input, context) => clearDealPrice(known, context),
     respond: shown

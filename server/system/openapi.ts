@@ -133,8 +133,8 @@ const bodyFields = (endpoint: Endpoint): { readonly [name: string]: { readonly s
 
 const success = (endpoint: Endpoint, subject: Resource | undefined): JsonObject => {
   const operation = operationOf(endpoint)
-  if (endpoint.path.endsWith(".ics")) return { "200": { description: "iCalendar", content: { "text/calendar": { schema: { type: "string" } } } } }
-  if (endpoint.method === "DELETE") return { "204": { description: "Done", headers } }
+  if (endpoint.produces !== undefined) return { "200": { description: "As asked", headers, content: { [endpoint.produces]: { schema: { type: "string" } } } } }
+  if (endpoint.method === "DELETE" && endpoint.answers === undefined) return { "204": { description: "Done", headers } }
   const whole: JsonObject = subject === undefined ? { type: "object" }
     : isList(endpoint) ? {
       type: "object", required: [subject.plural, "meta"],
@@ -143,6 +143,7 @@ const success = (endpoint: Endpoint, subject: Resource | undefined): JsonObject 
     : operation === "show" || operation === "create" || operation === "update"
       ? { type: "object", required: [subject.singular], properties: { [subject.singular]: refTo(subject) } }
       : { type: "object" }
+  if (endpoint.answers !== undefined) return { [endpoint.answers]: { description: "As asked", headers, content: json(whole) } }
   const status = endpoint.kind === "command" && endpoint.method === "POST" && (operation === "create" || operation === "duplicate" || operation === "clone") ? "201" : "200"
   const found: JsonObject = { description: "As asked", headers, content: json(whole) }
   return endpoint.method === "POST" && status === "200" && endpoint.kind === "command" ? { "200": found, "201": found } : { [status]: found }

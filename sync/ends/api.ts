@@ -23,7 +23,7 @@ const reads = { ability: "sync:read", permission: null, weight: 0 } as const
 const writes = { ability: "sync:write", permission: null, weight: 0 } as const
 
 const enrol = ask("/api/v1/sync/replicas", {
-  name: "replicas.create", summary: "Enrol a device and lease it ids", ...writes, server_only: true,
+  name: "replicas.create", summary: "Enrol a device and lease it ids", ...writes, server_only: true, answers: 201,
   fields: { name: text({ required: true }) },
   run: (input) => Effect.gen(function*() {
     const store = yield* Store
@@ -48,7 +48,7 @@ const enrol = ask("/api/v1/sync/replicas", {
 })
 
 const leases = ask("/api/v1/sync/leases", {
-  name: "replicas.lease", summary: "The next block of ids of an entity", ...writes, server_only: true,
+  name: "replicas.lease", summary: "The next block of ids of an entity", ...writes, server_only: true, answers: 201,
   fields: { replica_id: integer({ required: true, min: 1 }), entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) },
   run: (input) => Effect.gen(function*() {
     const store = yield* Store
