@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { layer as postgresLayer } from "../../server/pg-client.ts"
@@ -11,6 +11,8 @@ import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { asOwner, commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+
+vi.setConfig({ testTimeout: 600_000 })
 
 const fixtures = join(import.meta.dirname, "../fixtures")
 
@@ -46,6 +48,7 @@ describe.each(engines)("the first rental job on %s", (engine) => {
 
   it("imports rates and a price list of two thousand products; a second run changes nothing", async () => {
     expect(await cli("import", "rates", join(fixtures, "rates.json"))).toMatchObject({ code: 0 })
+    for (const name of ["Northern Depot", "Berlin"]) expect((await cli("stores", "create", "--name", name, "--json")).code).toBe(0)
     const dry = await cli("import", "products", join(fixtures, "price-list.csv"), "--dry-run", "--json")
     expect(dry.code).toBe(0)
     const ask = asOwner(server.url)
@@ -80,15 +83,15 @@ describe.each(engines)("the first rental job on %s", (engine) => {
     const shown = await cli("quote", "show", String(made.quote), "--json")
     made.item = shown.json.opportunity.items[0].id
     expect(shown.json.opportunity.items[0].total).toBe(shown.json.opportunity.charge_total)
-    expect((await cli("quote", "convert", String(made.quote), "--json")).code).toBe(0)
-    expect((await cli("quote", "convert", String(made.quote), "--json")).code).toBe(0)
+    const converted = await cli("quote", "convert", String(made.quote), "--json")
+    expect(converted.json.opportunity).toMatchObject({ state_label: "Order", status_label: "Active" })
     const allocated = await cli("api", "POST", `/api/v1/opportunities/${made.quote}/quick_allocate`, "-d",
       JSON.stringify({ allocations: [{ opportunity_item_id: made.item, stock_level_id: made.asset }] }), "--json")
     expect(allocated.code).toBe(0)
     const feed = await cli("calendar", "export")
     expect(feed.out).toContain("BEGIN:VCALENDAR")
     const status = await cli("sync", "status", "--json")
-    expect(status.json).toMatchObject({ pending: 5, conflicts: 0 })
+    expect(status.json.pending).toHaveLength(5)
     expect((await cli("sync")).code).toBe(7)
   })
 
@@ -103,7 +106,7 @@ describe.each(engines)("the first rental job on %s", (engine) => {
     expect((await ask("POST", `/api/v1/opportunities/${rival.id}/quick_allocate`, { allocations: [{ opportunity_item_id: item.id, stock_level_id: made.asset }] })).status).toBe(200)
 
     const synced = await cli("sync", "--json")
-    expect(synced).toMatchObject({ code: 8, json: { accepted: 4, rejected: 1, pending: 0, conflicts: 1 } })
+    expect(synced).toMatchObject({ code: 8, json: { sync: { accepted: 4, rejected: 1, pending: 0, conflicts: 1 } } })
     const { json } = await cli("sync", "conflicts", "--json")
     expect(JSON.stringify(json)).toContain("Rival job")
     const order = (await ask("GET", `/api/v1/opportunities/${made.quote}`)).body.opportunity

@@ -1,0 +1,29 @@
+/** The smoke test of the command line against the built server on each engine: every step right, nothing left behind. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { engines } from "../app.ts"
+import { freshDatabase } from "../postgres.ts"
+import { asOwner, commandLine, freePort, startServer, token } from "./processes.ts"
+
+it.each(engines)("a server on %s passes the smoke test and is as it was afterwards", async (engine) => {
+  const folder = mkdtempSync(join(tmpdir(), "flightcase-smoke-"))
+  const database = engine === "pg" ? await freshDatabase() : undefined
+  const server = await startServer({ port: await freePort(), data: join(folder, "server"), database: database?.url })
+  try {
+    const cli = commandLine(join(folder, "home"))
+    const ran = await cli("smoke", server.url, "--token", token)
+    expect(ran).toMatchObject({ code: 0 })
+    const ask = asOwner(server.url)
+    for (const collection of ["products", "opportunities", "containers?q[status_not_eq]=dissolved", "members?q[membership_type_not_eq]=user"]) {
+      expect((await ask("GET", `/api/v1/${collection}`)).body.meta.total, collection).toBe(0)
+    }
+    expect((await cli("smoke", server.url, "--token", "a-token-nobody-was-given")).code).not.toBe(0)
+    expect(await server.stop()).toBe(0)
+  } finally {
+    await server.kill()
+    await database?.drop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
