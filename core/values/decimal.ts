@@ -29,9 +29,16 @@ export const cut = (value: Numeric, scale: number): ExactNumber => exact(value).
 /** Whole units, half away from zero. */
 export const wholeUnits = (value: Numeric): number => roundHalfAway(value).toNumber()
 
+const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/
+
 /** `value × 10^scale` as an integer, rounded half away from zero: "2.5" at scale 1 is 25n. */
-export const toScaled = (value: Numeric, scale: number): bigint =>
-  BigInt(roundHalfAway(exact(value).times(exact(10).pow(scale))).toFixed(0))
+export const toScaled = (value: Numeric, scale: number): bigint => {
+  // What is stored is written at its scale already, so that its digits are the integer.
+  const written = typeof value === "string" ? digits.exec(value) : null
+  const fraction = written?.[2] ?? ""
+  return written !== null && fraction.length <= scale ? BigInt(written[1] + fraction.padEnd(scale, "0"))
+    : BigInt(roundHalfAway(exact(value).times(exact(10).pow(scale))).toFixed(0))
+}
 
 /** The decimal string of an integer scaled by `10^scale`: 25n at scale 1 is "2.5". Exact at any size. */
 export const fromScaled = (scaled: bigint, scale: number): string => {

@@ -4,7 +4,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../change.ts"
 import { invalidField, Rejection } from "../rejection.ts"
 import type { AnyRow, RowOf, Table } from "../table.ts"
-import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
+import { type Dialect, encodeRow, rowDecoder, rowEncoder, uniqueName } from "./dialect.ts"
 import { bindings, columnList, orderSql, quote, whereSql } from "./statement.ts"
 
 export interface FindOptions {
@@ -79,15 +79,18 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
       : Effect.map(Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some })), (parts) => parts.flat())
   }
 
+  const inserters = new WeakMap<Table, Inserter>()
+  const inserterOf = (table: Table): Inserter => {
+    let inserter = inserters.get(table)
+    if (inserter === undefined) inserters.set(table, inserter = makeInserter(table, dialect))
+    return inserter
+  }
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
-    const columns = Object.keys(encodeRow(table, complete(table, rows[0]!), dialect))
+    const { textFor, add } = inserterOf(table)
     return Effect.forEach(inPowersOfTwo(rows), (some) => {
-      const bound = bindings(dialect)
-      const tuples = some.map((row) => {
-        const encoded = encodeRow(table, complete(table, row), dialect)
-        return `(${columns.map((name) => bound.bind(encoded[name])).join(", ")})`
-      })
-      return run(`insert into ${quote(table.name)} (${columns.map(quote).join(", ")}) values ${tuples.join(", ")}`, bound.values)
+      const values: Array<unknown> = []
+      for (const row of some) add(row, values)
+      return run(textFor(some.length), values)
     }, { discard: true })
   }
   const setSql = (table: Table, set: AnyRow, bound: ReturnType<typeof bindings>): string =>
@@ -102,23 +105,30 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
   }
-  // Rows of different tables do not depend on each other: inserts wait until something else touches their table.
+  // New rows wait, to be inserted together, until rows of their table are changed by a condition. What changes one of
+  // them meanwhile is done to it where it waits; what changes another row by its key does not concern them.
   const apply = Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
-    const waiting = new Map<Table, Array<AnyRow>>()
+    const waiting = new Map<Table, Map<unknown, AnyRow>>()
     for (const one of changes) {
       const rows = waiting.get(one.table)
       if (one.op === "insert") {
-        if (rows === undefined) waiting.set(one.table, [one.row])
-        else rows.push(one.row)
-        continue
-      }
-      if (rows !== undefined) {
+        const key = one.row[one.table.key]
+        if (rows === undefined) waiting.set(one.table, new Map([[key, one.row]]))
+        else if (!rows.has(key)) rows.set(key, one.row)
+        // The second of one key is the database's to refuse.
+        else yield* insertRows(one.table, [one.row])
+      } else if (one.op === "update_where" || one.op === "delete_where") {
         waiting.delete(one.table)
-        yield* insertRows(one.table, rows)
+        if (rows !== undefined) yield* insertRows(one.table, [...rows.values()])
+        yield* change(one)
+      } else {
+        const row = rows?.get(one.key)
+        if (row === undefined) yield* change(one)
+        else if (one.op === "update") rows!.set(one.key, changed(one.table, row, one.set))
+        else rows!.delete(one.key)
       }
-      yield* change(one)
     }
-    for (const [table, rows] of waiting) yield* insertRows(table, rows)
+    for (const [table, rows] of waiting) yield* insertRows(table, [...rows.values()])
   })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
@@ -135,11 +145,36 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 }
 
-/** A row with every column present: what an event does not mention (or its reader may not see) is at its default. */
-const complete = (table: Table, row: AnyRow): AnyRow => {
-  const whole: { [column: string]: unknown } = {}
-  for (const name of Object.keys(table.columns)) whole[name] = row[name] ?? table.columns[name]!.default ?? null
-  return whole
+/** A row that waits to be inserted, with a change done to it. */
+const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
+  const next: { [column: string]: unknown } = { ...row }
+  for (const name of Object.keys(set)) {
+    if (table.columns[name] === undefined) throw new Error(`table ${table.name} has no column ${name}`)
+    next[name] = set[name] ?? null
+  }
+  return next
+}
+
+/** Inserts into one table: what an event does not mention (or its reader may not see) is at its default. */
+interface Inserter {
+  readonly textFor: (rows: number) => string
+  readonly add: (row: AnyRow, values: Array<unknown>) => void
+}
+const makeInserter = (table: Table, dialect: Dialect): Inserter => {
+  const { columns, add } = rowEncoder(table, dialect)
+  const head = `insert into ${quote(table.name)} (${columns.map(quote).join(", ")}) values `
+  const texts = new Map<number, string>()
+  return {
+    add,
+    textFor: (rows) => {
+      let text = texts.get(rows)
+      if (text === undefined) {
+        const { bind } = bindings(dialect)
+        texts.set(rows, text = head + Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", "))
+      }
+      return text
+    }
+  }
 }
 /** 300 rows → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
 const inPowersOfTwo = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
@@ -169,6 +204,8 @@ export const refusalOf = (error: SqlError.SqlError, tables: ReadonlyArray<Table>
   const constraint = constraintOf(error)
   if (error.reason._tag !== "UniqueViolation") return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
   for (const table of tables) {
+    // Only a device that sends an id twice gets here; its other commands must not wait for that one for ever.
+    if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`)) return invalidField("ids", "One of its ids is taken.")
     for (const unique of table.uniques) {
       const columns = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
       if (constraint === columns || constraint === uniqueName(table.name, unique.columns)) return invalidField(unique.field, unique.message)
