@@ -30,7 +30,7 @@ export const findNoun = async (program: Command, word: string, argv: ReadonlyArr
   const { coreEndpoints, serverEndpoints } = await import("./nouns/endpoints.ts")
   const { kebab, nounOf, verbsOf } = await import("./nouns/words.ts")
   const { spelledOut } = await import("./nouns/flags.ts")
-  const noun = made?.noun ?? nounOf(word)
+  const noun = made?.noun ?? nounOf(word, nouns.map(([one]) => one))
   const among = (endpoints: Parameters<typeof verbsOf>[0]) => verbsOf(endpoints).filter((verb) => verb.words[0] === noun)
   const here = among(coreEndpoints)
   // Servers add nouns and verbs of their own; they are loaded only when the core has not what is asked for.

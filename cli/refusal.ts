@@ -27,7 +27,7 @@ export const refusalOf = (answer: Answer): Exit => {
   const code = exitOf(answer)
   return new Exit(code, message, {
     errors: isJsonObject(body["errors"]) ? body["errors"] : undefined,
-    way_out: answer.status === 401 ? "The token is unknown or has expired: log in again, or give another --token." : ways_out[code]
+    way_out: answer.status === 401 ? "Log in again with another token, or give one with --token." : ways_out[code]
   })
 }
 

@@ -43,6 +43,6 @@ const fromRemote = (error: Error): Exit => {
     : status === 409 || status === 425 ? exits.conflict : status === 503 ? exits.network : exits.failed
   return new Exit(code, error.message, {
     errors: body.errors, cause: error,
-    way_out: status === 401 ? "The token is unknown or has expired: log in again with another." : undefined
+    way_out: status === 401 ? "Log in again with another: flightcase login URL --token T." : undefined
   })
 }

@@ -22,7 +22,7 @@ export const momentIn = (text: string, zone: string, flag: string): string => {
 /** A plain date; a time is cut to its day. */
 export const dayFrom = (text: string, flag: string): string => {
   const match = written.exec(text.trim())
-  if (match === null || !dayExists(match[1]!)) throw misused(`${flag}: ${JSON.stringify(text)} is no date (2026-07-01).`)
+  if (match === null || !dayExists(match[1]!) || (match[2] !== undefined && !timeExists(match[2]))) throw misused(`${flag}: ${JSON.stringify(text)} is no date (2026-07-01).`)
   return match[1]!
 }
 

@@ -49,11 +49,13 @@ export const verb_aliases: { readonly [verb: string]: string } = { add: "create"
 
 /** Short names people use for nouns. */
 export const noun_aliases: { readonly [alias: string]: string } = {
-  rates: "rate-definitions", assets: "stock-levels", stock: "stock-levels", groups: "product-groups", product: "products", member: "members",
-  store: "stores", container: "containers", invoice: "invoices", opportunity: "opportunities"
+  rates: "rate-definitions", assets: "stock-levels", stock: "stock-levels", groups: "product-groups"
 }
-/** The noun as the API spells it: `rate_definitions`, `rates` and `rate-definitions` are one. */
-export const nounOf = (word: string): string => noun_aliases[kebab(word)] ?? kebab(word)
+/** The noun as the API spells it: `rate_definitions`, `rates` and `rate-definitions` are one, and so are `product` and `products`. */
+export const nounOf = (word: string, nouns: ReadonlyArray<string>): string => {
+  const noun = kebab(word)
+  return noun_aliases[noun] ?? (!nouns.includes(noun) && nouns.includes(`${noun}s`) ? `${noun}s` : noun)
+}
 
 /** The name of a path parameter in usage: `PRODUCT`, `ID` for the innermost row of its own list. */
 export const argumentName = (endpoint: Endpoint, param: string): string => {

@@ -45,7 +45,7 @@ const run = async (desk: Desk, [url = ""]: ReadonlyArray<string>, flags: { reado
     tell(steps[told.length]![0], error.message)
   } finally {
     const left = await cleanUp(asking(token), made)
-    tell("everything made is removed", left.length === 0 ? undefined : left.join("; "))
+    if (told.length > 0 || left.length > 0) tell("everything made is removed", left.length === 0 ? undefined : left.join("; "))
     wrong ||= left.length > 0
   }
   if (desk.options.json === true) desk.printJson({ smoke: { ok: !wrong, steps: told } })

@@ -1,0 +1,150 @@
+/**
+ * Sessions: what somebody types at the command line and what must come back, run with the real command line against a
+ * real server, in a home of its own.
+ *
+ *   # first comment: the session's name        $ words…   a command; quotes as in a shell
+ *   < a line of its standard input             > name     a file; its lines follow, each after "| "
+ *   ! part of a line on standard error         ? 5        its exit code (0 unless said)
+ *   @ stop | start                             the server goes away, and comes back
+ *
+ * All other lines are standard output, whole: "…" stands for any lines, "*" inside a line for any text. Of JSON, only
+ * the keys that are written down are looked at: "= path.to.key value".
+ */
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { openServerApp } from "../../server/app.ts"
+import { listenOn, type Listening } from "../../server/http.ts"
+import { silentLog } from "../../server/log.ts"
+
+export const owner_token = "owner-token-of-the-sessions"
+/** Kept between runs: starting from source is what these tests spend their time on. */
+const compiled = join(tmpdir(), "flightcase-compiled")
+const cli = new URL("../../cli/main.ts", import.meta.url).pathname
+
+export interface Place {
+  readonly url: string
+  readonly home: string
+  /** Where commands run and files lie. */
+  readonly folder: string
+  readonly env: { readonly [name: string]: string }
+  readonly stop: () => Promise<void>
+  readonly start: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+export interface Ran { readonly code: number; readonly out: string; readonly err: string }
+
+export const openPlace = async (): Promise<Place> => {
+  const folder = mkdtempSync(join(tmpdir(), "flightcase-session-"))
+  const home = join(folder, "home")
+  const app = await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "key-of-the-sessions-which-is-long", owner_token, rate_limit: 1_000_000 })
+  let listening: Listening | undefined = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
+  const { url } = listening
+  const stop = async (): Promise<void> => {
+    await listening?.stop(1_000)
+    listening = undefined
+  }
+  return {
+    url, home, folder,
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder, FLIGHTCASE_HOME: home, FLIGHTCASE_URL: url, FLIGHTCASE_TOKEN: owner_token, TZ: "Asia/Tokyo", NODE_COMPILE_CACHE: compiled },
+    stop,
+    start: async () => { listening ??= await listenOn({ host: "127.0.0.1", port: Number(new URL(url).port), log: silentLog, ask: app.ask }) },
+    close: async () => {
+      await stop()
+      await app.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+export const run = (place: Place, args: ReadonlyArray<string>, options: { readonly input?: string; readonly env?: { readonly [name: string]: string } } = {}): Promise<Ran> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [cli, ...args], { cwd: place.folder, env: { ...place.env, ...options.env } })
+    const out: Array<Buffer> = []
+    const err: Array<Buffer> = []
+    child.stdout.on("data", (chunk: Buffer) => out.push(chunk))
+    child.stderr.on("data", (chunk: Buffer) => err.push(chunk))
+    child.on("error", reject)
+    child.on("close", (code, signal) => resolve({ code: code ?? (signal === null ? -1 : -2), out: Buffer.concat(out).toString("utf8"), err: Buffer.concat(err).toString("utf8") }))
+    child.stdin.on("error", () => {})
+    child.stdin.end(options.input ?? "")
+  })
+
+interface Typed {
+  readonly line: number
+  readonly env: { readonly [name: string]: string }
+  readonly args: ReadonlyArray<string>
+  readonly input: Array<string>
+  readonly out: Array<string>
+  readonly err: Array<string>
+  readonly json: Array<readonly [path: string, value: string]>
+  code: number
+}
+type Entry = { readonly kind: "typed"; readonly typed: Typed } | { readonly kind: "file"; readonly name: string; readonly lines: Array<string> } | { readonly kind: "server"; readonly word: string; readonly line: number }
+
+export const readSession = (text: string): { readonly title: string; readonly entries: ReadonlyArray<Entry> } => {
+  const entries: Array<Entry> = []
+  let title = ""
+  for (const [at, line] of text.split("\n").entries()) {
+    const last = entries.at(-1)
+    if (line.startsWith("#")) title ||= line.slice(1).trim()
+    else if (line.startsWith("$ ")) {
+      const words = wordsOf(line.slice(2))
+      const settings = words.findIndex((word) => !/^[A-Z_]+=/.test(word))
+      const env = Object.fromEntries(words.slice(0, settings).map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]))
+      entries.push({ kind: "typed", typed: { line: at + 1, env, args: words.slice(settings), input: [], out: [], err: [], json: [], code: 0 } })
+    } else if (line.startsWith("> ")) entries.push({ kind: "file", name: line.slice(2).trim(), lines: [] })
+    else if (line.startsWith("@ ")) entries.push({ kind: "server", word: line.slice(2).trim(), line: at + 1 })
+    else if (last?.kind === "file" && line.startsWith("|")) last.lines.push(line.slice(2))
+    else if (last?.kind === "typed") {
+      if (line.startsWith("< ")) last.typed.input.push(line.slice(2))
+      else if (line.startsWith("! ")) last.typed.err.push(line.slice(2))
+      else if (line.startsWith("? ")) last.typed.code = Number(line.slice(2))
+      else if (line.startsWith("= ")) last.typed.json.push(/^= (\S+) (.*)$/.exec(line)!.slice(1) as [string, string])
+      else if (line !== "") last.typed.out.push(line)
+    } else if (line.trim() !== "") throw new Error(`line ${at + 1} belongs to no command: ${line}`)
+  }
+  return { title, entries }
+}
+
+/** Words as a shell parts them: quotes keep spaces together, a backslash keeps the next sign. */
+export const wordsOf = (line: string): Array<string> => {
+  const words: Array<string> = []
+  for (const match of line.matchAll(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/g)) {
+    words.push(match[0].replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/g, (_, double: string | undefined, single: string | undefined, sign: string | undefined) =>
+      double !== undefined ? double.replace(/\\(["\\])/g, "$1") : single ?? sign ?? ""))
+  }
+  return words
+}
+
+/** Plays a session; throws with the line that came out otherwise. */
+export const play = async (place: Place, text: string): Promise<void> => {
+  const known = (word: string): string => word.replaceAll("$URL", place.url).replaceAll("$TOKEN", owner_token).replaceAll("$FOLDER", place.folder).replaceAll("\\t", "\t")
+  for (const entry of readSession(text).entries) {
+    if (entry.kind === "file") writeFileSync(join(place.folder, entry.name), entry.lines.map((line) => `${known(line)}\n`).join("").replaceAll("\\ufeff", "\ufeff"))
+    else if (entry.kind === "server") await (entry.word === "stop" ? place.stop() : place.start())
+    else {
+      const { typed } = entry
+      const ran = await run(place, typed.args.map(known), { input: typed.input.map((line) => `${known(line)}\n`).join(""), env: Object.fromEntries(Object.entries(typed.env).map(([name, value]) => [name, known(value)])) })
+      const told = complaint(typed, ran, known)
+      if (told !== undefined) throw new Error(`line ${typed.line}, flightcase ${typed.args.join(" ")}\n${told}\n--- exit ${ran.code}\n--- stdout\n${ran.out}--- stderr\n${ran.err}`)
+    }
+  }
+}
+
+const complaint = (typed: Typed, ran: Ran, known: (text: string) => string): string | undefined => {
+  if (ran.code !== typed.code) return `exit code ${ran.code}, expected ${typed.code}`
+  const missing = typed.err.find((part) => !pattern(known(part)).test(ran.err))
+  if (missing !== undefined) return `standard error does not say: ${missing}`
+  for (const [path, value] of typed.json) {
+    let found: unknown
+    try { found = path.split(".").filter((step) => step !== "").reduce<unknown>((at, step) => (at as { [key: string]: unknown } | undefined)?.[step], JSON.parse(ran.out)) } catch { return "standard output is no JSON" }
+    const shown = typeof found === "string" ? found : JSON.stringify(found) ?? "nothing"
+    if (!new RegExp(`^${pattern(known(value)).source}$`, "s").test(shown)) return `${path} is ${shown}, expected ${value}`
+  }
+  if (typed.json.length > 0) return undefined
+  const whole = typed.out.map((line) => line === "…" ? "(?:.*\n)*?" : `${pattern(known(line)).source}\n`).join("")
+  return new RegExp(`^${whole}$`).test(ran.out.replaceAll("\r\n", "\n")) ? undefined : "standard output differs"
+}
+const pattern = (text: string): RegExp => new RegExp(text.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*"))
