@@ -5,7 +5,7 @@ import { chargeableDays, overrideErrors, priceLine, rateTypeOfLine, transactionT
 import { resolveLineRate } from "../pricing/line-rate.ts"
 import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine } from "../pricing/stages.ts"
 import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../pricing/tax.ts"
-import { instantOf, millisOf } from "../values/time.ts"
+import { instantOf, millisOf, plusDays } from "../values/time.ts"
 import { dayOf, offsetAt, zoneOf } from "../values/zone.ts"
 import { type Deal, type Known, liveLines } from "./deal.ts"
 import type { ItemRow } from "./parts.ts"
@@ -39,7 +39,8 @@ export const priceOne = (known: Known, header: OpportunityRow, line: ItemRow): R
     : resolveLineRate(known.rates.get(line.item_id) ?? [], {
       transaction_type: rateTypeOfLine[transaction_type], store_id: header.store_id, start: onStoreClock(known, starts_at)
     }, { currency: header.currency_code, base_currency: known.base_currency, exchange_rate: header.exchange_rate })
-  const ends_at = line.ends_at ?? header.ends_at
+  // An open-ended hire is charged as one day until it has an end.
+  const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
   const priced = priceLine({
     transaction_type,
     quantity: line.quantity,

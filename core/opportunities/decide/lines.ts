@@ -27,11 +27,15 @@ export interface AddFacts {
 }
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
-/** A line's own window: what was sent, else the deal's dates, else from now for a day (opportunities 7.2). */
+/**
+ * A line's own window: what was sent, else the deal's dates, else from now for a day (opportunities 7.2). A deal that
+ * begins and has no end is open-ended: so are its lines, and they claim for good (availability cases, A15).
+ */
 export const windowOf = (
   header: OpportunityRow, sent: { readonly starts_at?: string | null; readonly ends_at?: string | null }, now: string
-): { readonly starts_at: string; readonly ends_at: string } => {
+): { readonly starts_at: string; readonly ends_at: string | null } => {
   const starts_at = sent.starts_at ?? header.starts_at ?? now
+  if (header.starts_at !== null && header.ends_at === null) return { starts_at, ends_at: sent.ends_at ?? null }
   const dealt = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
   return { starts_at, ends_at: sent.ends_at ?? dealt ?? plusDays(starts_at, 1) }
 }
@@ -60,7 +64,7 @@ const newLine = (known: Known, sent: AddLine, context: DecideContext): Result.Re
     return { ...blank, ...catalogued, ...windowOf(header, {}, context.now), manual_unit_price, revenue_group_id: revenueGroup(known, item_id, 0) }
   }
   const window = windowOf(header, sent, context.now)
-  if (window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+  if (window.ends_at !== null && window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
   const transaction_type = sent.transaction_type ?? 0
   return {
     ...blank, ...catalogued, ...window, transaction_type,
@@ -144,7 +148,7 @@ export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: 
   if (sent.discount_percent !== undefined) steps.push(["item_discount_set", { discount_percent: sent.discount_percent }])
   if (has("starts_at") || has("ends_at")) {
     const window = windowOf(deal.header, sent, context.now)
-    if (window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+    if (window.ends_at !== null && window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
     steps.push(["item_dates_changed", window])
   }
   if (sent.is_optional !== undefined) steps.push(["item_optional_toggled", { is_optional: sent.is_optional }])
