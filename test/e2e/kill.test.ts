@@ -46,6 +46,15 @@ it("the command line killed in the middle of writing loses nothing it acknowledg
   expect((await cli("doctor", "--json")).code).toBe(0)
 })
 
+it("two command lines writing to one replica at the same time lose no command of either", async () => {
+  const before = (await cli("product-groups", "list", "--offline", "--json")).json.meta.total
+  const ran = await Promise.all(Array.from({ length: 12 }, (_, at) => cli("product-groups", "create", "--name", `Together ${at}`, "--offline", "--json")))
+  expect(ran.map((one) => one.code)).toEqual(ran.map(() => 0))
+  expect(new Set(ran.map((one) => one.json.product_group.id)).size).toBe(ran.length)
+  expect(await cli("sync", "--json")).toMatchObject({ code: 0, json: { sync: { accepted: 12, rejected: 0, pending: 0 } } })
+  expect((await asOwner(server.url)("GET", "/api/v1/product_groups")).body.meta.total).toBe(before + 12)
+})
+
 it("an import killed in the middle goes on where it was, and every row is there once", async () => {
   const file = join(import.meta.dirname, "../fixtures/price-list.csv")
   expect((await cli("import", "rates", join(import.meta.dirname, "../fixtures/rates.json"), "--remote")).code).toBe(0)
