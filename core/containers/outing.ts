@@ -10,7 +10,7 @@ import { type Known, liveLines, stockedProductOf, unitsOf, withLine } from "../o
 import { checking, dispatching, moveUnits, returning } from "../opportunities/decide/journey.ts"
 import { allocate } from "../opportunities/decide/units.ts"
 import { type AssignmentRow, checked_in, dispatched, type ItemRow, on_hire, prepared } from "../opportunities/parts.ts"
-import { nameOf, statuses } from "../opportunities/statuses.ts"
+import { nameOf } from "../opportunities/statuses.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
 import { cameBack, checkinVerified, stateChanged } from "./events.ts"
