@@ -10,6 +10,7 @@ import { root } from "./processes.ts"
 
 const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } = {
   http: async () => (await import("./http.ts")).http,
+  cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill
 }
 

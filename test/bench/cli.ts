@@ -1,0 +1,41 @@
+/** The command line from nothing: `flightcase products show 1` on a filled replica, against a Node that does nothing. */
+import { spawnSync } from "node:child_process"
+import { join } from "node:path"
+import { enrolDevice } from "../../sync/replica/device.ts"
+import { priceList } from "./journal.ts"
+import { inTurns, print, type Side } from "./measure.ts"
+import { owner_token, root, temporaryFolder } from "./processes.ts"
+import { onSqlite, served } from "./stage.ts"
+
+const rounds = 21
+const products = 2_000
+
+const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({
+  name,
+  round: async () => {
+    const begun = performance.now()
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", env: { ...process.env, FLIGHTCASE_HOME: home } })
+    const seconds = (performance.now() - begun) / 1000
+    if (status !== 0 || (shows !== undefined && !stdout.includes(shows))) throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
+    return { seconds, count: 1 }
+  }
+})
+
+export const cli = async (): Promise<void> => {
+  const home = temporaryFolder()
+  await served(onSqlite, async (_engine, server, ask) => {
+    const rows = priceList(products)
+    for (let from = 0; from < rows.length; from += 500) await ask("POST", "/api/v1/products/import", { rows: rows.slice(from, from + 500) })
+    const device = await enrolDevice(join(home, "profiles", "default"), { name: "default", url: server.url, token: owner_token, device: "bench" })
+    await device.close()
+  })
+  const first = priceList(1)[0]!["name"] as string
+  const asked = ["products", "show", "1"]
+  const taken = await inTurns([
+    started("flightcase", [join(root, "cli/bin.mjs"), ...asked], home, first),
+    started("node -e 0", ["-e", "0"], home),
+    started("out/cli.js, nothing kept", [join(root, "out/cli.js"), ...asked], home, first)
+  ], rounds)
+  print(`cli: cold start of "products show 1" on a replica of ${products.toLocaleString("en")} products; flightcase is cli/bin.mjs with Node's compile cache`,
+    taken, { unit: "starts", as: "duration" })
+}
