@@ -5,7 +5,7 @@ import { type Answer, ask, type Fault, get, type Input } from "../../core/kernel
 import { retried } from "../../core/kernel/engine.ts"
 import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { invalid, invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import { baseView, created, listOf, noContent, ok, resource, viewContext } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
@@ -86,7 +86,7 @@ const push = ask("/api/v1/sync/commands", {
       const verdict = yield* Effect.result(decidePushed(input.values.replica_id!, command, input.viewer))
       if (verdict._tag === "Success") { verdicts.push(verdict.success); continue }
       // What was decided before stands and is told; the rest is sent again.
-      if (verdicts.length > 0 && verdict.failure instanceof Rejection && verdict.failure.kind === "conflict") break
+      if (verdicts.length > 0 && verdict.failure instanceof Rejection) break
       return yield* verdict.failure
     }
     return ok({ verdicts })
