@@ -37,7 +37,12 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error
 })
 process.stderr.on("error", () => {})
-process.on("SIGINT", () => process.exit(exits.interrupted))
+// The first interruption lets a command close what it has open; a second one, or one before it began, ends at once.
+let interrupted = false
+process.on("SIGINT", () => {
+  if (interrupted || process.listenerCount("SIGINT") === 1) process.exit(exits.interrupted)
+  interrupted = true
+})
 
 const argv = process.argv.slice(2)
 try {

@@ -1,6 +1,8 @@
 /** How commands are declared: commander with the global flags on every verb, and one way to run an action. */
+import { constants } from "node:os"
 import { Command, Option } from "commander"
 import { type Desk, type Globals, openDesk } from "./desk.ts"
+import { exits } from "./exits.ts"
 
 /** What a verb does; a number is its exit code, nothing is 0. */
 export type Act = (desk: Desk, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
@@ -17,9 +19,6 @@ const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--url <url>", "a server to ask directly"],
   ["--token <token>", "its token"]
 ]
-/** The globals that take a value, for whoever looks for the first word. */
-export const globals_with_value: ReadonlySet<string> = new Set(globals.filter(([flags]) => flags.includes("<")).map(([flags]) => flags.split(" ")[0]!))
-
 /** Adds the global flags, but those the verb has a field of the same name for. */
 export const withGlobals = (command: Command): Command => {
   const taken = new Set(command.options.map((option) => option.long))
@@ -45,15 +44,16 @@ export const acting = (command: Command, act: Act): Command => withGlobals(comma
   const self = given.at(-1) as Command
   const above = (self.parent === null ? {} : rootOf(self).opts()) as Globals
   const desk = openDesk({ ...above, ...explicit(self) })
-  const leave = (): void => { void desk.close().finally(() => process.exit(130)) }
-  process.once("SIGINT", leave)
-  process.once("SIGTERM", leave)
+  const leave = (code: number) => (): void => { void desk.close().finally(() => process.exit(code)) }
+  const [interrupted, ended_by_others] = [leave(exits.interrupted), leave(128 + constants.signals.SIGTERM)]
+  process.once("SIGINT", interrupted)
+  process.once("SIGTERM", ended_by_others)
   try {
     const code = await act(desk, self.processedArgs.flat().filter((one): one is string => typeof one === "string"), self.opts() as Flags)
     if (typeof code === "number") ended = code
   } finally {
-    process.removeListener("SIGINT", leave)
-    process.removeListener("SIGTERM", leave)
+    process.removeListener("SIGINT", interrupted)
+    process.removeListener("SIGTERM", ended_by_others)
     await desk.close()
   }
 })
