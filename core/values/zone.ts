@@ -76,7 +76,7 @@ const clockOf = (zone: string): Intl.DateTimeFormat => {
   if (clock === undefined) {
     clock = new Intl.DateTimeFormat("en-US", {
       timeZone: zone, calendar: "gregory", numberingSystem: "latn", hourCycle: "h23",
-      year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit"
+      era: "short", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit"
     })
     clocks.set(zone, clock)
   }
@@ -86,8 +86,10 @@ const clockOf = (zone: string): Intl.DateTimeFormat => {
 const measuredOffset = (instant: number, zone: string): number => {
   const part: Record<string, string> = {}
   for (const { type, value } of clockOf(zone).formatToParts(instant)) part[type] = value
+  // The year before year 1 is 0, which calendars call 1 BC.
+  const year = part["era"] === "BC" ? String(1 - Number(part["year"])) : part["year"]!
   const wall = Date.parse(
-    `${part["year"]!.padStart(4, "0")}-${part["month"]}-${part["day"]}T${part["hour"]}:${part["minute"]}:${part["second"]}Z`
+    `${year.padStart(4, "0")}-${part["month"]}-${part["day"]}T${part["hour"]}:${part["minute"]}:${part["second"]}Z`
   )
   return wall - Math.floor(instant / secondMillis) * secondMillis
 }
