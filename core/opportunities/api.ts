@@ -21,6 +21,7 @@ import {
 import { bulkEndpoints } from "./api-bulk.ts"
 import { lineEndpoints } from "./api-lines.ts"
 import { moneyEndpoints } from "./api-money.ts"
+import { shortageEndpoints } from "./api-shortages.ts"
 import { unitEndpoints } from "./api-units.ts"
 import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
 import { edit, one, path, read } from "./paths.ts"
@@ -164,6 +165,7 @@ export const opportunitiesSlice: Slice = {
   resources: [opportunityResource],
   projection: { ...projection, ...shortageProjection },
   endpoints: [
-    list, show, ...readEndpoints, create, update, remove, restore, clone, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints, ...bulkEndpoints
+    list, show, ...readEndpoints, create, update, remove, restore, clone, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints, ...bulkEndpoints,
+    ...shortageEndpoints
   ]
 }

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { opp, world, type World } from "./given.ts"
+
+const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z" }
+
+describe.each(engines)("shortages of one opportunity on %s", (engine) => {
+  let app: App
+  let w: World
+  beforeAll(async () => { app = await openApp(engine); w = world(app) })
+  afterAll(() => app.close())
+
+  /** 5 held, 4 committed elsewhere, a line wants 3. */
+  const shortDeal = async () => {
+    const product = await w.product({ stock_method: 1 })
+    const [level] = (await w.get(`/api/v1/products/${product.id}?include=stock_levels`)).body.product.stock_levels
+    await w.put(`/api/v1/stock_levels/${level.id}`, { quantity_held: 5 })
+    const other = await w.withLine(june, { name: "Cable", item_id: product.id, quantity: 4 } as never)
+    await w.post(`${opp}/${other.id}/convert_to_quotation`)
+    await w.post(`${opp}/${other.id}/convert_to_order`)
+    const deal = await w.withLine(june, { name: "Cable", item_id: product.id, quantity: 3 } as never)
+    return { ...deal, product }
+  }
+
+  it("are told in every state, a draft's too", async () => {
+    const { id, product, items: [line] } = await shortDeal()
+    const draft = (await w.get(`${opp}/${id}/shortages`)).body
+    expect(draft).toEqual({
+      shortages: [{
+        opportunity_item_id: line.id, opportunity_id: id, product_id: product.id, product_name: product.name, store_id: 1, requested_quantity: 3,
+        available_quantity: 1, shortfall: 2, remaining_shortfall: 2, tracking_type: "bulk",
+        starts_at: "2031-06-01T09:00:00.000Z", ends_at: "2031-06-05T17:00:00.000Z", is_critical: false
+      }],
+      meta: { total: 1, per_page: 1, page: 1 }
+    })
+    await w.post(`${opp}/${id}/convert_to_quotation`)
+    await w.post(`${opp}/${id}/convert_to_order`)
+    expect((await w.get(`${opp}/${id}/shortages`)).body.shortages).toMatchObject([{ shortfall: 2, is_critical: true }])
+    const enough = await w.opportunity()
+    expect((await w.get(`${opp}/${enough.id}/shortages`)).body).toEqual({ shortages: [], meta: { total: 0, per_page: 0, page: 1 } })
+  })
+  it("are acknowledged with a snapshot, and only where there are any", async () => {
+    const { id } = await shortDeal()
+    const made = await w.post(`${opp}/${id}/shortages/acknowledge`, { notes: "Borrowing two" })
+    expect(made.status).toBe(201)
+    expect(made.body.acknowledgement).toMatchObject({
+      opportunity_id: id, user_id: 1, policy_at_time: "warn", permission_used: false, notes: "Borrowing two", shortages_snapshot: [{ shortfall: 2 }]
+    })
+    const [entry] = (await w.get(`${opp}/${id}/activity`)).body.activity
+    expect(entry).toMatchObject({ action: "shortage.acknowledged", new_values: { policy_at_time: "warn", permission_used: false, shortage_count: 1 } })
+    const enough = await w.withLine()
+    expect((await w.post(`${opp}/${enough.id}/shortages/acknowledge`)).body.errors).toHaveProperty("shortages")
+    expect((await w.post(`${opp}/${id}/shortages/acknowledge`, { notes: "x".repeat(2001) })).body.errors).toHaveProperty("notes")
+    expect((await w.post(`${opp}/99999/shortages/acknowledge`)).status).toBe(404)
+  })
+  it("need the right to see them and the right to deal with them", async () => {
+    const { id } = await shortDeal()
+    const sees = viewerWith(["shortages.view"], ["opportunities:read", "opportunities:write"])
+    expect((await w.get(`${opp}/${id}/shortages`, sees)).status).toBe(200)
+    expect((await w.post(`${opp}/${id}/shortages/acknowledge`, {}, sees)).status).toBe(403)
+    expect((await w.get(`${opp}/${id}/shortages`, viewerWith(["opportunities.view"], ["opportunities:read"]))).status).toBe(403)
+  })
+  it("fold again from the journal to the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})
