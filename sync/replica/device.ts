@@ -3,7 +3,7 @@
  * processes may open one folder; SQLite's lock keeps writers in line, and one sync runs at a time.
  */
 import { randomBytes } from "node:crypto"
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -106,6 +106,7 @@ export interface Enrolment { readonly name: string; readonly url: string; readon
 
 /** Enrols this machine, keeps the leases it is given and fills the replica. An unfinished fill goes on with the next sync. */
 export const enrolDevice = async (folder: string, enrolment: Enrolment, progress?: Progress): Promise<Device> => {
+  if (hasProfile(folder)) throw new Error(`${folder} holds a device already; a new one needs a folder of its own.`)
   const remote = remoteAt(enrolment.url, enrolment.token)
   const answer = await remote.call("POST", "/api/v1/sync/replicas", { name: enrolment.device })
   if (answer.status >= 400) throw new RemoteError(answer.status, answer.body as { message: string })
@@ -114,11 +115,9 @@ export const enrolDevice = async (folder: string, enrolment: Enrolment, progress
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
+  // What an enrolment left that never came to a profile: leases of a device nobody has.
+  for (const name of readdirSync(folder)) if (/^(outbox|replica)\.sqlite/.test(name)) rmSync(join(folder, name))
   const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
-  if (outbox.pending().length > 0) {
-    outbox.close()
-    throw new Error("This profile still holds unsent commands; sync it, or log in under another --profile.")
-  }
   outbox.addLease(1, lease)
   outbox.close()
   writeProfile(folder, {

@@ -104,6 +104,17 @@ describe.each(engines)("a device and a server on %s", (engine) => {
     expect(await replicaTables("one")).toEqual(await tablesOf(server.app.run))
   })
 
+  it("a second enrolment into one folder is refused, and what an unfinished one left is cleared away", async () => {
+    const device = await enrol("one")
+    await expect(enrolDevice(join(folder, "one"), { name: "one", url: server.url, token, device: "again" })).rejects.toThrow("holds a device already")
+    await device.close()
+    devices.splice(0)
+    rmSync(join(folder, "one", "profile.json"))
+    const again = await enrol("one")
+    expect((await again.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: "Audio" } })).status).toBe(201)
+    expect(await again.sync()).toMatchObject({ accepted: 1, rejected: 0 })
+  })
+
   it("a revoked device is told so, and keeps its unsent commands", async () => {
     const device = await enrol("one")
     await device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: "Audio" } })
