@@ -5,6 +5,7 @@ import type { FieldErrors } from "../kernel/rejection.ts"
 import { parseMoment } from "../values/moment.ts"
 import type { RateBreakdown } from "./breakdown.ts"
 import { calculateRate, noRateMethod, type RateMethod } from "./engine.ts"
+import { explainRate, type Step } from "./explain.ts"
 import { type ProductRateWindow, resolveProductRate } from "./resolution.ts"
 import { isRateTransactionType, type RateTransactionType, rateTransactionTypes } from "./strategies.ts"
 
@@ -15,6 +16,8 @@ export interface PricedRate extends ProductRateWindow {
   readonly price: number
   readonly currency: string
   readonly method: RateMethod
+  /** The name people know the method by; only explanations ask for it. */
+  readonly definition_name?: string
 }
 
 export interface CalculateFacts {
@@ -32,6 +35,7 @@ export interface CalculateAnswer {
     readonly rate_definition_id: number | null
     readonly product_rate_id: number | null
   }
+  readonly explanation?: ReadonlyArray<Step>
 }
 
 interface CalculateQuestion {
@@ -42,20 +46,25 @@ interface CalculateQuestion {
   readonly store_id: number | null
 }
 
-export const calculateEndpoint = (body: JsonObject, facts: CalculateFacts): Result.Result<CalculateAnswer, FieldErrors> =>
+/** `explained`: with the steps that led to it. */
+export const calculateEndpoint = (
+  body: JsonObject, facts: CalculateFacts, explained = false
+): Result.Result<CalculateAnswer, FieldErrors> =>
   Result.flatMap(readQuestion(body, facts), (question) => {
     const rate = resolveProductRate(facts.rates, question)
     const priced = rate === null
       ? { ...noRateMethod, price: 0, currency: facts.base_currency }
       : { ...rate.method, price: rate.price, currency: rate.currency }
     const { end, quantity, start } = question
-    return Result.map(calculateRate({ ...priced, start, end, quantity }), (rate_breakdown) => ({
+    const request = { ...priced, start, end, quantity }
+    return Result.map(calculateRate(request), (rate_breakdown) => ({
       rate_breakdown,
       meta: {
         resolved: rate !== null,
         rate_definition_id: rate?.rate_definition_id ?? null,
         product_rate_id: rate?.id ?? null
-      }
+      },
+      ...(explained ? { explanation: explainRate(facts.rates, question, request) } : {})
     }))
   })
 

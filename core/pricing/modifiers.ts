@@ -57,12 +57,17 @@ const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyAr
   return runs
 }
 
-/** The first range, in list order, that holds the quantity; no range means 1.0. Lines stay as they are. */
-const applyFactor = (config: JsonObject, calculation: RateCalculation): Change => {
-  const { quantity } = calculation
+/** The factor of the first range, in list order, that holds the quantity; undefined when none does. */
+export const factorFor = (config: JsonObject, quantity: number): string | undefined => {
   const range = rows(config["ranges"]).find((row) =>
     quantity >= wholeOr(row["from"], 1) && quantity <= wholeOr(row["to"], Number.POSITIVE_INFINITY))
-  const factor = range === undefined ? "1.0" : decimalOr(range["factor"], "1.0")
+  return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
+}
+
+/** No range means 1.0. Lines stay as they are. */
+const applyFactor = (config: JsonObject, calculation: RateCalculation): Change => {
+  const { quantity } = calculation
+  const factor = factorFor(config, quantity) ?? "1.0"
   return {
     per_unit_subtotal: timesMoney(calculation.per_unit_subtotal, factor),
     lines: calculation.lines,

@@ -21,21 +21,26 @@ export interface RateQuestion {
 }
 
 /**
- * The winning rate among those of one product, or null: highest priority, then the store's own before all-stores,
- * then the newest. Only the start date is looked at; one rate covers the whole hire.
+ * The rates of one product that hold for a question, the winner first: highest priority, then the store's own before
+ * all-stores, then the newest. Only the start date is looked at; one rate covers the whole hire.
  */
-export const resolveProductRate = <R extends ProductRateWindow>(
+export const holdingRates = <R extends ProductRateWindow>(
   rates: ReadonlyArray<R>, question: RateQuestion
-): R | null => {
+): ReadonlyArray<R> => {
   const start = parseMoment(question.start)
-  if (start === undefined) return null
+  if (start === undefined) return []
   const day = plainDateOf(start)
   return rates
     .filter((rate) => rate.transaction_type === question.transaction_type)
     .filter((rate) => rate.store_id === null || rate.store_id === question.store_id)
     .filter((rate) => (rate.valid_from ?? day) <= day && day <= (rate.valid_to ?? day))
-    .sort(byPrecedence)[0] ?? null
+    .sort(byPrecedence)
 }
+
+/** The winning rate among those of one product, or null. */
+export const resolveProductRate = <R extends ProductRateWindow>(
+  rates: ReadonlyArray<R>, question: RateQuestion
+): R | null => holdingRates(rates, question)[0] ?? null
 
 const byPrecedence = (a: ProductRateWindow, b: ProductRateWindow): number =>
   b.priority - a.priority || Number(b.store_id !== null) - Number(a.store_id !== null) || b.id - a.id

@@ -10,24 +10,41 @@ import { type BasePeriod, basePeriods } from "./strategies.ts"
 /** Hourly and half-hourly hires stop here; more is a mistake in the dates (rates 10). */
 export const MAX_CLOCK_UNITS = 100_000
 
+/** How a window was counted, step by step. */
+export interface UnitCount {
+  readonly units: number
+  /** The window after the cut-offs. */
+  readonly start: Moment
+  readonly end: Moment
+  /** What counts before the leeway: minutes elapsed, or those within opening hours. */
+  readonly minutes: number
+  readonly leeway_minutes: number
+  readonly unit_minutes: number
+}
+
 /**
  * Units of a hire: at least one, parts always round up. Cut-offs move the window of day-based periods, business hours
  * count only the opening minutes, the leeway is taken off once from the whole.
  */
-export const countUnits = (
+export const measureUnits = (
   period: BasePeriod, config: JsonObject, start: Moment, end: Moment
-): Result.Result<number, FieldErrors> => {
+): Result.Result<UnitCount, FieldErrors> => {
   const { kind } = basePeriods[period]
   const window = kind === "day" ? cutOff(config, start, end) : { start, end }
   const minutes = config["day_type"] === "business"
     ? businessMinutes(config, window.start, window.end)
     : elapsedMinutes(window.start, window.end)
-  const remaining = minutes - wholeOr(config["leeway_minutes"], 0)
-  const units = Math.max(1, Math.ceil(remaining / minutesPerUnit(period, config)))
+  const leeway_minutes = wholeOr(config["leeway_minutes"], 0)
+  const unit_minutes = minutesPerUnit(period, config)
+  const units = Math.max(1, Math.ceil((minutes - leeway_minutes) / unit_minutes))
   return kind === "clock" && units > MAX_CLOCK_UNITS
     ? Result.fail({ end: [`The hire is longer than ${MAX_CLOCK_UNITS} ${basePeriods[period].unit_label}.`] })
-    : Result.succeed(units)
+    : Result.succeed({ units, ...window, minutes, leeway_minutes, unit_minutes })
 }
+
+export const countUnits = (
+  period: BasePeriod, config: JsonObject, start: Moment, end: Moment
+): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
 
 const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
   period === "weekly" ? Math.max(1, wholeOr(config["rental_days_per_week"], 7)) * DAY_MINUTES : basePeriods[period].minutes

@@ -12,10 +12,11 @@ import { schemaSections } from "../pricing/config-schema.ts"
 import { presets } from "../pricing/presets.ts"
 import { modifiers, rateTransactionTypes, strategies } from "../pricing/strategies.ts"
 import { products } from "../products/schema.ts"
+import { isExplained } from "./explained.ts"
 import { rateFacts } from "./facts.ts"
 
 const calculate = ask("/api/v1/products/{product}/calculate_rate", {
-  name: "products.calculate_rate", summary: "What a product costs over a window",
+  name: "products.calculate_rate", summary: "What a product costs over a window; with ?explain=1 how it came about",
   ability: ["rates:read", "products:read"], permission: ["rates.view", "products.view"],
   params: { product: { table: products } },
   fields: {
@@ -32,11 +33,12 @@ const calculate = ask("/api/v1/products/{product}/calculate_rate", {
     const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
     const answer = calculateEndpoint(input.body, {
       rates: facts.get(id) ?? [], base_currency: baseCurrency(input.settings), store_exists: (asked) => asked === store_id
-    })
-    const { meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
+    }, isExplained(input.query))
+    const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
     const { applied_modifiers, line_items } = rate_breakdown
     return ok({
-      rate_breakdown: { ...rate_breakdown, line_items: listed(line_items), applied_modifiers: listed(applied_modifiers) }, meta: { ...meta }
+      rate_breakdown: { ...rate_breakdown, line_items: listed(line_items), applied_modifiers: listed(applied_modifiers) }, meta: { ...meta },
+      ...(explanation === undefined ? {} : { explanation: listed(explanation) })
     })
   })
 })

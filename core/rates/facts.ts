@@ -41,7 +41,7 @@ export const rateFacts = Effect.fnUntraced(function*(
   const byProduct = new Map<number, Array<PricedRate>>(distinct.map((id) => [id, []]))
   for (const rate of rates) {
     const method = methods.get(rate.rate_definition_id)
-    if (method !== undefined) byProduct.get(rate.product_id)?.push({ ...rate, method })
+    if (method !== undefined) byProduct.get(rate.product_id)?.push({ ...rate, method, definition_name: method.name })
   }
   return byProduct
 })
