@@ -65,7 +65,7 @@ export const askOf = async (app: ServerApp, target: string, { method, json, byte
 }
 
 /** Shows what it is told to; sleeping still takes its time. */
-const clockAt = (now: () => number): Context.Context<never> => {
+export const clockAt = (now: () => number): Context.Context<never> => {
   const live = Context.get(Context.empty(), Clock.Clock)
   return Context.make(Clock.Clock, {
     currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now),
