@@ -20,7 +20,7 @@ rmSync(`${root}out`, { recursive: true, force: true })
 await bundle.write({
   dir: `${root}out`,
   format: "esm",
-  minify: false,
+  minify: true,
   sourcemap: true,
   entryFileNames: "[name].js",
   chunkFileNames: "parts/[name]-[hash].js"
