@@ -59,6 +59,8 @@ export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise
     connections.set(socket, 0)
     socket.on("close", () => connections.delete(socket))
   })
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
+    send(request, response, { status: 417, headers: { "content-type": "application/json" }, body: `{"message":"The only thing to expect here is 100-continue."}` }, true))
   server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
     if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
     const [status, message] = cause.code === "HPE_HEADER_OVERFLOW" ? ["431 Request Header Fields Too Large", "The headers are too long."]

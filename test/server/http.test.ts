@@ -83,6 +83,14 @@ describe("over a socket", () => {
     expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
+  it("who expects to be told to go on is told so; any other expectation fails, as JSON", async () => {
+    const sent = (expectation: string): string => head("POST /api/v1/product_groups HTTP/1.1", ["Content-Type: application/json", `Expect: ${expectation}`, "Content-Length: 13"]) + `{"name":"Go"}`
+    expect(await raw(sent("100-continue"))).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
+    const other = await raw(sent("a-miracle"))
+    expect(other).toMatch(/^HTTP\/1\.1 417 /)
+    expect(JSON.parse(other.slice(other.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
+    await stillServes()
+  })
   it("headers without end are refused", async () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
     await stillServes()
