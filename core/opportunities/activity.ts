@@ -16,6 +16,8 @@ const assets = [
   "asset_status_reverted", "asset_substituted", "asset_container_set", "asset_container_cleared"
 ]
 
+const versions = ["version_sent", "version_accepted", "version_declined", "version_superseded", "version_relabelled"]
+
 interface Told { readonly old_values: JsonObject | null; readonly new_values: JsonObject | null }
 type Tell = (data: JsonObject) => Told
 
@@ -65,6 +67,15 @@ const tellers: { readonly [type: string]: Tell } = {
   participant_added: added("participant", (row) => ({ participant_id: row["id"] ?? null, ...pick(row, ["member_id", "role", "mute"]) })),
   participant_updated: changed("participant_id"),
   participant_removed: removed,
+  version_created: added("version", (row) => ({
+    version_id: row["id"] ?? null, ...pick(row, ["version_number", "version_type", "parent_version_id", "label"])
+  })),
+  version_activated: (data) => {
+    const { active_version_id } = part(data, "was")
+    return { old_values: { active_version_id: active_version_id === 0 ? null : active_version_id ?? null }, new_values: part(data, "set") }
+  },
+  ...Object.fromEntries(versions.map((name) => [name, changed("version_id")])),
+  version_deleted: (data) => ({ old_values: pick(data, ["version_id", "version_number"]), new_values: pick(data, ["reason"]) }),
   asset_allocated: added("assignment", (row) => ({ assignment_id: row["id"] ?? null, ...pick(row, ["opportunity_item_id", "stock_level_id"]) })),
   ...Object.fromEntries(assets.map((name) => [name, changed("assignment_id")]))
 }

@@ -23,6 +23,7 @@ import { lineEndpoints } from "./api-lines.ts"
 import { moneyEndpoints } from "./api-money.ts"
 import { shortageEndpoints } from "./api-shortages.ts"
 import { unitEndpoints } from "./api-units.ts"
+import { versionEndpoints } from "./api-versions.ts"
 import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
 import { edit, one, path, read } from "./paths.ts"
 import { projection } from "./project.ts"
@@ -166,6 +167,6 @@ export const opportunitiesSlice: Slice = {
   projection: { ...projection, ...shortageProjection },
   endpoints: [
     list, show, ...readEndpoints, create, update, remove, restore, clone, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints, ...bulkEndpoints,
-    ...shortageEndpoints
+    ...versionEndpoints, ...shortageEndpoints
   ]
 }

@@ -1,7 +1,9 @@
 /** A deal as the rules see it: the opportunity with all that belongs to it, and what must be known around it. */
+import { Result } from "effect"
 import type { Book, StockedProduct } from "../availability/book.ts"
 import type { Claim } from "../availability/claim.ts"
 import type { ClaimRow } from "../claims/schema.ts"
+import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import type { DiscountRule } from "../pricing/discounts.ts"
 import type { SurchargeGroup } from "../pricing/surcharges.ts"
 import type { TaxTable } from "../pricing/tax.ts"
@@ -9,7 +11,7 @@ import type { ProductRow } from "../products/schema.ts"
 import type { RateFacts } from "../rates/facts.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { StoreRow } from "../stores/stores.ts"
-import type { AssignmentRow, CostRow, ItemRow } from "./parts.ts"
+import type { AssignmentRow, CostRow, ItemRow, VersionRow } from "./parts.ts"
 import type { OpportunityRow } from "./schema.ts"
 
 export interface Deal {
@@ -35,6 +37,8 @@ export interface Holding { readonly claim: Claim; readonly holder: string }
 
 export interface Known {
   readonly deal: Deal
+  /** By number; none until the first is made. */
+  readonly versions: ReadonlyArray<VersionRow>
   readonly base_currency: string
   readonly products: ReadonlyMap<number, ProductRow>
   /** Products of the lines and, for kits, all they are made of. */
@@ -56,6 +60,10 @@ export interface Known {
 
 /** Lines of the active version in path order: what shows, counts and claims. */
 export const liveLines = (deal: Deal): ReadonlyArray<ItemRow> => deal.lines.filter((line) => line.is_live)
+/** 422 on `item` for lines of a version that is not the active one: it is what was offered, and stays so. */
+export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
+  line.is_live ? Result.succeed(undefined)
+    : Result.fail(invalidField("item", `${line.name} belongs to a version that is not active; activate it first.`))
 export const unitsOf = (deal: Deal, line_id: number): ReadonlyArray<AssignmentRow> =>
   deal.units.filter((unit) => unit.opportunity_item_id === line_id)
 

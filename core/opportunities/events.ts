@@ -29,8 +29,8 @@ export const dealCloned = (id: number, source_opportunity_id: number): NewEvent 
 export const dealDeleted = (id: number): NewEvent => dealEvent(id, "deleted", {})
 
 /** Things an opportunity has: each has an added, a removed and, with names of its own, changed events. */
-export type Part = "item" | "cost" | "assignment" | "participant"
-const keyOf: { readonly [P in Part]: string } = { item: "item_id", cost: "cost_id", assignment: "assignment_id", participant: "participant_id" }
+export type Part = "item" | "cost" | "assignment" | "participant" | "version"
+const keyOf: { readonly [P in Part]: string } = { item: "item_id", cost: "cost_id", assignment: "assignment_id", participant: "participant_id", version: "version_id" }
 export const partAdded = (deal_id: number, part: Part, name: string, row: AnyRow & { readonly id: number }, also: JsonObject = {}): NewEvent =>
   dealEvent(deal_id, name, { [keyOf[part]]: row.id, [part]: plain(row), also })
 export const partChanged = (
@@ -41,3 +41,23 @@ export const partRemoved = (
 ): NewEvent => dealEvent(deal_id, name, { [keyOf[part]]: row.id, was, also })
 export const itemsRestructured = (deal_id: number, paths: ReadonlyArray<{ readonly id: number; readonly path: string }>): NewEvent =>
   dealEvent(deal_id, "items_restructured", { paths: paths.map((one) => ({ ...one })) })
+
+/** A version, the lines it has of its own, or (the first) all lines there are; `set` is what becomes of the header. */
+export const versionCreated = (
+  header: AnyRow & { readonly id: number }, row: AnyRow & { readonly id: number },
+  { adopts, items, set }: { readonly items: ReadonlyArray<AnyRow>; readonly adopts: boolean; readonly set: AnyRow }
+): NewEvent => dealEvent(header.id, "version_created", {
+  version_id: row.id, version: plain(row), items: items.map(plain), adopts, set: set as JsonObject, was: before(header, set)
+})
+/** `totals` are the version's own from now on. */
+export const versionActivated = (header: AnyRow & { readonly id: number }, version_id: number, totals: JsonObject): NewEvent => {
+  const set = { active_version_id: version_id }
+  return dealEvent(header.id, "version_activated", { version_id, set, was: before(header, set), totals })
+}
+/** Its lines go with it; `restored` are versions it had superseded, as they are again. */
+export const versionDeleted = (
+  header: AnyRow & { readonly id: number }, row: AnyRow & { readonly id: number },
+  { reason, restored, set }: { readonly reason: string | null; readonly restored: ReadonlyArray<JsonObject>; readonly set: AnyRow }
+): NewEvent => dealEvent(header.id, "version_deleted", {
+  version_id: row.id, version_number: row["version_number"] as number, reason, restored, set: set as JsonObject, was: before(header, set)
+})

@@ -17,7 +17,7 @@ import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { askedLines, claimSettings } from "./claims.ts"
 import type { Customer, Deal, Holding, Known } from "./deal.ts"
-import { asset_assignments, opportunity_costs, opportunity_items } from "./parts.ts"
+import { asset_assignments, opportunity_costs, opportunity_items, opportunity_versions } from "./parts.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 
 export interface Wanted {
@@ -63,6 +63,7 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
   const asked = wanted.stock === true ? [...askedLines(deal, claimSettings(settings, now)), ...wanted.lines ?? []] : undefined
   return {
     deal,
+    versions: header.version_count === 0 ? [] : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
     base_currency: baseCurrency(settings),
     products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
     stocked: yield* stockedProducts(product_ids),

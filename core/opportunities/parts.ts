@@ -57,6 +57,8 @@ export const opportunity_items = table("opportunity_items", {
   /** The store whose stock it takes, where that is not the opportunity's. */
   dispatch_store_id: integer({ nullable: true, computed: true, hidden: true }),
   return_store_id: integer({ nullable: true, computed: true, hidden: true }),
+  /** The line of an earlier version it goes back to: what tells in two versions that they are one. */
+  origin_item_id: integer({ nullable: true, computed: true, hidden: true }),
   currency_code: currency_code()
 }, { entity: "opportunity_item", indexes: [["opportunity_id", "path"], ["item_id"]] })
 export type ItemRow = RowOf<typeof opportunity_items>

@@ -1,15 +1,17 @@
 /** Events of an opportunity → rows. */
-import { remove, type RowChange, update, updateWhere } from "../kernel/change.ts"
+import { remove, removeWhere, type RowChange, update, updateWhere } from "../kernel/change.ts"
 import type { EventMeta, Projection } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 import type { HeaderChange } from "./events.ts"
-import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants } from "./parts.ts"
+import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
 import { opportunities } from "./schema.ts"
 
 interface Changed { readonly id: number; readonly set: JsonObject }
 interface Priced extends Changed {
   readonly lines: ReadonlyArray<JsonObject & { readonly id: number }>
+  /** The active version's own totals, where there are versions. */
+  readonly version?: JsonObject & { readonly id: number }
   readonly costs: {
     readonly added: ReadonlyArray<JsonObject>
     readonly altered: ReadonlyArray<JsonObject & { readonly id: number }>
@@ -47,12 +49,30 @@ export const assignmentChanges = [
   "asset_substituted", "asset_container_set", "asset_container_cleared"
 ] as const
 
+export const versionChanges = ["version_sent", "version_accepted", "version_declined", "version_superseded", "version_relabelled"] as const
+
+interface ActiveWas { readonly was: { readonly active_version_id: number } }
+interface VersionCreated extends Changed, ActiveWas {
+  readonly version: JsonObject & { readonly id: number }
+  readonly items: ReadonlyArray<JsonObject>
+  readonly adopts: boolean
+}
+interface VersionActivated extends Changed, ActiveWas { readonly version_id: number; readonly totals: JsonObject }
+interface VersionDeleted extends Changed { readonly version_id: number; readonly restored: ReadonlyArray<JsonObject & { readonly id: number }> }
+/** The version that was active shows and counts no more. */
+const passive = (id: number, version_id: number, at: string): ReadonlyArray<RowChange> => [
+  change(opportunity_versions, version_id, { is_active: false }, at),
+  updateWhere(opportunity_items, { opportunity_id: id, version_id }, { is_live: false })
+]
+const withoutId = ({ id: _id, ...rest }: JsonObject & { readonly id: number }): JsonObject => rest
+
 export const projection: Projection = {
   "opportunity.created": (row: JsonObject, { recorded_at }) => [put(opportunities, row, recorded_at)],
   ...Object.fromEntries(headerChanges.map((name) => [`opportunity.${name}`, headerChange])),
   "opportunity.deleted": ({ id }: { readonly id: number }, { recorded_at }) => [update(opportunities, id, { deleted_at: recorded_at })],
-  "opportunity.priced": ({ id, set, lines, costs }: Priced, { recorded_at }) => [
+  "opportunity.priced": ({ id, set, lines, costs, version }: Priced, { recorded_at }) => [
     ...(Object.keys(set).length === 0 ? [] : [change(opportunities, id, set, recorded_at)]),
+    ...(version === undefined ? [] : [change(opportunity_versions, version.id, withoutId(version), recorded_at)]),
     ...lines.map(({ id: line_id, ...prices }) => change(opportunity_items, line_id, prices, recorded_at)),
     ...costs.removed.map((cost_id) => remove(opportunity_costs, cost_id)),
     ...costs.altered.map(({ id: cost_id, ...columns }) => change(opportunity_costs, cost_id, columns, recorded_at)),
@@ -73,7 +93,30 @@ export const projection: Projection = {
   "opportunity.asset_allocated": added(asset_assignments, "assignment"),
   ...many(assignmentChanges, altered(asset_assignments, "assignment")),
   "opportunity.asset_deallocated": dropped(asset_assignments, "assignment"),
+  "opportunity.version_created": ({ adopts, id, items, set, version, was }: VersionCreated, { recorded_at }) => [
+    ...(adopts ? [updateWhere(opportunity_items, { opportunity_id: id }, { version_id: version.id })]
+      : passive(id, was.active_version_id, recorded_at)),
+    put(opportunity_versions, version, recorded_at),
+    ...items.map((row) => put(opportunity_items, row, recorded_at)),
+    change(opportunities, id, set, recorded_at)
+  ],
+  "opportunity.version_activated": ({ id, set, totals, version_id, was }: VersionActivated, { recorded_at }) => [
+    ...passive(id, was.active_version_id, recorded_at),
+    change(opportunity_versions, version_id, { ...totals, is_active: true }, recorded_at),
+    updateWhere(opportunity_items, { opportunity_id: id, version_id }, { is_live: true }),
+    change(opportunities, id, set, recorded_at)
+  ],
+  ...many(versionChanges, altered(opportunity_versions, "version")),
+  "opportunity.version_deleted": ({ id, restored, set, version_id }: VersionDeleted, { recorded_at }) => [
+    removeWhere(opportunity_items, { opportunity_id: id, version_id }),
+    remove(opportunity_versions, version_id),
+    ...restored.map((row) => change(opportunity_versions, row.id, withoutId(row), recorded_at)),
+    change(opportunities, id, set, recorded_at)
+  ],
   // What was the double's is the primary's (members-activities 2).
   "member.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
-    (["member_id", "venue_id", "owned_by"] as const).map((column) => updateWhere(opportunities, { [column]: secondary_id }, { [column]: primary_id }))
+    [
+      ...(["member_id", "venue_id", "owned_by"] as const).map((column) => updateWhere(opportunities, { [column]: secondary_id }, { [column]: primary_id })),
+      ...(["sent_to", "accepted_by"] as const).map((column) => updateWhere(opportunity_versions, { [column]: secondary_id }, { [column]: primary_id }))
+    ]
 }

@@ -131,9 +131,14 @@ const pricedEvent = (change: Deal, before: Deal, after: Deal): NewEvent | undefi
     return Object.keys(difference).length === 0 ? [] : [{ id: cost.id, ...difference }]
   })
   const isNothing = Object.keys(set).length + lines.length + removed.length + added.length + altered.length === 0
+  const { active_version_id, id } = after.header
+  const version: JsonObject = active_version_id === 0 ? {} : { version: { id: active_version_id, ...versionTotals(after.header) } }
   return isNothing ? undefined
-    : event(streamOfDeal(after.header.id), "opportunity.priced", { id: after.header.id, set, lines, costs: { added, altered, removed } })
+    : event(streamOfDeal(id), "opportunity.priced", { id, set, lines, costs: { added, altered, removed }, ...version })
 }
+/** The totals a version keeps of its own; the active one's are the opportunity's (opportunities 8). */
+export const versionTotals = ({ charge_excluding_tax_total, charge_including_tax_total, charge_total, tax_total }: OpportunityRow) =>
+  ({ charge_excluding_tax_total, tax_total, charge_including_tax_total, charge_total })
 
 interface Claimed { readonly claims: ReadonlyArray<ClaimRow>; readonly events: ReadonlyArray<NewEvent> }
 

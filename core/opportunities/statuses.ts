@@ -28,7 +28,7 @@ export type StatusName = keyof typeof statuses
 /** Everything whose right to happen depends on the status. */
 export type Move =
   | "edit" | "allocate" | "dispatch" | "check_in" | "convert_to_quotation" | "convert_to_order" | "change_status" | "reinstate"
-  | "reopen" | "revert_to_quotation" | "revert_to_draft" | "locks" | "clone" | "delete" | "participants"
+  | "reopen" | "revert_to_quotation" | "revert_to_draft" | "versions" | "locks" | "clone" | "delete" | "participants"
 
 /** Where a move leads: a status, the same one (`stays`), any of the same state (`sibling`), or nowhere. */
 type Outcome = StatusName | "stays" | "sibling" | "refused"
@@ -37,11 +37,12 @@ type Cells = { readonly [M in Move]: Outcome }
 const always = { locks: "stays", clone: "stays", delete: "stays", participants: "stays" } as const
 const never = {
   edit: "refused", allocate: "refused", dispatch: "refused", check_in: "refused", convert_to_quotation: "refused", convert_to_order: "refused",
-  change_status: "refused", reinstate: "refused", reopen: "refused", revert_to_quotation: "refused", revert_to_draft: "refused"
+  change_status: "refused", reinstate: "refused", reopen: "refused", revert_to_quotation: "refused", revert_to_draft: "refused",
+  versions: "refused"
 } as const
 const closed: Cells = { ...always, ...never }
 const underway: Cells = { ...closed, edit: "stays", allocate: "stays", check_in: "stays", change_status: "sibling" }
-const offered: Cells = { ...underway, convert_to_order: "active" }
+const offered: Cells = { ...underway, convert_to_order: "active", versions: "stays" }
 const ordered: Cells = { ...underway, dispatch: "stays", revert_to_quotation: "provisional" }
 
 export const moves: { readonly [S in StatusName]: Cells } = {
@@ -89,6 +90,7 @@ const refusals: { readonly [M in Move]: string } = {
   reopen: "Only a complete order can be reopened.",
   revert_to_quotation: "Only an open order can go back to being a quotation.",
   revert_to_draft: "Only a provisional quotation can go back to being a draft.",
+  versions: "Only an open quotation has versions to make and choose from.",
   locks: "Its locks cannot be changed.",
   clone: "It cannot be cloned.",
   delete: "It cannot be deleted.",

@@ -5,7 +5,7 @@ import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
-import { type Known, withLine } from "../deal.ts"
+import { inActiveVersion, type Known, withLine } from "../deal.ts"
 import { partChanged } from "../events.ts"
 import type { ItemRow } from "../parts.ts"
 import { settle } from "../settle.ts"
@@ -32,6 +32,7 @@ const moved = (
 export const dispatchQuantity = (known: Known, line: ItemRow, quantity: string, dispatched_by: number | null, context: DecideContext): Decided =>
   Result.gen(function*() {
     yield* allowed(known.deal.header, "dispatch")
+    yield* inActiveVersion(line)
     yield* countable(known, line)
     const dispatched_quantity = sum(line.dispatched_quantity, quantity)
     if (isMore(dispatched_quantity, line.quantity)) return yield* refuse("quantity", `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`)
@@ -55,6 +56,7 @@ export const returnQuantity = (
 export const adjustQuantity = (known: Known, line: ItemRow, quantity: string, reason: string | null, context: DecideContext): Decided =>
   Result.gen(function*() {
     yield* allowed(known.deal.header, "edit")
+    yield* inActiveVersion(line)
     yield* countable(known, line)
     if (isMore(line.dispatched_quantity, quantity)) return yield* refuse("new_quantity", `${line.dispatched_quantity} went out already.`)
     const settled = yield* settle(known, withLine(known.deal, line.id, { quantity }), { priced: [line.id], claimed: [line.id] }, context)

@@ -46,7 +46,7 @@ export const cloneDeal = (facts: CloneFacts, subject: string | null, context: De
     ({ ...cost, id: context.id(opportunity_costs), opportunity_id: header.id }))
   const empty: Deal = { header, lines: [], costs: [], units: [] }
   const ids = lines.map(({ id }) => id)
-  const known = { ...facts.known, deal: empty, claims: [], holdings: [], books: undefined }
+  const known = { ...facts.known, deal: empty, versions: [], claims: [], holdings: [], books: undefined }
   const settled = yield* settle(known, { ...empty, lines, costs }, { priced: ids, claimed: ids }, context)
   return {
     events: [
@@ -65,6 +65,6 @@ const copiedLines = (source: Deal, header: OpportunityRow, context: DecideContex
   const byId = new Map(live.map((line) => [line.id, line]))
   return Result.map(restructured(live.map((line) => ({ id: line.id, depth: depthOf(line.path) })), byId), (paths) => paths.map(({ id, path }): ItemRow => ({
     ...byId.get(id)!, id: context.id(opportunity_items), opportunity_id: header.id, path, version_id: null, is_live: true,
-    dispatched_quantity: "0.00", returned_quantity: "0.00", dispatch_store_id: null, return_store_id: null, rule_discount: 0
+    dispatched_quantity: "0.00", returned_quantity: "0.00", dispatch_store_id: null, return_store_id: null, origin_item_id: null, rule_discount: 0
   })))
 }

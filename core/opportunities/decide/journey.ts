@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
-import { type Deal, type Known, withLine, withUnit } from "../deal.ts"
+import { type Deal, inActiveVersion, type Known, withLine, withUnit } from "../deal.ts"
 import { partChanged } from "../events.ts"
 import {
   allocated, type AssignmentRow, assignment_statuses, checked_in, dispatched, finalised, on_hire, prepared
@@ -49,6 +49,9 @@ export const moveUnits = (known: Known, moving: ReadonlyArray<Moving>, steps: Re
   const { header } = known.deal
   for (const step of steps) yield* allowed(header, step.move)
   const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
+  // What is out on a version that was put aside since still comes back.
+  const leaving = steps.some((step) => step.move === "dispatch")
+  for (const line of known.deal.lines) if (leaving && line_ids.includes(line.id)) yield* inActiveVersion(line)
   let deal: Deal = known.deal
   const events: Array<NewEvent> = []
   const counts = new Map<number, number>()

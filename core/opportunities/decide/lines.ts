@@ -10,7 +10,7 @@ import type { AccessoryRow } from "../../kits/schema.ts"
 import type { ProductRow } from "../../products/schema.ts"
 import { cut, exact, formatDecimal } from "../../values/decimal.ts"
 import { plusDays } from "../../values/time.ts"
-import { type Deal, type Known, liveLines, unitsOf, withLine } from "../deal.ts"
+import { type Deal, inActiveVersion, type Known, liveLines, unitsOf, withLine } from "../deal.ts"
 import { partAdded, partChanged, partRemoved } from "../events.ts"
 import type { addItemFields, changeItemFields } from "../line-fields.ts"
 import { type ItemRow, type ItemType, opportunity_items } from "../parts.ts"
@@ -132,6 +132,7 @@ type Step = readonly [event: string, set: Partial<ItemRow>, also?: JsonObject]
 export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: JsonObject, context: DecideContext): Decided => Result.gen(function*() {
   const { deal } = known
   yield* allowed(deal.header, "edit")
+  yield* inActiveVersion(line)
   const has = (name: keyof ChangeLine): boolean => Object.hasOwn(body, name)
   const priced = ["quantity", "unit_price", "discount_percent", "starts_at", "ends_at", "is_optional", "item_id", "itemable_type"] as const
   const charged = line.item_type === "group" ? priced.find((name) => has(name) && body[name] !== null) : undefined
@@ -198,6 +199,7 @@ export const lineSnapshot = (line: ItemRow): JsonObject => ({
 export const removeLine = (known: Known, line: ItemRow, context: DecideContext): Decided => Result.gen(function*() {
   const { deal } = known
   yield* allowed(deal.header, "edit")
+  yield* inActiveVersion(line)
   // Deepest first, so that the activity reads as it happened.
   const gone = subtreeOf(deal, line).toSorted((one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1))
   yield* removable(deal, gone)

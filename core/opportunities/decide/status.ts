@@ -12,6 +12,7 @@ import type { OpportunityRow } from "../schema.ts"
 import { settle } from "../settle.ts"
 import { acknowledged, acknowledgements } from "../shortages.ts"
 import { allowed, isVoid, labelOf, type Move, statusNamed, target } from "../statuses.ts"
+import { confirmVersion } from "./versions.ts"
 
 const units = (deal: Deal, ...statuses: ReadonlyArray<number>): boolean => deal.units.some((unit) => statuses.includes(unit.status))
 const isMore = (one: string, other: string): boolean => Number(one) > Number(other)
@@ -71,14 +72,19 @@ export const asOrder = (known: Known, context: DecideContext) => {
   const set = {
     ...statusOf(header, "convert_to_order"), exchange_rate_locked: true, tax_locked: true, ordered_at: header.ordered_at ?? context.now
   }
-  return Result.map(settle(known, withHeader(known.deal, set), { totals: false, claimed: "all" }, context), (settled) => ({ set, settled }))
+  return Result.gen(function*() {
+    const confirmed = yield* confirmVersion(known, context)
+    const { has_alternatives } = confirmed.deal.header
+    const settled = yield* settle({ ...known, deal: confirmed.deal }, withHeader(confirmed.deal, set), { totals: false, claimed: "all" }, context)
+    return { set: has_alternatives === header.has_alternatives ? set : { ...set, has_alternatives }, settled, confirmed }
+  })
 }
 
 export const convertToOrder = (known: Known, shortage_notes: string | null, context: DecideContext): Decided => Result.gen(function*() {
   const { header } = known.deal
   yield* allowed(header, "convert_to_order")
-  if (liveLines(known.deal).length === 0) return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
-  const { set, settled } = yield* asOrder(known, context)
+  const { confirmed, set, settled } = yield* asOrder(known, context)
+  if (liveLines(settled.deal).length === 0) return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
   const short = settled.shortages.filter((one) => one.remaining_shortfall > 0)
   const policy = gatePolicy(known, context.viewer)
   if (short.length > 0 && policy.effective === "block") return yield* refuse(shortageText(short), "shortages")
@@ -89,7 +95,7 @@ export const convertToOrder = (known: Known, shortage_notes: string | null, cont
       shortages_snapshot: short.map((one) => ({ ...one })), notes: shortage_notes
     })
   ]
-  return { events: [headerChanged(header, "converted_to_order", set), ...settled.events, ...notice], result: done(header.id) }
+  return { events: [...confirmed.events, headerChanged(header, "converted_to_order", set), ...settled.events, ...notice], result: done(header.id) }
 })
 
 /** Any status of the same state; the present one changes nothing. 422 on `status` for numbers the state does not know. */

@@ -9,7 +9,7 @@ import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 import { formatDecimal } from "../../values/decimal.ts"
 import { overlaps } from "../../values/period.ts"
 import { claimSettings, heldText, holderOf, unitWindow } from "../claims.ts"
-import { type Deal, type Known, unitsOf, withLine } from "../deal.ts"
+import { type Deal, inActiveVersion, type Known, unitsOf, withLine } from "../deal.ts"
 import { partAdded, partChanged, partRemoved } from "../events.ts"
 import { allocated, type AssignmentRow, asset_assignments, checked_in, type ItemRow, prepared } from "../parts.ts"
 import { settle, unitName } from "../settle.ts"
@@ -65,6 +65,7 @@ export const allocate = (known: Known, wanted: ReadonlyArray<Allocation>, contex
   const made: Array<number> = []
   for (const { line: before, stock_level_id, field, count_field } of wanted) {
     const line = deal.lines.find(({ id }) => id === before.id) ?? before
+    yield* inActiveVersion(line)
     const isFull = unitsOf(deal, line.id).length >= Math.ceil(Number(line.quantity))
     if (isFull) return yield* refuse(count_field, `${line.name}: the line asks for ${line.quantity} and has as many units already.`)
     const level = known.levels.get(stock_level_id)
