@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import type { Desk } from "../desk.ts"
 import { idOf } from "../find.ts"
 import { columnsOf } from "../output/columns.ts"
+import { explanationText } from "../output/explanation.ts"
 import { recordText, tableText } from "../output/table.ts"
 
 const head = ["id", "number", "subject", "reference", "state_label", "status_label", "member", "venue", "store", "starts_at", "ends_at", "has_shortage", "currency_code"]
@@ -14,9 +15,9 @@ const nothing = /^-?0+(\.0+)?$/
 
 export const dealPath = async (desk: Desk, named: string): Promise<string> => `/api/v1/opportunities/${await idOf(desk, "opportunities", named)}`
 
-/** Shows a quote or order with its lines; with --json the API's own answer. */
-export const showDeal = async (desk: Desk, path: string): Promise<void> => {
-  const body = await desk.read(path, [["include", "items,costs,member,venue,store"]])
+/** Shows a quote or order with its lines, and in words how its figures came about if asked; with --json the API's own answer. */
+export const showDeal = async (desk: Desk, path: string, explained = false): Promise<void> => {
+  const body = await desk.read(path, [["include", "items,costs,member,venue,store"], ...(explained ? [["explain", "1"]] as const : [])])
   if (desk.options.json === true) return desk.printJson(body)
   const deal = body["opportunity"] as JsonObject
   const chosen = (keys: ReadonlyArray<string>): JsonObject => Object.fromEntries(keys.filter((key) => deal[key] !== undefined).map((key) => [key, deal[key]!]))
@@ -29,5 +30,6 @@ export const showDeal = async (desk: Desk, path: string): Promise<void> => {
     desk.print("\n")
   }
   desk.print(recordText(Object.fromEntries(Object.entries(chosen(sums)).filter(([key, value]) => value !== null && (!nothing.test(String(value)) || key === "charge_including_tax_total"))), desk.terminal))
+  if (explained) desk.print(`\n${explanationText(body["explanation"], desk.terminal)}`)
 }
 const rows = (value: unknown): ReadonlyArray<JsonObject> => Array.isArray(value) ? value.filter(isJsonObject) : []

@@ -27,8 +27,10 @@ export const declare = (program: Command): void => {
       .option("--from <time>", "start of this line").option("--to <time>", "its end").option("--name <text>", "another name than the product's")
       .option("--optional", "offered, not counted").option("--notes <text>"),
     add)
-  acting(quote.command("show").description("One quote with its lines and sums").argument("<quote>", "id or number"), async (desk, [named = ""]) => {
-    await showDeal(desk, await dealPath(desk, named))
+  const show = quote.command("show").description("One quote with its lines and sums").argument("<quote>", "id or number")
+    .option("--explain", "say in words how each figure came about")
+  acting(show, async (desk, [named = ""], flags) => {
+    await showDeal(desk, await dealPath(desk, named), flags["explain"] === true)
   })
   acting(
     quote.command("convert").description("A draft becomes a quotation, a quotation an order").argument("<quote>", "id or number")

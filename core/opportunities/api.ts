@@ -9,6 +9,7 @@ import { baseCurrency } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { addresses, members } from "../members/schema.ts"
 import { defaultSurchargeGroupIds } from "../rates/surcharge-groups.ts"
+import { isExplained } from "../rates/explained.ts"
 import { exchangeRateAt } from "../registers/currencies.ts"
 import { customerOf, knownOf } from "./facts.ts"
 import { dealAnswer, withParts } from "./answers.ts"
@@ -25,6 +26,7 @@ import { shortageEndpoints } from "./api-shortages.ts"
 import { unitEndpoints } from "./api-units.ts"
 import { versionEndpoints } from "./api-versions.ts"
 import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
+import { explanationOf } from "./explain.ts"
 import { edit, one, path, read } from "./paths.ts"
 import { projection } from "./project.ts"
 import { readEndpoints } from "./query.ts"
@@ -40,7 +42,10 @@ const list = get(path, {
 })
 const show = get(`${path}/{id}`, {
   name: "opportunities.show", summary: "Show one opportunity", ...read, params: one,
-  run: (input) => dealAnswer(input.rows.id.id, input)
+  fields: { explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }) },
+  run: (input) => isExplained(input.query)
+    ? Effect.flatMap(explanationOf(input.rows.id, input), (explanation) => dealAnswer(input.rows.id.id, input, [], 200, { explanation }))
+    : dealAnswer(input.rows.id.id, input)
 })
 
 /** Reads the customer, the addresses and the custom fields a header speaks of. */

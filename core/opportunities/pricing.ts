@@ -1,9 +1,11 @@
 /** Prices of a deal: line by line through the rate engine, then rules, surcharges, totals and tax together (rates 9, billing 4). */
 import { Result } from "effect"
 import { invalid, type FieldErrors, type Rejection } from "../kernel/rejection.ts"
-import { chargeableDays, overrideErrors, priceLine, rateTypeOfLine, transactionTypes } from "../pricing/line.ts"
-import { resolveLineRate } from "../pricing/line-rate.ts"
-import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine } from "../pricing/stages.ts"
+import type { PricedRate } from "../pricing/calculate.ts"
+import { chargeableDays, type LineRequest, overrideErrors, priceLine, rateTypeOfLine, transactionTypes } from "../pricing/line.ts"
+import { type LineCurrency, type LineRate, resolveLineRate } from "../pricing/line-rate.ts"
+import type { RateQuestion } from "../pricing/resolution.ts"
+import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine, type StagesRequest } from "../pricing/stages.ts"
 import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../pricing/tax.ts"
 import { instantOf, millisOf, plusDays } from "../values/time.ts"
 import { dayOf, offsetAt, zoneOf } from "../values/zone.ts"
@@ -29,36 +31,49 @@ const onStoreClock = (known: Known, instant: string): string => {
   return `${instantOf(epoch_ms + offset_minutes * 60_000).slice(0, -1)}${sign}${two(size / 60)}:${two(size % 60)}`
 }
 
+/** What stage 1 asks of a line: the request, and where its rate was looked for. */
+export interface LineQuestion {
+  readonly request: LineRequest & { readonly rate: LineRate | null }
+  /** Null where no rate was looked for: no product, a price by hand, no dates. */
+  readonly rate: { readonly question: RateQuestion; readonly money: LineCurrency; readonly rates: ReadonlyArray<PricedRate> } | null
+}
+export const questionOf = (known: Known, header: OpportunityRow, line: ItemRow): LineQuestion => {
+  const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
+  const starts_at = line.starts_at ?? header.starts_at
+  const asked = line.item_id === null || line.manual_unit_price !== null || starts_at === null ? null : {
+    rates: known.rates.get(line.item_id) ?? [],
+    question: { transaction_type: rateTypeOfLine[transaction_type], store_id: header.store_id, start: onStoreClock(known, starts_at) },
+    money: { currency: header.currency_code, base_currency: known.base_currency, exchange_rate: header.exchange_rate }
+  }
+  // An open-ended hire is charged as one day until it has an end.
+  const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
+  return {
+    rate: asked,
+    request: {
+      transaction_type,
+      quantity: line.quantity,
+      manual_unit_price: line.manual_unit_price,
+      rate: asked === null ? null : resolveLineRate(asked.rates, asked.question, asked.money),
+      carried_unit_price: line.unit_price,
+      discount_percent: line.discount_percent,
+      starts_at: starts_at === null ? null : onStoreClock(known, starts_at),
+      ends_at: ends_at === null ? null : onStoreClock(known, ends_at),
+      days: { use_chargeable_days: header.use_chargeable_days, chargeable_days: header.chargeable_days },
+      currency: header.currency_code,
+      prices_include_tax: header.prices_include_tax,
+      tax_rate: taxRateOf(known, line)
+    }
+  }
+}
+
 /** What pricing gives a line. Failures name the line's fields. */
 export const priceOne = (known: Known, header: OpportunityRow, line: ItemRow): Result.Result<Partial<ItemRow>, FieldErrors> => {
   if (line.item_type === "group") return Result.succeed({ unit_price: 0, discounted_total: 0, tax_rate: null })
-  const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
-  const tax_rate = taxRateOf(known, line)
-  const starts_at = line.starts_at ?? header.starts_at
-  const rate = line.item_id === null || line.manual_unit_price !== null || starts_at === null ? null
-    : resolveLineRate(known.rates.get(line.item_id) ?? [], {
-      transaction_type: rateTypeOfLine[transaction_type], store_id: header.store_id, start: onStoreClock(known, starts_at)
-    }, { currency: header.currency_code, base_currency: known.base_currency, exchange_rate: header.exchange_rate })
-  // An open-ended hire is charged as one day until it has an end.
-  const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
-  const priced = priceLine({
-    transaction_type,
-    quantity: line.quantity,
-    manual_unit_price: line.manual_unit_price,
-    rate,
-    carried_unit_price: line.unit_price,
-    discount_percent: line.discount_percent,
-    starts_at: starts_at === null ? null : onStoreClock(known, starts_at),
-    ends_at: ends_at === null ? null : onStoreClock(known, ends_at),
-    days: { use_chargeable_days: header.use_chargeable_days, chargeable_days: header.chargeable_days },
-    currency: header.currency_code,
-    prices_include_tax: header.prices_include_tax,
-    tax_rate
-  })
-  return Result.flatMap(priced, (found) => {
+  const { request } = questionOf(known, header, line)
+  return Result.flatMap(priceLine(request), (found) => {
     const errors = line.manual_unit_price === null ? undefined : overrideErrors(line.manual_unit_price, found)
     return errors !== undefined ? Result.fail(errors)
-      : Result.succeed({ unit_price: found.unit_price, discounted_total: found.subtotal - found.discount, tax_rate })
+      : Result.succeed({ unit_price: found.unit_price, discounted_total: found.subtotal - found.discount, tax_rate: request.tax_rate })
   })
 }
 
@@ -67,7 +82,11 @@ const netOf = (header: OpportunityRow, line: ItemRow): number =>
   header.prices_include_tax ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net : line.discounted_total
 
 /** Rules, surcharges and totals over lines that have their prices. */
-export const priceTogether = (known: Known, deal: Deal, now: string): Result.Result<PricedOpportunity, Rejection> => {
+export const priceTogether = (known: Known, deal: Deal, now: string): Result.Result<PricedOpportunity, Rejection> =>
+  Result.mapError(priceOpportunity(stagesOf(known, deal, now)), invalid)
+
+/** What stages 2 to 4 ask of a deal whose lines have their prices. */
+export const stagesOf = (known: Known, deal: Deal, now: string): StagesRequest => {
   const { header } = deal
   const lines = liveLines(deal).filter((line) => line.item_type !== "group")
   const starts_at = header.starts_at ?? now
@@ -106,7 +125,7 @@ export const priceTogether = (known: Known, deal: Deal, now: string): Result.Res
       }
     }
   })
-  return Result.mapError(priceOpportunity({
+  return {
     lines: stageLines,
     costs: deal.costs.filter((cost) => cost.surcharge_id === null),
     rules: known.discount_rules,
@@ -122,7 +141,7 @@ export const priceTogether = (known: Known, deal: Deal, now: string): Result.Res
     locked: header.exchange_rate_locked || header.tax_locked ? keptOutcome(deal) : null,
     default_product_tax_class_id: known.tax.default_product_tax_class_id,
     taxOf: (product_tax_class_id) => taxOf(known, product_tax_class_id)
-  }), invalid)
+  }
 }
 
 /** What rules and surcharges came to when the lock was set. */

@@ -73,6 +73,14 @@ export interface Discounts {
  * alone. Of the stack and each lone rule, the one best for the customer is taken; on a tie the stack, then the order.
  */
 export const applyDiscountRules = (request: DiscountRequest): Discounts => {
+  const { alone, stack } = discountCandidates(request)
+  return alone.reduce((best, candidate) => (worth(candidate) > worth(best) ? candidate : best), stack)
+}
+
+/** What the stack of rules comes to, and what each lone rule does: the candidates the best is taken from, in order. */
+export const discountCandidates = (
+  request: DiscountRequest
+): { readonly stack: Discounts; readonly alone: ReadonlyArray<Discounts> } => {
   const rules = request.rules
     .filter((rule) => isInForce(rule, request))
     .flatMap((rule) => Result.match(readCriteria(rule.criteria), {
@@ -81,9 +89,10 @@ export const applyDiscountRules = (request: DiscountRequest): Discounts => {
     }))
     .sort((a, b) => b.priority - a.priority || a.id - b.id)
   const none: Discounts = { line_discounts: request.lines.map(() => 0), applied: [] }
-  const stack = rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), none)
-  const alone = rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
-  return alone.reduce((best, candidate) => (worth(candidate) > worth(best) ? candidate : best), stack)
+  return {
+    stack: rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), none),
+    alone: rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
+  }
 }
 
 type ReadyRule = Omit<DiscountRule, "criteria"> & { readonly criteria: Criteria }

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { type AppliedRule, applyDiscountRules, type DiscountRequest } from "./discounts.ts"
 import type { TransactionType } from "./line.ts"
-import { type AppliedSurcharge, applySurcharges, type SurchargeGroup } from "./surcharges.ts"
+import { type AppliedSurcharge, applySurcharges, type SurchargeGroup, type SurchargeRequest } from "./surcharges.ts"
 import { type RollUp, rollUp, type TotalCost, type TotalsRequest } from "./totals.ts"
 
 export interface StageLine {
@@ -68,17 +68,23 @@ const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
   return discount === 0 ? line.net : Math.max(0, line.net - discount)
 }
 
-const runRules = (request: StagesRequest): RuleOutcome => {
-  const { applied, line_discounts } = applyDiscountRules({
-    ...request, lines: request.lines.map((line) => ({ ...line, discountable: line.discountable && !line.is_optional }))
-  })
-  const byLine = new Map(request.lines.map((line, index) => [line.id, line_discounts[index] ?? 0]))
-  const counted = request.lines
+/** What stage 2 is asked: the lines as stage 1 left them, optional ones closed to every rule. */
+export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
+  ...request, lines: request.lines.map((line) => ({ ...line, discountable: line.discountable && !line.is_optional }))
+})
+
+/** What stage 3 is asked: the lines that count, less what rules took off. */
+export const surchargeRequestOf = (
+  request: StagesRequest, line_discounts: RuleOutcome["line_discounts"]
+): SurchargeRequest => ({
+  ...request, groups: request.surcharge_groups,
+  lines: request.lines
     .filter((line) => !line.is_optional)
-    .map((line) => ({ ...line, net: line.net - (byLine.get(line.id) ?? 0) }))
-  return {
-    line_discounts: byLine,
-    applied_rules: applied,
-    surcharges: applySurcharges({ ...request, groups: request.surcharge_groups, lines: counted })
-  }
+    .map((line) => ({ ...line, net: line.net - (line_discounts.get(line.id) ?? 0) }))
+})
+
+const runRules = (request: StagesRequest): RuleOutcome => {
+  const { applied, line_discounts } = applyDiscountRules(discountRequestOf(request))
+  const byLine = new Map(request.lines.map((line, index) => [line.id, line_discounts[index] ?? 0]))
+  return { line_discounts: byLine, applied_rules: applied, surcharges: applySurcharges(surchargeRequestOf(request, byLine)) }
 }

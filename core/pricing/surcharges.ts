@@ -51,21 +51,37 @@ export interface AppliedSurcharge extends NetCharge {
   readonly name: string
 }
 
+/** A surcharge with what it is reckoned on. */
+export interface ReckonedSurcharge extends AppliedSurcharge {
+  readonly surcharge: Surcharge
+  readonly group: SurchargeGroup
+  /** Minor units: the net of the lines of its kind. */
+  readonly base: number
+  /** Before its least and most. */
+  readonly unlimited: number
+}
+
 /** In the order of groups, then of surcharges. One that finds no line of its kind charges nothing, not even its minimum. */
 export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
+  reckonSurcharges(request).map(({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied)
+
+export const reckonSurcharges = (request: SurchargeRequest): ReadonlyArray<ReckonedSurcharge> =>
   request.groups
     .filter((group) => group.is_active && (group.store_id === null || group.store_id === request.store_id))
     .sort(bySortOrder)
-    .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<AppliedSurcharge> => {
+    .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<ReckonedSurcharge> => {
       const lines = request.lines.filter(({ transaction_type }) => isInScope(surcharge.applies_to, transaction_type))
       if (lines.length === 0) return []
+      const base = lines.reduce((sum, { net }) => sum + net, 0)
+      const unlimited = surchargeAmount(surcharge, base, request)
       return [{
+        surcharge, group, base, unlimited,
         surcharge_group_id: group.id,
         surcharge_id: surcharge.id,
         name: surcharge.name,
         cost_type: SURCHARGE_COST_TYPE,
         product_tax_class_id: surcharge.tax_class_id,
-        net: withinLimits(surcharge, surchargeAmount(surcharge, lines.reduce((sum, { net }) => sum + net, 0), request))
+        net: withinLimits(surcharge, unlimited)
       }]
     }))
 
