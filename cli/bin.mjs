@@ -1,22 +1,20 @@
 #!/usr/bin/env node
 // Starts the command line on a Node that can run it: this one, or the one that came with the installation.
-import { spawn } from "node:child_process"
-import { existsSync } from "node:fs"
-import { constants } from "node:os"
-import { fileURLToPath } from "node:url"
-
-const built = new URL("../out/cli.js", import.meta.url)
-
+// Importing a module of Node's loads all it could ever need; each costs a start some milliseconds.
 if (Number(process.versions.node.split(".")[0]) >= 24) {
-  if (!existsSync(built)) {
+  const built = new URL("../out/cli.js", import.meta.url)
+  if (!process.getBuiltinModule("node:fs").existsSync(built)) {
     process.stderr.write("flightcase: not built yet; run npm run build in its folder first.\n")
     process.exit(1)
   }
   // Compiled code is kept between runs: a command starts in a fraction of the time.
-  const { enableCompileCache } = await import("node:module")
-  enableCompileCache?.()
+  process.getBuiltinModule("node:module").enableCompileCache()
   await import(built.href)
 } else {
+  const { spawn } = await import("node:child_process")
+  const { existsSync } = await import("node:fs")
+  const { constants } = await import("node:os")
+  const { fileURLToPath } = await import("node:url")
   const names = [`node-${process.platform}-${process.arch}`]
   const places = [new URL("../node_modules/", import.meta.url), new URL("../../", import.meta.url)]
   const node = places.flatMap((place) => names.map((name) => fileURLToPath(new URL(`${name}/bin/node`, place)))).find(existsSync)
