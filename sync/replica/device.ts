@@ -2,7 +2,6 @@
  * A device: one profile's folder on this machine with its replica and its outbox, and the ways to ask it. Any number of
  * processes may open one folder; SQLite's lock keeps writers in line, and one sync runs at a time.
  */
-import { randomBytes } from "node:crypto"
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -76,6 +75,7 @@ export interface Device {
 
 /** There is no device in this folder yet. */
 export class NoProfile extends Error {
+  override readonly name = "NoProfile"
   constructor(folder: string) { super(`There is no profile in ${folder}; run flightcase login URL --token T first.`) }
 }
 
@@ -94,7 +94,7 @@ const writeProfile = (folder: string, profile: Profile): void => {
 
 /** A UUID v7: 48 bits of milliseconds, so that ids sort by the time they were made, then chance. */
 export const uuidv7 = (now = Date.now()): string => {
-  const bytes = randomBytes(16)
+  const bytes = Buffer.from(crypto.getRandomValues(new Uint8Array(16)).buffer)
   bytes.writeUIntBE(now, 0, 6)
   bytes[6] = (bytes[6]! & 0x0f) | 0x70
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
