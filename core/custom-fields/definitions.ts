@@ -1,7 +1,7 @@
 /** Definitions of custom fields and the groups they are shown in (members-activities 5, availability 11). */
 import { Effect, Result } from "effect"
 import { updateWhere } from "../kernel/change.ts"
-import { type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values } from "../kernel/custom-field.ts"
+import { type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"
 import { get } from "../kernel/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { managed, register } from "../kernel/register.ts"
@@ -45,6 +45,10 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
     if (limit !== undefined && limit !== null && !/^-?\d{1,12}(\.\d{1,4})?$/.test(String(limit))) {
       errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
     }
+  }
+  const pattern = next.validation_rules?.["pattern"]
+  if (pattern !== undefined && pattern !== null && patternOf(next) === undefined) {
+    errors["validation_rules"] = ["The validation rule pattern must be a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length."]
   }
   if (errors["validation_rules"] === undefined) {
     const problem = defaultProblem(next, { definitions: [next], values })

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { boolean, code, date, decimal, type Field, integer, json, prose, ref, text, timestamp } from "./field.ts"
 import { readFields } from "./input.ts"
+import { patternFrom } from "./pattern.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import type { Reads } from "./endpoint.ts"
 import { Store } from "./store/store.ts"
@@ -55,12 +56,13 @@ export const customFieldsFor = Effect.fnUntraced(function*(module: string) {
 })
 
 /** The kind of field a definition stands for; undefined for those no body sets (auto number, file). */
+const text_length_max = 255
 const kindOf = (definition: CustomFieldRow): Field | undefined => {
   const rules = definition.validation_rules ?? {}
   const bound = (key: string): { readonly [k: string]: string } => rules[key] === undefined ? {} : { [key]: String(rules[key]) }
   const max_length = typeof rules["max_length"] === "number" ? rules["max_length"] : undefined
   switch (definition.field_type) {
-    case 0: return text({ max: max_length ?? 255 })
+    case 0: return text({ max: max_length ?? text_length_max })
     case 1: case 15: return prose(max_length === undefined ? {} : { max: max_length })
     case 2: case 12: case 18: return decimal({ scale: 4, ...bound("min"), ...bound("max") })
     case 3: return boolean()
@@ -172,14 +174,14 @@ const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts)
   if (typeof value === "string") {
     if (typeof rules["min_length"] === "number" && [...value].length < rules["min_length"]) return { error: `The ${name} field must be at least ${rules["min_length"]} characters.` }
     if (definition.field_type === 6 && !/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/.test(value)) return { error: `The ${name} field must be a time (HH:MM:SS).` }
-    if (definition.field_type === 0 && typeof rules["pattern"] === "string" && !matchesPattern(rules["pattern"], value)) return { error: `The ${name} field has the wrong form.` }
+    if (definition.field_type === 0 && typeof rules["pattern"] === "string" && patternOf(definition)?.test(value) !== true) return { error: `The ${name} field has the wrong form.` }
   }
   return { value }
 }
-/** Patterns come from people who manage the business; one that is none, or one that could run away, matches nothing. */
-const matchesPattern = (pattern: string, value: string): boolean => {
-  if (pattern.length > 200 || /\([^)]*[+*][^)]*\)[+*{]/.test(pattern)) return false
-  try { return new RegExp(pattern.replace(/^\/(.*)\/[a-z]*$/, "$1"), "u").test(value) } catch { return false }
+/** A definition's pattern; undefined when it has none that could be tried on values as long as it allows. */
+export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefined => {
+  const { pattern, max_length } = validation_rules ?? {}
+  return typeof pattern === "string" ? patternFrom(pattern, typeof max_length === "number" ? max_length : text_length_max) : undefined
 }
 
 /** Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name. */

@@ -72,6 +72,8 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect(await errors({ name: "a", module_type: "Product", field_type: 9, list_name_id: 999 })).toEqual(["list_name_id"])
     expect(await errors({ name: "a", module_type: "Product", field_type: 2, default_value: "many" })).toEqual(["default_value"])
     expect(await errors({ name: "a", module_type: "Product", field_type: 2, validation_rules: { min: "x" } })).toEqual(["validation_rules"])
+    expect(await errors({ name: "a", module_type: "Product", field_type: 0, validation_rules: { pattern: "^(a|a)*$" } })).toEqual(["validation_rules"])
+    expect(await errors({ name: "a", module_type: "Product", field_type: 0, validation_rules: { pattern: 7 } })).toEqual(["validation_rules"])
     expect(await errors({ name: "a", module_type: "Product", field_type: 0, visibility_rules: [{ field: "b", operator: "like" }] })).toEqual(["visibility_rules"])
   })
   it("values are checked by kind, stored under their field and shown by name, null when unset", async () => {
