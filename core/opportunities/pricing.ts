@@ -2,10 +2,12 @@
 import { Result } from "effect"
 import { invalid, type FieldErrors, type Rejection } from "../kernel/rejection.ts"
 import type { PricedRate } from "../pricing/calculate.ts"
+import { discountRuleIn } from "../pricing/discounts.ts"
 import { chargeableDays, type LineRequest, overrideErrors, priceLine, rateTypeOfLine, transactionTypes } from "../pricing/line.ts"
 import { type LineCurrency, type LineRate, resolveLineRate } from "../pricing/line-rate.ts"
 import type { RateQuestion } from "../pricing/resolution.ts"
 import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine, type StagesRequest } from "../pricing/stages.ts"
+import { surchargeGroupIn } from "../pricing/surcharges.ts"
 import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../pricing/tax.ts"
 import { instantOf, millisOf, plusDays } from "../values/time.ts"
 import { dayOf, offsetAt, zoneOf } from "../values/zone.ts"
@@ -31,6 +33,9 @@ const onStoreClock = (known: Known, instant: string): string => {
   return `${instantOf(epoch_ms + offset_minutes * 60_000).slice(0, -1)}${sign}${two(size / 60)}:${two(size % 60)}`
 }
 
+const moneyOf = (known: Known, header: OpportunityRow): LineCurrency =>
+  ({ currency: header.currency_code, base_currency: known.base_currency, exchange_rate: header.exchange_rate })
+
 /** What stage 1 asks of a line: the request, and where its rate was looked for. */
 export interface LineQuestion {
   readonly request: LineRequest & { readonly rate: LineRate | null }
@@ -43,7 +48,7 @@ export const questionOf = (known: Known, header: OpportunityRow, line: ItemRow):
   const asked = line.item_id === null || line.manual_unit_price !== null || starts_at === null ? null : {
     rates: known.rates.get(line.item_id) ?? [],
     question: { transaction_type: rateTypeOfLine[transaction_type], store_id: header.store_id, start: onStoreClock(known, starts_at) },
-    money: { currency: header.currency_code, base_currency: known.base_currency, exchange_rate: header.exchange_rate }
+    money: moneyOf(known, header)
   }
   // An open-ended hire is charged as one day until it has an end.
   const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
@@ -128,9 +133,9 @@ export const stagesOf = (known: Known, deal: Deal, now: string): StagesRequest =
   return {
     lines: stageLines,
     costs: deal.costs.filter((cost) => cost.surcharge_id === null),
-    rules: known.discount_rules,
+    rules: known.discount_rules.map((rule) => discountRuleIn(rule, moneyOf(known, header))),
     named_rule_ids: header.discount_rule_ids,
-    surcharge_groups: known.surcharge_groups,
+    surcharge_groups: known.surcharge_groups.map((group) => surchargeGroupIn(group, moneyOf(known, header))),
     currency: header.currency_code,
     store_id: header.store_id,
     start_date: day,

@@ -5,6 +5,7 @@ import { compareDecimals, formatDecimal, parseDecimal } from "../values/decimal.
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../values/money.ts"
 import { type Criteria, readCriteria } from "./criteria.ts"
 import { type CriteriaFacts, meetsCriteria } from "./criteria-match.ts"
+import { fromBase, type LineCurrency } from "./line-rate.ts"
 
 export const discountTypes = { percentage: "Percentage", fixed_amount: "Fixed Amount" } as const
 export type DiscountType = keyof typeof discountTypes
@@ -21,7 +22,7 @@ export interface DiscountRule {
   readonly applies_to: DiscountScope
   /** Minor units: the most the rule takes off an opportunity, or null. */
   readonly max_discount_amount: number | null
-  /** Null: the amounts are in whatever currency the opportunity has. */
+  /** Null: for opportunities in any currency. */
   readonly currency_code: string | null
   readonly criteria: Json
   readonly auto_apply: boolean
@@ -33,6 +34,11 @@ export interface DiscountRule {
   readonly valid_to: string | null
   readonly store_id: number | null
 }
+
+/** Without a currency of its own a rule's maximum is kept in the base currency; an opportunity in another takes it at its snapshot rate. */
+export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): DiscountRule =>
+  rule.currency_code !== null || rule.max_discount_amount === null ? rule
+    : { ...rule, max_discount_amount: fromBase(rule.max_discount_amount, money) }
 
 /** A line as stage 1 left it. */
 export interface DiscountableLine {

@@ -45,7 +45,9 @@ const lineRate = (rate: PricedRate, price: number, method: RateMethod): LineRate
   product_rate_id: rate.id, rate_definition_id: rate.rate_definition_id, price, method
 })
 
-const fromBase = (minor: number, { base_currency, currency, exchange_rate }: LineCurrency): number => {
+/** Minor units of the base currency in the opportunity's, by its snapshot; as they are where that is the same or unknown. */
+export const fromBase = (minor: number, { base_currency, currency, exchange_rate }: LineCurrency): number => {
+  if (currency === base_currency || exact(exchange_rate).isZero()) return minor
   const scale = exact(10).pow(scaleOf(currency) - scaleOf(base_currency))
   return roundHalfAway(exact(minor).times(scale).dividedBy(exact(exchange_rate))).toNumber()
 }

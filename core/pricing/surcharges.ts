@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { parseDecimal } from "../values/decimal.ts"
 import { formatMoney, parseMoney, percentOfMoney } from "../values/money.ts"
 import type { TransactionType } from "./line.ts"
+import { fromBase, type LineCurrency } from "./line-rate.ts"
 import { type NetCharge, SURCHARGE_COST_TYPE } from "./totals.ts"
 
 export const surchargeCalculations = { percentage: "Percentage", fixed_amount: "Fixed Amount", per_day: "Per Day" } as const
@@ -32,6 +33,19 @@ export interface SurchargeGroup {
   readonly sort_order: number
   readonly surcharges: ReadonlyArray<Surcharge>
 }
+
+/** Groups are kept in the base currency; an opportunity in another takes their amounts at its own snapshot rate, once. */
+export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): SurchargeGroup =>
+  group.surcharges.length === 0 || money.currency === money.base_currency ? group : {
+    ...group,
+    surcharges: group.surcharges.map((surcharge) => ({
+      ...surcharge,
+      value: surcharge.calculation_type === "percentage" ? surcharge.value
+        : formatMoney(fromBase(Result.getOrElse(parseMoney(surcharge.value, money.base_currency), () => 0), money), money.currency),
+      min_amount: surcharge.min_amount === null ? null : fromBase(surcharge.min_amount, money),
+      max_amount: surcharge.max_amount === null ? null : fromBase(surcharge.max_amount, money)
+    }))
+  }
 
 export interface SurchargeRequest {
   /** The groups switched on; inactive ones and those of another store do nothing. */
