@@ -26,14 +26,14 @@ export const report = (error: unknown, json: boolean): number => {
 export const exitFrom = (error: unknown): Exit => {
   if (error instanceof Exit) return error
   if (!(error instanceof Error)) return new Exit(exits.failed, String(error))
-  const { name } = error.constructor
-  if (error.name === "ExitPromptError" || error.name === "AbortPromptError") return new Exit(exits.interrupted, "Interrupted.")
+  const { name } = error
+  if (name === "ExitPromptError" || name === "AbortPromptError") return new Exit(exits.interrupted, "Interrupted.")
   if (name === "Unreachable") {
     return new Exit(exits.network, error.message, { way_out: "Check the address and the connection; the replica goes on working without it.", cause: error })
   }
   if (name === "RemoteError") return fromRemote(error)
   if (name === "NoProfile") return new Exit(exits.usage, error.message)
-  if (name === "CommanderError") return new Exit(exits.usage, error.message.replace(/^error: /, ""))
+  if ("code" in error && String(error.code).startsWith("commander.")) return new Exit(exits.usage, error.message.replace(/^error: /, ""))
   if ("code" in error && error.code === "ENOENT" && "path" in error) return new Exit(exits.usage, `There is no file ${String(error.path)}.`, { cause: error })
   return new Exit(exits.failed, error.message === "" ? name : error.message, { cause: error })
 }

@@ -62,13 +62,14 @@ const run = async (desk: Desk, [given = "", file = ""]: ReadonlyArray<string>, f
   for (const note of source.notes) desk.note(note)
   if (mapper.left_out.length > 0) desk.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
   const dry_run = flags["dryRun"] === true
-  if (given === "products") await prepareStores(desk, [...source.headers ?? [], ...mapping.sources.keys(), ...mapping.constants.keys()], flags["createStores"] === true && !dry_run)
+  const columns = [...source.headers ?? [], ...mapping.sources.keys(), ...mapping.constants.keys()]
+  const promised_stores = given === "products" ? await prepareStores(desk, columns, flags["createStores"] === true, dry_run) : []
   const identity = createHash("sha256").update(JSON.stringify([given, source.hash, [...mapping.sources], [...mapping.constants], await whereTo(desk)])).digest("hex").slice(0, 32)
   const state = dry_run ? undefined : resumable(privateFolder(homeFolder(desk.env), "imports"), identity, flags["restart"] === true)
   if (state !== undefined && state.at.rows > 0) desk.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
   const verdicts: Array<RowVerdict> = []
   const { counts, rejected, warnings } = await sendRows(desk, {
-    path: kind.path, dry_run, chunk, source, map: mapper.map, state, verdicts_file: flags["verdicts"] as string | undefined,
+    path: kind.path, dry_run, promised_stores, chunk, source, map: mapper.map, state, verdicts_file: flags["verdicts"] as string | undefined,
     onVerdict: (verdict) => {
       if (desk.options.json === true) verdicts.push(verdict)
       if (verdict.status === "rejected") desk.note(rejection(verdict))
@@ -81,20 +82,22 @@ const run = async (desk: Desk, [given = "", file = ""]: ReadonlyArray<string>, f
   if (!dry_run && profileExists(desk.profile(), desk.env) && !desk.offline && changed(counts)) desk.note("The server has them; flightcase sync fetches them here.")
   return rejected > 0 ? exits.invalid : exits.ok
 }
-/** Columns such as `stock.Northern Depot` name stores; those that are not there are told before any row is, or made. */
-const prepareStores = async (desk: Desk, columns: ReadonlyArray<string>, make: boolean): Promise<void> => {
+/** Columns such as `stock.Northern Depot` name stores; those that are not there are told before any row is, or made, or promised to a dry run. */
+const prepareStores = async (desk: Desk, columns: ReadonlyArray<string>, make: boolean, dry_run: boolean): Promise<ReadonlyArray<string>> => {
   const named = [...new Set(columns.flatMap((column) => /^stock\.(.+)$/i.exec(column.trim())?.[1]?.trim() ?? []))]
-  if (named.length === 0) return
+  if (named.length === 0) return []
   const list = await desk.requestAtServer({ method: "GET", path: "/api/v1/stores", query: [["per_page", "100"]] })
-  if (list.status >= 400) return
+  if (list.status >= 400) return []
   const known = new Set((list.body as { readonly stores: ReadonlyArray<{ readonly name: string }> }).stores.map(({ name }) => name.toLowerCase()))
   const missing = named.filter((name) => !known.has(name.toLowerCase()))
   if (missing.length > 0 && !make) desk.note(`There is no store ${missing.join(", ")} yet, so rows with stock there are refused; --create-stores makes ${missing.length === 1 ? "it" : "them"}.`)
+  if (make && dry_run) return missing
   for (const name of make ? missing : []) {
     const answer = await desk.requestAtServer({ method: "POST", path: "/api/v1/stores", body: { name } })
     if (answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
     desk.note(`Made the store ${name}; give it its time zone: flightcase stores update ${JSON.stringify(name)} --timezone …`)
   }
+  return []
 }
 const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 

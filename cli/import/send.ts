@@ -54,6 +54,8 @@ export const resumable = (folder: string, identity: string, restart: boolean): R
 export interface Sending {
   readonly path: string
   readonly dry_run: boolean
+  /** Stores a dry run takes for granted. */
+  readonly promised_stores: ReadonlyArray<string>
   readonly chunk: number
   readonly source: Source
   readonly map: (cells: JsonObject) => JsonObject
@@ -134,10 +136,10 @@ export const sendRows = async (desk: Desk, sending: Sending): Promise<Sent> => {
 interface Mapped { readonly source: SourceRow; readonly cells: JsonObject }
 
 /** One request; rows that could not even be read are refused here, in their place. */
-const judged = async (desk: Desk, { path, dry_run }: Sending, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): Promise<ReadonlyArray<RowVerdict>> => {
+const judged = async (desk: Desk, { path, dry_run, promised_stores }: Sending, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): Promise<ReadonlyArray<RowVerdict>> => {
   const sent = rows.filter(({ source }) => source.broken === undefined)
   const answer = sent.length === 0 ? undefined : await patiently(desk, () => desk.requestAtServer({
-    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run, ...promisedParts(sent, promised) }
+    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run, ...promisedParts(sent, promised), ...(promised_stores.length === 0 ? {} : { promised_stores }) }
   }))
   if (answer !== undefined && answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
   const results = (answer?.body as { readonly results: ReadonlyArray<RowVerdict> } | undefined)?.results ?? []

@@ -4,6 +4,7 @@ import { containers } from "../containers/schema.ts"
 import { type CustomFieldFacts, customFieldFacts } from "../kernel/custom-field.ts"
 import type { Fault, Input } from "../kernel/endpoint.ts"
 import { isJsonObject, type Json } from "../kernel/json.ts"
+import { initial } from "../kernel/register.ts"
 import { bindings, columnList, quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { fold } from "../kernel/table.ts"
@@ -53,7 +54,7 @@ export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof 
     products: yield* store.getMany(products, found.map(({ id }) => id)),
     groups: has("group") ? yield* store.find(product_groups, {}) : [],
     tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
-    stores: yield* store.find(stores, {}),
+    stores: [...yield* store.find(stores, {}), ...promisedStores(input)],
     definitions: has("rate") ? yield* store.find(rate_definitions, {}) : [],
     rates: has("rate") ? yield* store.find(product_rates, { product_id: found.map(({ id }) => id) }) : [],
     levels: yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false }),
@@ -94,3 +95,7 @@ const unitsNumbered = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
   ]
   return [...new Map(found.map((level) => [level.id, level])).values()]
 })
+
+/** Stores a dry run takes for granted: they stand for those that would be made before the rows. */
+const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> => values.dry_run !== true ? []
+  : (values.promised_stores ?? []).map((name, at) => ({ ...initial(stores, {}), id: -1 - at, name } as StoreRow))

@@ -17,7 +17,8 @@ export const importFields = {
   rows: json<ReadonlyArray<Json>, { readonly form: "array"; readonly required: true; readonly describe: string }>(
     { form: "array", required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
   dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" }),
-  promised_skus: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: skus that earlier requests of the same file would have made" })
+  promised_skus: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: skus that earlier requests of the same file would have made" }),
+  promised_stores: list(text(), { default: [], max_items: 100, describe: "Dry runs: names of stores that would be made before" })
 }
 
 /** Too many are refused before anything is read. */

@@ -7,6 +7,7 @@ import type { Pulled } from "./replica.ts"
 
 /** Nobody answers at the server's address. */
 export class Unreachable extends Error {
+  override readonly name = "Unreachable"
   readonly url: string
   constructor(url: string, cause: unknown) {
     super(`The server at ${url} cannot be reached.`, { cause })
@@ -15,6 +16,7 @@ export class Unreachable extends Error {
 }
 /** The server answered with an error. */
 export class RemoteError extends Error {
+  override readonly name = "RemoteError"
   readonly status: number
   readonly body: { readonly message: string; readonly errors?: FieldErrors }
   constructor(status: number, body: { readonly message: string; readonly errors?: FieldErrors }) {

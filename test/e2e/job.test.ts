@@ -48,12 +48,11 @@ describe.each(engines)("the first rental job on %s", (engine) => {
 
   it("imports rates and a price list of two thousand products; a second run changes nothing", async () => {
     expect(await cli("import", "rates", join(fixtures, "rates.json"))).toMatchObject({ code: 0 })
-    for (const name of ["Northern Depot", "Berlin"]) expect((await cli("stores", "create", "--name", name, "--json")).code).toBe(0)
-    const dry = await cli("import", "products", join(fixtures, "price-list.csv"), "--dry-run", "--json")
+    const dry = await cli("import", "products", join(fixtures, "price-list.csv"), "--create-stores", "--dry-run", "--json")
     expect(dry.code).toBe(0)
     const ask = asOwner(server.url)
     expect((await ask("GET", "/api/v1/products")).body.meta.total).toBe(0)
-    const first = await cli("import", "products", join(fixtures, "price-list.csv"), "--json")
+    const first = await cli("import", "products", join(fixtures, "price-list.csv"), "--create-stores", "--json")
     expect(first.code).toBe(0)
     const { body } = await ask("GET", "/api/v1/products")
     expect(body.meta.total).toBeGreaterThanOrEqual(2_000)
