@@ -1,5 +1,6 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { abilities } from "../core/users/abilities.ts"
+import { idempotencySlice } from "./idempotency/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { syncing } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
@@ -10,6 +11,7 @@ import type { ServerSlice } from "./server-slice.ts"
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
   systemSlice(),
   syncing,
+  idempotencySlice,
   tokensSlice(() => abilitiesIn(whole()))
 ]
 

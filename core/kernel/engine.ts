@@ -154,7 +154,7 @@ export const rowId = (text: string | undefined): number | undefined =>
   text !== undefined && /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
 
 /** Deactivated account, then permission, then ability, each 403. */
-const permitted = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
+export const permitted = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
   if (!viewer.is_active) return Effect.fail(forbidden("This account has been deactivated."))
   const permissions = oneOrMore(endpoint.permission)
   if (permissions.length > 0 && !permissions.some((one) => can(viewer, one))) {

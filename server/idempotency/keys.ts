@@ -1,0 +1,75 @@
+/** The key's row from reservation to answer. Each step is one statement that holds on its own, whoever else tries. */
+import { Effect } from "effect"
+import type { Fault } from "../../core/kernel/endpoint.ts"
+import type { Json } from "../../core/kernel/json.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { idempotency_keys, type KeyRow } from "./schema.ts"
+
+export const kept_millis = 24 * 3_600_000
+/** In flight for longer, a request counts as abandoned: its server is gone. */
+export const abandoned_millis = 60_000
+
+/** The key is ours to work under, or somebody has it. */
+export type Reserved = { readonly mine: true; readonly attempt: number } | { readonly mine: false; readonly row: KeyRow }
+
+export const reserve = (id: string, fingerprint: string, now: number): Effect.Effect<Reserved, Fault, Store> => Effect.gen(function*() {
+  const store = yield* Store
+  const begun_at = instantOf(now), expires_at = instantOf(now + kept_millis)
+  for (;;) {
+    const fresh = bindings(store.dialect)
+    const inserted = yield* store.run(
+      `insert into idempotency_keys (id, fingerprint, state, attempt, headers, begun_at, expires_at) values (${
+        [id, fingerprint, "in_flight", 1, "{}", begun_at, expires_at].map(fresh.bind).join(", ")
+      }) on conflict (id) do nothing returning id`, fresh.values)
+    if (inserted.length > 0) return { mine: true, attempt: 1 }
+    const row = yield* store.get(idempotency_keys, id)
+    // Given back between the two statements.
+    if (row === undefined) continue
+    const isExpired = row.expires_at <= begun_at
+    const isAbandoned = row.state === "in_flight" && Date.parse(row.begun_at) <= now - abandoned_millis && row.fingerprint === fingerprint
+    if (!isExpired && !isAbandoned) return { mine: false, row }
+    const taking = bindings(store.dialect)
+    const { bind } = taking
+    const attempt = row.attempt + 1
+    const taken = yield* store.run(
+      `update idempotency_keys set fingerprint = ${bind(fingerprint)}, state = 'in_flight', attempt = ${bind(attempt)}, status = null, body = null, ` +
+      `begun_at = ${bind(begun_at)}, expires_at = ${bind(expires_at)} where id = ${bind(id)} and attempt = ${bind(row.attempt)} and state = ${bind(row.state)} returning id`,
+      taking.values)
+    if (taken.length > 0) return { mine: true, attempt }
+  }
+})
+
+export interface Kept { readonly status: number; readonly body: Json | undefined; readonly headers: { readonly [name: string]: string } }
+/** Keeps the answer; false when the key was taken over meanwhile. */
+export const finish = (id: string, attempt: number, { body, headers, status }: Kept): Effect.Effect<boolean, Fault, Store> => Effect.gen(function*() {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const { bind } = bound
+  const done = yield* store.run(
+    `update idempotency_keys set state = 'done', status = ${bind(status)}, body = ${bind(body === undefined ? null : JSON.stringify(body))}, ` +
+    `headers = ${bind(JSON.stringify(headers))} where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight' returning id`, bound.values)
+  return done.length > 0
+})
+
+/** Nothing happened under the key: it is new again. */
+export const giveBack = (id: string, attempt: number): Effect.Effect<void, Fault, Store> => Effect.gen(function*() {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`delete from idempotency_keys where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight'`, values)
+})
+
+export const dropExpired = (now: number): Effect.Effect<void, Fault, Store> => Effect.gen(function*() {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`delete from idempotency_keys where expires_at <= ${bind(instantOf(now))}`, values)
+})
+
+/** Answers may hold what was taken out of the journal; that something was answered stays known. */
+export const blankAnswers: Effect.Effect<void, Fault, Store> = Effect.gen(function*() {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const blank = JSON.stringify({ message: "This was done; the stored answer was removed together with personal data." })
+  yield* store.run(`update idempotency_keys set body = ${bind(blank)} where state = 'done' and body is not null`, values)
+})

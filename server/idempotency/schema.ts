@@ -1,0 +1,21 @@
+/** What was asked under an `Idempotency-Key`, and how it was answered: kept on the server alone, for a day (conventions 9). */
+import { choice, integer, json, prose, text } from "../../core/kernel/field.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import { plainTable, type RowOf } from "../../core/kernel/table.ts"
+
+export const idempotency_keys = plainTable("idempotency_keys", "id", {
+  /** The user and the key: two users' keys never meet. */
+  id: text({ max: 300 }),
+  /** SHA-256 over method, path, query and body. */
+  fingerprint: text({ max: 64 }),
+  state: choice({ in_flight: "In flight", done: "Done" }),
+  /** Goes up with every take-over, so that one who lost the key cannot finish under it. */
+  attempt: integer(),
+  status: integer({ nullable: true }),
+  /** The JSON text of the answer; null where it had none. */
+  body: prose({ nullable: true }),
+  headers: json<JsonObject>({ default: {} }),
+  begun_at: text({ max: 24 }),
+  expires_at: text({ max: 24 })
+}, { entity: "idempotency_key", indexes: [["expires_at"]] })
+export type KeyRow = RowOf<typeof idempotency_keys>

@@ -1,0 +1,106 @@
+/**
+ * `Idempotency-Key`: a POST that changes something happens once, however often it is sent (conventions 9). The key is
+ * reserved in a transaction of its own; effect and stored answer are then committed together, so that a crash leaves
+ * either both or neither, and a retry after it either replays the answer or finds that nothing had happened.
+ */
+import { createHash } from "node:crypto"
+import { Clock, Effect } from "effect"
+import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
+import { resourceOf } from "../../core/kernel/endpoint.ts"
+import { permitted } from "../../core/kernel/engine.ts"
+import { canonicalJson, type Json } from "../../core/kernel/json.ts"
+import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Hosted, HostedCall, ServerSlice } from "../server-slice.ts"
+import { blankAnswers, dropExpired, finish, giveBack, reserve } from "./keys.ts"
+import { idempotency_keys, type KeyRow } from "./schema.ts"
+
+/** Their answers hold secrets, of which the server keeps no copy; devices' own calls have ids of their own. */
+const never_kept: ReadonlySet<string> = new Set(["tokens", "webhooks", "calendar_feeds"])
+const honours = ({ endpoint }: HostedCall): boolean =>
+  endpoint.method === "POST" && endpoint.kind === "command" && !endpoint.public && !never_kept.has(resourceOf(endpoint))
+
+const around = (call: HostedCall, next: Hosted<Answer>): Hosted<Answer> => {
+  const given = call.headers["idempotency-key"]
+  if (given === undefined || !honours(call)) return next
+  return Effect.flatMap(Effect.result(permitted(call.endpoint, call.viewer)), (may) => {
+    // Refused as ever, by row or right; nothing is looked up for those who may not ask.
+    if (may._tag === "Failure") return next
+    if (typeof given !== "string" || !/^[\x20-\x7e]{1,255}$/.test(given)) {
+      return invalidField("idempotency_key", "The Idempotency-Key must be 1 to 255 printable ASCII characters.")
+    }
+    return once(`${call.viewer.user_id} ${given}`, fingerprintOf(call), next)
+  })
+}
+
+const once = (id: string, fingerprint: string, next: Hosted<Answer>): Hosted<Answer> => Effect.gen(function*() {
+  const store = yield* Store
+  const reserved = yield* reserve(id, fingerprint, yield* Clock.currentTimeMillis)
+  if (!reserved.mine) return yield* known(reserved.row, fingerprint)
+  const { attempt } = reserved
+  const kept = store.transaction(Effect.gen(function*() {
+    const answer = yield* next
+    const { content, headers = {}, status } = answer
+    if (content !== undefined) return yield* Effect.die(new Error("an answer under an Idempotency-Key must be JSON"))
+    if (!(yield* finish(id, attempt, { status, body: answer.body, headers }))) return yield* takenOver
+    return answer
+  }))
+  return yield* kept.pipe(
+    Effect.catch((fault) => fault instanceof Rejection && fault.kind === "invalid" ? refused(id, attempt, fault) : Effect.fail(fault)),
+    // Whatever it was, it left nothing behind but the reservation.
+    Effect.onError(() => Effect.ignore(giveBack(id, attempt)))
+  )
+})
+
+/** A refusal by rule is an outcome like any other: the same request is refused the same way for a day. */
+const refused = (id: string, attempt: number, fault: Rejection): Effect.Effect<Answer, Fault, Store> => Effect.gen(function*() {
+  const body: Json = { ...bodyOf(fault) }
+  const status = statusOf[fault.kind]
+  const headers = fault.headers ?? {}
+  yield* finish(id, attempt, { status, body, headers })
+  return { status, body, headers }
+})
+
+const known = (row: KeyRow, fingerprint: string): Effect.Effect<Answer, Rejection> => {
+  if (row.fingerprint !== fingerprint) {
+    const text = "This Idempotency-Key was used for another request."
+    return Effect.fail(new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } }))
+  }
+  if (row.state === "in_flight") return Effect.fail(inFlight)
+  return Effect.succeed({
+    status: row.status ?? 200,
+    ...(row.body === null ? {} : { body: JSON.parse(row.body) as Json }),
+    headers: { ...row.headers as { readonly [name: string]: string }, "idempotent-replayed": "true" }
+  })
+}
+const inFlight = new Rejection({
+  kind: "in_flight", message: "The request with this Idempotency-Key is still being worked on.", headers: { "retry-after": "1" }
+})
+/** It took so long that the key went to a retry: this one's changes are taken back. */
+const takenOver = inFlight
+
+/** Method, path with its ids, query in order of name, body with its keys in order. */
+const fingerprintOf = ({ request }: HostedCall): string => {
+  const { body, body_fault, files, method, path, query } = request
+  const parts = [
+    method, path, JSON.stringify([...query].sort(([one, a], [other, b]) => one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1)),
+    body === undefined ? "" : canonicalJson(body), body_fault?.message ?? "",
+    ...Object.entries(files ?? {}).sort(([one], [other]) => one < other ? -1 : 1)
+      .map(([field, file]) => `${field} ${file.name} ${createHash("sha256").update(file.bytes).digest("hex")}`)
+  ]
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex")
+}
+const sweep_every_millis = 3_600_000
+
+export const idempotencySlice: ServerSlice = {
+  name: "idempotency",
+  server_tables: [idempotency_keys],
+  around,
+  recorded: (events) => Effect.flatMap(Site, ({ catalogue }) =>
+    events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? blankAnswers : Effect.void),
+  background: Effect.forever(Effect.gen(function*() {
+    yield* dropExpired(yield* Clock.currentTimeMillis)
+    yield* Effect.sleep(sweep_every_millis)
+  }))
+}
