@@ -10,6 +10,8 @@ import { root } from "./processes.ts"
 
 const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } = {
   http: async () => (await import("./http.ts")).http,
+  import: async () => (await import("./import.ts")).imports,
+  write: async () => (await import("./write.ts")).write,
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill
 }

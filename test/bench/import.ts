@@ -1,0 +1,102 @@
+/** Importing a price list over HTTP, against the database taking in the rows that come of it by the fastest way it has. */
+import { DatabaseSync, type SQLInputValue } from "node:sqlite"
+import { join } from "node:path"
+import pg from "pg"
+import { priceList } from "./journal.ts"
+import { cpuSecondsOf, inTurns, print, type Side } from "./measure.ts"
+import { type Client, type Running, temporaryFolder } from "./processes.ts"
+import { onPostgres, onSqlite, served } from "./stage.ts"
+
+const rounds = 5
+const per_round = 2_000
+const per_chunk = 500
+/** What a row of the list becomes a row of; the journal has its events besides. */
+const tables = ["products", "stock_levels", "stock_transactions", "product_rates"]
+
+/** Each round imports a list nobody has seen: two more than rounds, as one warms up and the first shows the rows to the peer. */
+const importing = (ask: Client, server: Running): Side => {
+  const list = priceList(per_round * (rounds + 2))
+  let from = 0
+  return {
+    name: "flightcase",
+    round: async () => {
+      const before = cpuSecondsOf(server.pid)
+      const started = performance.now()
+      for (let sent = 0; sent < per_round; sent += per_chunk) {
+        const { meta } = await ask("POST", "/api/v1/products/import", { rows: list.slice(from, from += per_chunk) })
+        if (meta.created !== per_chunk) throw new Error(JSON.stringify(meta))
+      }
+      const seconds = (performance.now() - started) / 1000
+      const after = cpuSecondsOf(server.pid)
+      return { seconds, count: per_round, cpu_seconds: before === undefined || after === undefined ? undefined : after - before }
+    }
+  }
+}
+const told = (engine: string): string =>
+  `import, ${engine}: ${per_round.toLocaleString("en")} new products with stock and a rate in requests of ${per_chunk}, of ${tables.length} tables' rows and their journal`
+
+const onPg = (): Promise<void> => served(onPostgres, async (engine, server, ask) => {
+  const ours = importing(ask, server)
+  await ours.round()
+  const client = new pg.Client(engine.url)
+  await client.connect()
+  const folder = (await client.query<{ data_directory: string }>("show data_directory")).rows[0]!.data_directory
+  for (const table of tables) {
+    await client.query(`copy ${table} to '${join(folder, table)}.copy'`)
+    await client.query(`create table bare_${table} (like ${table} including all)`)
+  }
+  const copied: Side = {
+    name: "copy",
+    round: async () => {
+      for (const table of tables) await client.query(`truncate bare_${table}`)
+      const started = performance.now()
+      await client.query("begin")
+      for (const table of tables) await client.query(`copy bare_${table} from '${join(folder, table)}.copy'`)
+      await client.query("commit")
+      return { seconds: (performance.now() - started) / 1000, count: per_round }
+    }
+  }
+  print(`${told("Postgres (fsync on)")}; copy reads a file on the server into the same tables with the same indexes, no journal`,
+    await inTurns([ours, copied], rounds), { unit: "rows", as: "rate" })
+  await client.end()
+})
+
+const onFile = (): Promise<void> => served(onSqlite, async (engine, server, ask) => {
+  const ours = importing(ask, server)
+  await ours.round()
+  const db = new DatabaseSync(join(temporaryFolder(), "bare.sqlite"))
+  db.exec(`pragma journal_mode = wal; pragma synchronous = full; attach '${engine.path}' as ours`)
+  const prepared = tables.map((table) => {
+    const made = db.prepare("select sql from ours.sqlite_master where tbl_name = ? and sql is not null and type in ('table', 'index') order by type desc").all(table)
+    for (const { sql } of made) db.exec(String(sql))
+    const select = db.prepare(`select * from ours."${table}"`)
+    select.setReturnArrays(true)
+    // setReturnArrays(true), which the driver's types do not follow
+    const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
+    return { table, rows, insert: db.prepare(`insert into "${table}" values (${rows[0]!.map(() => "?").join(", ")})`) }
+  })
+  db.exec("detach ours")
+  const transactions = per_round / per_chunk
+  const inserted: Side = {
+    name: "node:sqlite inserts",
+    round: async () => {
+      for (const { table } of prepared) db.exec(`delete from "${table}"`)
+      const started = performance.now()
+      for (let turn = 0; turn < transactions; turn++) {
+        db.exec("begin immediate")
+        for (const { rows, insert } of prepared) {
+          for (let at = turn * rows.length / transactions; at < (turn + 1) * rows.length / transactions; at++) insert.run(...rows[at]!)
+        }
+        db.exec("commit")
+      }
+      return { seconds: (performance.now() - started) / 1000, count: per_round }
+    }
+  }
+  print(`${told("SQLite (synchronous=full)")}; the peer inserts them prepared, in as many transactions, no journal`, await inTurns([ours, inserted], rounds), { unit: "rows", as: "rate" })
+  db.close()
+})
+
+export const imports = async (): Promise<void> => {
+  await onPg()
+  await onFile()
+}
