@@ -68,9 +68,12 @@ const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
   return discount === 0 ? line.net : Math.max(0, line.net - discount)
 }
 
-/** What stage 2 is asked: the lines as stage 1 left them, optional ones closed to every rule. */
+/** Lines as they were entered: odd minor units fall to the same ones wherever lines are moved to in the quote. */
+const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> => [...lines].sort((a, b) => a.id - b.id)
+
+/** What stage 2 is asked: the lines as stage 1 left them, as entered, optional ones closed to every rule. */
 export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
-  ...request, lines: request.lines.map((line) => ({ ...line, discountable: line.discountable && !line.is_optional }))
+  ...request, lines: asEntered(request).map((line) => ({ ...line, discountable: line.discountable && !line.is_optional }))
 })
 
 /** What stage 3 is asked: the lines that count, less what rules took off. */
@@ -85,6 +88,6 @@ export const surchargeRequestOf = (
 
 const runRules = (request: StagesRequest): RuleOutcome => {
   const { applied, line_discounts } = applyDiscountRules(discountRequestOf(request))
-  const byLine = new Map(request.lines.map((line, index) => [line.id, line_discounts[index] ?? 0]))
+  const byLine = new Map(asEntered(request).map((line, index) => [line.id, line_discounts[index] ?? 0]))
   return { line_discounts: byLine, applied_rules: applied, surcharges: applySurcharges(surchargeRequestOf(request, byLine)) }
 }
