@@ -12,6 +12,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   http: async () => (await import("./http.ts")).http,
   import: async () => (await import("./import.ts")).imports,
   write: async () => (await import("./write.ts")).write,
+  pricing: async () => (await import("./pricing.ts")).pricing,
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill
 }

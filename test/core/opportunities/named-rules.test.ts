@@ -1,0 +1,110 @@
+/** Discount rules and surcharge groups as opportunities name them (billing 4 and 5). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp } from "../../app.ts"
+import { fourDays, lineL, opp, world, type World } from "./given.ts"
+
+describe.each(engines)("rules and surcharges named on an opportunity on %s", (engine) => {
+  let app: App
+  let w: World
+  beforeAll(async () => {
+    app = await openApp(engine)
+    w = world(app)
+  })
+  afterAll(() => app.close())
+  const rule = (body: object = {}) => w.made("/api/v1/discount_rules", { name: "Ten", discount_type: "percentage", discount_value: 10, criteria: {}, ...body }, "discount_rule")
+  const group = (surcharges: ReadonlyArray<object>, body: object = {}) => w.made("/api/v1/surcharge_groups", { name: "Extras", surcharges, ...body }, "surcharge_group")
+  const fee = { name: "Fee", calculation_type: "fixed_amount", value: "40" }
+  const refused = (reply: { readonly status: number; readonly body: any }) => [reply.status, Object.keys(reply.body.errors ?? {})]
+
+  it("are taken on create and update, echoed by show, kept where absent, emptied by null", async () => {
+    const [one, two] = [await rule(), await rule({ name: "Other" })], extras = await group([fee])
+    const { id } = await w.opportunity({ discount_rule_ids: [one.id], surcharge_group_ids: [extras.id] })
+    const shown = async () => (await w.get(`${opp}/${id}`)).body.opportunity
+    expect(await shown()).toMatchObject({ discount_rule_ids: [one.id], surcharge_group_ids: [extras.id] })
+    expect((await w.put(`${opp}/${id}`, { discount_rule_ids: [two.id, one.id] })).body.opportunity.discount_rule_ids).toEqual([two.id, one.id])
+    await w.put(`${opp}/${id}`, { subject: "Renamed" })
+    expect(await shown()).toMatchObject({ discount_rule_ids: [two.id, one.id], surcharge_group_ids: [extras.id] })
+    await w.put(`${opp}/${id}`, { discount_rule_ids: null, surcharge_group_ids: null })
+    expect(await shown()).toMatchObject({ discount_rule_ids: [], surcharge_group_ids: [] })
+  })
+  it.each([
+    ["discount_rule_ids", [999_999], "discount_rule_ids.0"], ["surcharge_group_ids", [999_999], "surcharge_group_ids.0"],
+    ["discount_rule_ids", "1", "discount_rule_ids"], ["surcharge_group_ids", { 0: 1 }, "surcharge_group_ids"],
+    ["discount_rule_ids", ["x"], "discount_rule_ids.0"], ["surcharge_group_ids", [1.5], "surcharge_group_ids.0"], ["discount_rule_ids", [-1], "discount_rule_ids.0"]
+  ])("%s of %j are refused under %s, on create and update", async (field, value, key) => {
+    expect(refused(await w.post(opp, { subject: "X", [field]: value }))).toEqual([422, [key]])
+    const { id } = await w.opportunity()
+    expect(refused(await w.put(`${opp}/${id}`, { [field]: value }))).toEqual([422, [key]])
+  })
+  // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and currency only.
+  it("count in their dates, their store and their currency, the best of those that do not stack", async () => {
+    const [ten, twenty] = [await rule(), await rule({ name: "Twenty", discount_value: 20, valid_from: "2026-09-01", valid_to: "2026-09-01" })]
+    const others = await Promise.all([
+      rule({ discount_value: 90, valid_to: "2026-08-31" }), rule({ discount_value: 90, valid_from: "2026-09-02" }), rule({ discount_value: 90, is_active: false }),
+      rule({ discount_type: "fixed_amount", discount_value: "300", currency_code: "EUR" }),
+      w.made("/api/v1/stores", { name: `Elsewhere ${engine}` }, "store").then(({ id }) => rule({ discount_value: 90, store_id: id }))
+    ])
+    const { id } = await w.withLine(fourDays)
+    const total = async (ids: ReadonlyArray<number>) => (await w.put(`${opp}/${id}`, { discount_rule_ids: ids })).body.opportunity.charge_total
+    expect(await total(others.map((one) => one.id))).toBe("400.00")
+    expect(await total([ten.id])).toBe("360.00")
+    expect(await total([ten.id, twenty.id, ...others.map((one) => one.id)])).toBe("320.00")
+  })
+  it("that are deleted keep what they took off until the next change", async () => {
+    const gone = await rule()
+    const { id } = await w.withLine({ ...fourDays, discount_rule_ids: [gone.id] })
+    const shown = async () => (await w.get(`${opp}/${id}?include=items&explain=1`)).body
+    expect((await shown()).opportunity.charge_total).toBe("360.00")
+    expect((await w.remove(`/api/v1/discount_rules/${gone.id}`)).status).toBe(204)
+    const kept = await shown()
+    expect(kept.opportunity.charge_total).toBe("360.00")
+    expect(kept.explanation.at(-1)).toMatchObject({ rule: "kept", to: "360.00" })
+    expect((await w.post(`${opp}/${id}/costs`, { description: "Van", amount: "10" })).body.opportunity.charge_total).toBe("410.00")
+  })
+  it("surcharges are costs of the kind Surcharge that only pricing writes", async () => {
+    const extras = await group([fee, { name: "Share", calculation_type: "percentage", value: "5", max_amount: "15", sort_order: 2 }])
+    const { id } = await w.withLine({ ...fourDays, surcharge_group_ids: [extras.id] })
+    const { costs, charge_total, service_charge_total } = (await w.get(`${opp}/${id}?include=costs`)).body.opportunity
+    expect(costs).toMatchObject([{ description: "Fee", cost_type: 2, cost_type_label: "Surcharge", amount: "40.00" }, { description: "Share", amount: "15.00" }])
+    expect([charge_total, service_charge_total]).toEqual(["455.00", "55.00"])
+    expect(refused(await w.patch(`${opp}/${id}/costs/${costs[0].id}`, { amount: 1 }))).toEqual([422, ["cost"]])
+    expect(refused(await w.remove(`${opp}/${id}/costs/${costs[0].id}`))).toEqual([422, ["cost"]])
+    // Out of use, a group charges nothing from the next change on; deleting it waits until it is switched off.
+    await w.put(`/api/v1/surcharge_groups/${extras.id}`, { is_active: false })
+    expect(refused(await w.remove(`/api/v1/surcharge_groups/${extras.id}`))).toEqual([422, ["surcharge_group"]])
+    expect((await w.post(`${opp}/${id}/items`, lineL)).body.opportunity).toMatchObject({ charge_total: "800.00", costs: [] })
+  })
+  it("groups on by default are on for new opportunities of their store, unless others are named", async () => {
+    const extras = await group([fee], { default_enabled: true, store_id: 1 })
+    expect((await w.opportunity()).surcharge_group_ids).toEqual([extras.id])
+    expect((await w.opportunity({ surcharge_group_ids: [] })).surcharge_group_ids).toEqual([])
+    expect((await w.opportunity({ store_id: null })).surcharge_group_ids).toEqual([])
+    await w.put(`/api/v1/surcharge_groups/${extras.id}`, { default_enabled: false })
+    expect((await w.opportunity()).surcharge_group_ids).toEqual([])
+  })
+  it("amounts kept in the base currency are converted at the opportunity's own rate", async () => {
+    await w.made("/api/v1/exchange_rates", { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.005", effective_at: "2020-01-01T00:00:00Z" }, "exchange_rate")
+    const capped = await rule({ discount_value: 50, applies_to: "total", max_discount_amount: "2.00" })
+    const extras = await group([{ ...fee, value: "12.50" }, { name: "Share", calculation_type: "percentage", value: "1", min_amount: "5.00" }])
+    // 2 × 5,000 × 4 is 40,000 yen, less 2.00 GBP at 200 yen each; a fee of 12.50 GBP and at least 5.00 GBP.
+    const { id } = await w.withLine({ ...fourDays, currency: "JPY", discount_rule_ids: [capped.id], surcharge_group_ids: [extras.id] }, { ...lineL, unit_price: "5000" })
+    expect((await w.get(`${opp}/${id}?include=costs`)).body.opportunity)
+      .toMatchObject({ rental_charge_total: "39600", service_charge_total: "3500", charge_total: "43100", costs: [{ amount: "2500" }, { amount: "1000" }] })
+  })
+  it("say how they came to their amounts only where that is asked for", async () => {
+    const { id } = await w.withLine(fourDays)
+    expect((await w.get(`${opp}/${id}`)).body.explanation).toBeUndefined()
+    expect((await w.get(`${opp}/${id}?explain=0`)).body.explanation).toBeUndefined()
+    expect((await w.get(`${opp}/${id}?explain=1`)).body.explanation.map(({ rule }: any) => rule))
+      .toEqual(["manual_price", "whole_days", "quantity", "sum", "sum", "tax_group", "sum", "sum"])
+    await w.post(`${opp}/${id}/deal_price`, { deal_total: "350" })
+    expect((await w.get(`${opp}/${id}?explain=1`)).body.explanation).toContainEqual({
+      figure: "charge_excluding_tax_total", rule: "deal_price", from: "400.00", to: "350.00", words: "The agreed price of 350.00 stands in place of the sum, 400.00."
+    })
+  })
+  it("folding the journal again gives the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})
