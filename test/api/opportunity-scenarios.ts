@@ -1,0 +1,80 @@
+/** The public scenarios of opportunities, told once for whoever answers: a server on either engine, a device cut off from it. */
+import { expect } from "vitest"
+import { fulfilmentScenarios } from "./scenarios/fulfilment.ts"
+import { headerScenarios } from "./scenarios/header.ts"
+import { lineScenarios } from "./scenarios/lines.ts"
+
+export const opp = "/api/v1/opportunities"
+/** Whole days: 4. */
+export const fourDays = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
+export const lineL = { name: "Line L", quantity: "2", unit_price: "50.00" }
+
+export interface Reply { readonly status: number; readonly body: any }
+export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
+/** What is looked at once everything is known everywhere: numbers, activity, claims. */
+export interface Settled { readonly ask: Ask; /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number> }
+export interface Answering {
+  readonly ask: Ask
+  /** Somebody with just these permissions and abilities; a device has one user only, its own. */
+  readonly somebody: ((permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<Ask>) | undefined
+  /** Somebody without a token at all. */
+  readonly nobody: Ask | undefined
+}
+export interface Scenario {
+  readonly n: number
+  readonly title: string
+  readonly run: (scene: Scene) => Promise<void>
+}
+export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
+
+export interface Scene extends Answering {
+  readonly subject: string
+  readonly get: (path: string) => Promise<Reply>
+  readonly post: (path: string, body?: unknown) => Promise<Reply>
+  readonly put: (path: string, body?: unknown) => Promise<Reply>
+  readonly patch: (path: string, body?: unknown) => Promise<Reply>
+  readonly remove: (path: string) => Promise<Reply>
+  /** The thing a call that must succeed answers with, by its key. */
+  readonly made: (path: string, body: unknown, key: string) => Promise<any>
+  readonly deal: (body?: object) => Promise<any>
+  readonly withLine: (body?: object, line?: object) => Promise<any>
+  readonly quoted: (id: number) => Promise<Reply>
+  readonly ordered: (id: number) => Promise<Reply>
+  readonly move: (id: number, name: string, body?: object) => Promise<Reply>
+  readonly shown: (id: number, include?: string) => Promise<any>
+  readonly actions: (id: number) => Promise<{ readonly [key: string]: { readonly allowed: boolean; readonly code: string | null } }>
+  readonly product: (body?: object) => Promise<any>
+  readonly unit: (product_id: number) => Promise<any>
+  readonly later: (look: (settled: Settled) => Promise<void>) => void
+}
+export const sceneOf = (n: number, by: Answering, looks: Array<(settled: Settled) => Promise<void>>): Scene => {
+  const subject = `Scenario ${String(n).padStart(3, "0")}`
+  let count = 0
+  const post = (path: string, body: unknown = {}) => by.ask("POST", path, body)
+  const made: Scene["made"] = async (path, body, key) => {
+    const reply = await post(path, body)
+    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
+    return reply.body[key]
+  }
+  const deal: Scene["deal"] = (body = {}) => made(opp, { subject, store_id: 1, ...body }, "opportunity")
+  const move: Scene["move"] = (id, name, body = {}) => post(`${opp}/${id}/${name}`, body)
+  const quoted = (id: number) => move(id, "convert_to_quotation")
+  return {
+    ...by, subject, post, made, deal, move, quoted,
+    get: (path) => by.ask("GET", path), put: (path, body) => by.ask("PUT", path, body), patch: (path, body) => by.ask("PATCH", path, body),
+    remove: (path) => by.ask("DELETE", path),
+    withLine: async (body = fourDays, line = lineL) => made(`${opp}/${(await deal(body)).id}/items`, line, "opportunity"),
+    ordered: async (id) => { await quoted(id); return move(id, "convert_to_order") },
+    shown: async (id, include = "items,costs") => (await by.ask("GET", `${opp}/${id}?include=${include}`)).body.opportunity,
+    actions: async (id) => Object.fromEntries((await by.ask("GET", `${opp}/${id}/available_actions`)).body.available_actions.map((one: { key: string }) => [one.key, one])),
+    product: (body = {}) => made("/api/v1/products", { name: `${subject} product ${++count}`, stock_method: 2, ...body }, "product"),
+    unit: (product_id) => made("/api/v1/stock_levels", { product_id, store_id: 1, asset_number: `S${n}-${++count}` }, "stock_level"),
+    later: (look) => { looks.push(look) }
+  }
+}
+
+/** 422 on exactly this field. */
+export const refusedOn = (reply: Reply, field: string): void =>
+  expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, [field]])
+
+export const scenarios: ReadonlyArray<Scenario> = [...headerScenarios(), ...lineScenarios(), ...fulfilmentScenarios()]

@@ -1,0 +1,216 @@
+/** Cases/opportunities A to G: header, numbers, moves, what may be done, deleting, cloning, locks. */
+import { expect } from "vitest"
+import { fourDays, lineL, opp, refusedOn, type Scenario, scenario } from "../opportunity-scenarios.ts"
+
+export const headerScenarios = (): ReadonlyArray<Scenario> => [
+  scenario(1, "creating with little", async (s) => {
+    const reply = await s.post(opp, { subject: s.subject, reference: "PO-555" })
+    expect(reply.status).toBe(201)
+    expect(reply.body.opportunity).toMatchObject({
+      state: 0, status: 0, state_label: "Draft", state_name: "Draft", status_label: "Open", charge_total: "0.00", pricing_locked: false, active_version_id: 0, version_count: 0
+    })
+    s.later(async ({ ask }) => {
+      const { activity, meta } = (await ask("GET", `${opp}/${reply.body.opportunity.id}/activity`)).body
+      expect([activity.map((one: any) => one.action), meta.total]).toEqual([["opportunity.created"], 1])
+    })
+  }),
+  scenario(3, "creating with all", async (s) => {
+    const member = await s.made("/api/v1/members", { name: "Org 3", membership_type: "organisation" }, "member")
+    const address = (street: string) => s.made(`/api/v1/members/${member.id}/addresses`, { street }, "address")
+    const [one, other] = [await address("One"), await address("Two")]
+    const reply = await s.post(opp, {
+      subject: s.subject, member_id: member.id, starts_at: "2026-07-01T08:00:00Z", chargeable_days: "5", use_chargeable_days: true, rating: 4,
+      tag_list: ["vip", "festival"], delivery_address_id: one.id, collection_address_id: other.id
+    })
+    expect(reply.body).toMatchObject({
+      opportunity: { starts_at: "2026-07-01T08:00:00.000Z", chargeable_days: "5.0", rating: 4, tag_list: ["vip", "festival"] }, meta: { can_edit: true, can_destroy: true }
+    })
+  }),
+  scenario(5, "a total in either form", async (s) => {
+    for (const charge_total of ["125.50", 12550]) expect((await s.deal({ charge_total })).charge_total).toBe("125.50")
+  }),
+  scenario(7, "only organisations are customers", async (s) => {
+    for (const membership_type of ["contact", "venue"]) {
+      const member = await s.made("/api/v1/members", { name: `${membership_type} 7`, membership_type }, "member")
+      refusedOn(await s.post(opp, { subject: s.subject, member_id: member.id }), "member_id")
+    }
+    const [user] = (await s.get("/api/v1/members?q[membership_type_eq]=user")).body.members
+    refusedOn(await s.post(opp, { subject: s.subject, member_id: user.id }), "member_id")
+    expect((await s.get(`${opp}?q[subject_eq]=${s.subject}`)).body.meta.total).toBe(0)
+  }),
+  scenario(9, "a token that reads writes nothing", async (s) => {
+    if (s.somebody === undefined || s.nobody === undefined) return
+    const reads = await s.somebody(["opportunities.view", "opportunities.create"], ["opportunities:read"])
+    expect((await reads("POST", opp, { subject: s.subject })).status).toBe(403)
+    expect((await (await s.somebody(["opportunities.view"], ["members:read"]))("GET", opp)).status).toBe(403)
+    expect((await s.nobody("GET", opp)).status).toBe(401)
+  }),
+  scenario(11, "filtering by state", async (s) => {
+    const [, quote, order] = [await s.deal(), await s.deal(), await s.withLine()]
+    await s.quoted(quote.id)
+    await s.ordered(order.id)
+    expect((await s.get(`${opp}?q[state_eq]=1&q[subject_eq]=${s.subject}`)).body).toMatchObject({ meta: { total: 1 }, opportunities: [{ id: quote.id, state: 1 }] })
+  }),
+  scenario(13, "including the customer", async (s) => {
+    const member = await s.made("/api/v1/members", { name: "Org 13", membership_type: "organisation" }, "member")
+    await s.deal({ member_id: member.id })
+    expect((await s.get(`${opp}?include=member&q[subject_eq]=${s.subject}`)).body.opportunities[0].member).toEqual({ id: member.id, name: "Org 13" })
+  }),
+  scenario(17, "lines only on request", async (s) => {
+    const product = await s.product()
+    const unit = await s.unit(product.id)
+    const { id, items: [line] } = await s.withLine({}, { name: "Unit", item_id: product.id, quantity: 2, unit_price: "75.00" })
+    expect((await s.post(`${opp}/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line.id, stock_level_id: unit.id }] })).status).toBe(200)
+    expect((await s.get(`${opp}/${id}`)).body.opportunity.items).toBeNull()
+    expect((await s.shown(id, "items.assets")).items).toMatchObject([{
+      unit_price: "75.00", total: "150.00", quantity: "2.00", charge_period_label: "Day", transaction_type_label: "Rental", assets: [{ status_label: "Allocated" }]
+    }])
+  }),
+  scenario(19, "numbers of a store", async (s) => {
+    const store = await s.made("/api/v1/stores", { name: "Store 19" }, "store")
+    const ids = [(await s.deal({ store_id: store.id })).id, (await s.deal({ store_id: store.id })).id]
+    s.later(async ({ ask }) => {
+      const numbers = await Promise.all(ids.map(async (id) => (await ask("GET", `${opp}/${id}`)).body.opportunity.number))
+      expect(numbers).toEqual(["0000000001", "0000000002"])
+    })
+  }),
+  scenario(21, "numbers of one sequence", async (s) => {
+    await s.put("/api/v1/settings/opportunities", { settings: { number_scope: "global" } })
+    const stores = [await s.made("/api/v1/stores", { name: "A 21" }, "store"), await s.made("/api/v1/stores", { name: "B 21" }, "store")]
+    const ids: Array<number> = []
+    for (const store of stores) ids.push((await s.deal({ store_id: store.id })).id)
+    await s.put("/api/v1/settings/opportunities", { settings: { number_scope: "store" } })
+    s.later(async ({ ask }) => {
+      const numbers = await Promise.all(ids.map(async (id) => Number((await ask("GET", `${opp}/${id}`)).body.opportunity.number)))
+      expect(numbers[1]! - numbers[0]!).toBe(1)
+    })
+  }),
+  scenario(23, "changing a part", async (s) => {
+    const { id } = await s.deal({ reference: "PO-KEEP" })
+    expect((await s.put(`${opp}/${id}`, { subject: `${s.subject} new` })).body.opportunity).toMatchObject({ subject: `${s.subject} new`, reference: "PO-KEEP" })
+    s.later(async ({ ask }) => {
+      const [entry] = (await ask("GET", `${opp}/${id}/activity`)).body.activity
+      expect(entry).toMatchObject({ action: "opportunity.updated", old_values: { subject: s.subject }, new_values: { subject: `${s.subject} new` } })
+      expect([Object.keys(entry.old_values), Object.keys(entry.new_values)]).toEqual([["subject"], ["subject"]])
+    })
+  }),
+  scenario(25, "a subject cannot be cleared", async (s) => refusedOn(await s.put(`${opp}/${(await s.deal()).id}`, { subject: null }), "subject")),
+  scenario(27, "tags", async (s) => {
+    const { id } = await s.deal({ tag_list: ["keep"] })
+    expect((await s.put(`${opp}/${id}`, { reference: "r" })).body.opportunity.tag_list).toEqual(["keep"])
+    expect((await s.put(`${opp}/${id}`, { tag_list: [] })).body.opportunity.tag_list).toEqual([])
+  }),
+  scenario(29, "closed means closed", async (s) => {
+    const { id } = await s.deal()
+    await s.quoted(id)
+    await s.move(id, "change_status", { status: 3 })
+    refusedOn(await s.put(`${opp}/${id}`, { subject: "x" }), "state")
+  }),
+  scenario(31, "from draft to quotation", async (s) => {
+    const { id } = await s.deal()
+    expect((await s.quoted(id)).body.opportunity).toMatchObject({ state: 1, status: 0 })
+    expect((await s.quoted(id)).status).toBe(422)
+  }),
+  scenario(33, "from quotation to order", async (s) => {
+    const { id } = await s.withLine()
+    await s.quoted(id)
+    expect((await s.move(id, "convert_to_order", { shortage_notes: "ok" })).body.opportunity)
+      .toMatchObject({ state: 2, status: 0, exchange_rate_locked: true, tax_locked: true, pricing_locked: true })
+  }),
+  scenario(35, "reserving", async (s) => {
+    const { id } = await s.deal()
+    await s.quoted(id)
+    // The interface's word for what upstream calls committed (README, phase words).
+    expect((await s.move(id, "change_status", { status: 1 })).body.opportunity).toMatchObject({ status: 1, status_label: "Reserved", availability_phase: "reserved" })
+  }),
+  scenario(37, "what is lost stays lost", async (s) => {
+    const { id } = await s.deal()
+    await s.quoted(id)
+    await s.move(id, "change_status", { status: 2 })
+    expect((await s.move(id, "change_status", { status: 1 })).status).toBe(422)
+  }),
+  scenario(39, "reopening", async (s) => {
+    const { id } = await s.withLine()
+    await s.ordered(id)
+    expect((await s.move(id, "reopen")).status).toBe(422)
+    await s.move(id, "change_status", { status: 5 })
+    expect((await s.move(id, "reopen")).body.opportunity).toMatchObject({ state: 2, status: 0 })
+    await s.move(id, "change_status", { status: 6 })
+    expect((await s.move(id, "reopen")).status).toBe(422)
+    const lost = await s.deal()
+    await s.quoted(lost.id)
+    await s.move(lost.id, "change_status", { status: 2 })
+    expect((await s.move(lost.id, "reopen")).status).toBe(422)
+  }),
+  scenario(45, "who may not edit moves nothing", async (s) => {
+    const { id } = await s.withLine()
+    if (s.somebody === undefined) return
+    const viewer = await s.somebody(["opportunities.view"], ["opportunities:write"])
+    const reader = await s.somebody(["opportunities.view", "opportunities.edit"], ["opportunities:read"])
+    for (const name of ["convert_to_quotation", "convert_to_order", "reinstate", "reopen", "revert_to_quotation", "revert_to_draft"]) {
+      for (const ask of [viewer, reader]) expect([name, (await ask("POST", `${opp}/${id}/${name}`, {})).status]).toEqual([name, 403])
+    }
+  }),
+  scenario(47, "what may be done with an order nobody dispatched", async (s) => {
+    const { id } = await s.withLine()
+    await s.ordered(id)
+    expect(await s.actions(id)).toMatchObject({
+      revert_to_quotation: { allowed: true }, unlock_locks: { allowed: true }, revert_to_draft: { allowed: false, code: "invalid_state" }, reopen: { allowed: false }
+    })
+  }),
+  scenario(49, "what may be done with a lost quote", async (s) => {
+    const { id } = await s.deal()
+    await s.quoted(id)
+    await s.move(id, "change_status", { status: 2 })
+    expect(await s.actions(id)).toMatchObject({ reinstate: { allowed: true }, change_status: { allowed: false, code: "invalid_state" } })
+  }),
+  scenario(51, "a deal price keeps locks out", async (s) => {
+    const { id } = await s.withLine()
+    await s.move(id, "deal_price", { deal_total: "10.00" })
+    expect(await s.actions(id)).toMatchObject({ unlock_locks: { allowed: false, code: "deal_price_active" } })
+  }),
+  scenario(55, "deleting and restoring", async (s) => {
+    const { id } = await s.deal()
+    expect((await s.remove(`${opp}/${id}`)).status).toBe(204)
+    expect((await s.get(`${opp}/${id}`)).status).toBe(404)
+    expect((await s.move(id, "restore")).body.opportunity.id).toBe(id)
+    expect((await s.move(id, "restore")).status).toBe(200)
+    expect((await s.get(`${opp}?q[subject_eq]=${s.subject}`)).body.meta.total).toBe(1)
+    expect((await s.move(9_999_999, "restore")).status).toBe(404)
+    if (s.somebody !== undefined) {
+      expect((await (await s.somebody(["opportunities.edit"], ["opportunities:write"]))("POST", `${opp}/${id}/restore`, {})).status).toBe(403)
+    }
+    s.later(async ({ ask }) => expect((await ask("GET", `${opp}/${id}/activity`)).body.activity.map((one: any) => one.action))
+      .toEqual(["opportunity.restored", "opportunity.deleted", "opportunity.created"]))
+  }),
+  scenario(57, "a clone closes gaps in the tree", async (s) => {
+    const { id } = await s.deal()
+    const add = (body: object) => s.made(`${opp}/${id}/items`, body, "opportunity")
+    await add({ name: "One", ...lineL })
+    const { items: [, gone] } = await add({ name: "Gone" })
+    await add({ item_type: "group", name: "Three" })
+    await add({ name: "Below", parent_path: "0003" })
+    await s.remove(`${opp}/${id}/items/${gone.id}`)
+    expect((await s.shown(id)).items.map((one: any) => one.path)).toEqual(["0001", "0003", "00030001"])
+    expect((await s.move(id, "clone")).body.opportunity.items.map((one: any) => one.path)).toEqual(["0001", "0002", "00020001"])
+  }),
+  scenario(59, "what meta tells of a lost quote", async (s) => {
+    const { id } = await s.deal()
+    await s.quoted(id)
+    await s.move(id, "change_status", { status: 2 })
+    expect((await s.get(`${opp}/${id}`)).body.meta).toEqual({ can_edit: false, can_destroy: true })
+  }),
+  scenario(61, "a deal price", async (s) => {
+    const { id } = await s.withLine(fourDays)
+    expect((await s.move(id, "deal_price", { deal_total: "75.00" })).body.opportunity).toMatchObject({ charge_total: "75.00", deal_total: "75.00", charge_excluding_tax_total: "75.00" })
+    expect((await s.remove(`${opp}/${id}/deal_price`)).body.opportunity).toMatchObject({ charge_total: "400.00", deal_total: null })
+  }),
+  scenario(63, "a deal price on a locked order", async (s) => {
+    const { id } = await s.withLine()
+    await s.ordered(id)
+    refusedOn(await s.move(id, "deal_price", { deal_total: "123.45" }), "opportunity")
+    expect((await s.shown(id)).deal_total).toBeNull()
+    await s.move(id, "unlock_locks")
+    expect((await s.move(id, "deal_price", { deal_total: "123.45" })).body.opportunity.charge_total).toBe("123.45")
+  })
+]
