@@ -186,7 +186,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(57, "a clone closes gaps in the tree", async (s) => {
     const { id } = await s.deal()
     const add = (body: object) => s.made(`${opp}/${id}/items`, body, "opportunity")
-    await add({ name: "One", ...lineL })
+    await add(lineL)
     const { items: [, gone] } = await add({ name: "Gone" })
     await add({ item_type: "group", name: "Three" })
     await add({ name: "Below", parent_path: "0003" })
