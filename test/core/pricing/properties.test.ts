@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { calculateRateMinor, type RateRequest } from "../../../core/pricing/engine.ts"
+import { explainTotals } from "../../../core/pricing/explain-totals.ts"
 import { priceOpportunity, type StageLine, type StagesRequest } from "../../../core/pricing/stages.ts"
 import { exclusiveTax, inclusiveTax, type ResolvedTax } from "../../../core/pricing/tax.ts"
 import { formatTotals, rollUp, type TotalsRequest } from "../../../core/pricing/totals.ts"
@@ -271,6 +272,28 @@ describe("all four stages together", () => {
       for (const line of request.lines) expect(other.line_nets.get(line.id)).toBe(one.line_nets.get(line.id))
       expect(other.applied_rules).toEqual(one.applied_rules)
       expect(other.surcharges).toEqual(one.surcharges)
+    }), { numRuns: 300 })
+  })
+
+  it("are explained by steps that end at the totals, and whose discounts, surcharges and tax groups add up to them", () => {
+    fc.assert(fc.property(pipeline, fc.boolean(), (open, kept) => {
+      const first = Result.getOrThrow(priceOpportunity(open))
+      const request = kept && open.deal_total === null ? { ...open, locked: first, locked_tax_total: first.totals.tax_total } : open
+      const priced = Result.getOrThrow(priceOpportunity(request))
+      const shown = formatTotals(priced.totals, request.currency)
+      const steps = explainTotals({ request, priced, costs: [] })
+      const last = (figure: string): string | undefined => steps.filter((step) => step.figure === figure).at(-1)?.to
+      const sum = (rule: string): bigint => steps.filter((step) => step.rule === rule && !step.figure.startsWith("items.")).reduce((total, { to }) => total + shownMinor(to), 0n)
+      expect([last("charge_excluding_tax_total"), last("tax_total"), last("charge_including_tax_total")])
+        .toEqual([shown.charge_excluding_tax_total, shown.tax_total, shown.charge_including_tax_total])
+      for (const line of request.lines) expect(last(`items.${line.id}.total`) ?? formatMoney(line.net, request.currency)).toBe(formatMoney(priced.line_nets.get(line.id)!, request.currency))
+      expect(-sum("discount_rule")).toBe(BigInt(priced.applied_rules.reduce((total, { amount }) => total + amount, 0)))
+      expect(sum("surcharge")).toBe(BigInt(priced.surcharges.reduce((total, { net }) => total + net, 0)))
+      if (request.locked === null) expect(sum("tax_group")).toBe(BigInt(priced.totals.tax_total))
+      else expect(steps.filter(({ rule }) => rule === "tax_locked")).toHaveLength(1)
+      const contest = steps.find(({ rule }) => rule === "best_for_customer")
+      if (contest !== undefined) expect(shownMinor(contest.to)).toBe(sum("discount_rule"))
+      for (const { from, to, words } of steps) expect([from, to, words].join()).not.toMatch(/undefined|NaN/)
     }), { numRuns: 300 })
   })
 })
