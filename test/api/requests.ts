@@ -178,7 +178,9 @@ const questionsAt = ({ path, rows }: Place, endpoint: Endpoint, catalogue: Catal
   const special = specialsFor(endpoint, catalogue, rows)
   const query = isRead ? queryOf(endpoint, catalogue, rows, special) : fc.oneof({ weight: 4, arbitrary: fc.constant("") }, { weight: 1, arbitrary: queryOf(endpoint, catalogue, rows, special) })
   const body: fc.Arbitrary<Sent> = isRead ? fc.constant({}) : bodyOf(endpoint, rows, special)
-  return fc.tuple(query, body).map(([text, sent]) => ({
-    target: text === "" ? path : `${path}?${text}`, sent: { ...sent, method: endpoint.method }
+  const key = fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom("", "again", "again", "k".repeat(255), "k".repeat(256), "\u00fc", "' or 1=1 --") })
+  return fc.tuple(query, body, key).map(([text, sent, idempotency_key]) => ({
+    target: text === "" ? path : `${path}?${text}`,
+    sent: { ...sent, method: endpoint.method, ...(idempotency_key === undefined ? {} : { headers: { ...sent.headers, "idempotency-key": idempotency_key } }) }
   }))
 }

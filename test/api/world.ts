@@ -151,6 +151,9 @@ export const furnish = async ({ ask }: World): Promise<void> => {
   await post(`/opportunities/${quote.id}/convert_to_quotation`)
   await post(`/opportunities/${quote.id}/items`, { item_type: "product", name: "Set", item_id: kit, quantity: 1 })
   await post(`/opportunities/${quote.id}/deal_price`, { deal_total: "300.00" })
+  const versioned = await opportunity("Versions")
+  await post(`/opportunities/${versioned.id}/convert_to_quotation`)
+  for (const version_type of [0, 1]) await post(`/opportunities/${versioned.id}/versions`, { version_type })
   const order = async (subject: string, from: number, more: object = {}): Promise<{ id: number; line: number; assets: ReadonlyArray<number> }> => {
     const { id, line } = await opportunity(subject, more)
     await post(`/opportunities/${id}/convert_to_quotation`)
