@@ -2,7 +2,7 @@
  * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person →
  * body → facts → the rule → events folded into the tables and appended → the answer. Anything refused changes nothing.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { instantOf } from "../values/time.ts"
 import type { Answer, CommandEndpoint, DecideContext, Decided, Endpoint, Fault, Input, Request } from "./endpoint.ts"
 import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
@@ -199,70 +199,72 @@ const missingReferences = Effect.fnUntraced(function*(references: ReadonlyArray<
   return errors
 })
 
-/** Raised inside a rule that needs one more id or number than was drawn; the rule is pure, so it is simply asked again. */
-class SupplyShort extends Error {
-  readonly wanted: { readonly table: string } | { readonly sequence: string }
-  constructor(wanted: SupplyShort["wanted"]) { super("supply short"); this.wanted = wanted }
-}
-
 interface Supplies {
   readonly context: Pick<DecideContext, "id" | "number">
   readonly rewind: () => void
+  /** How many more of each were asked for than there were, since the last rewind. */
+  readonly lacking: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
   readonly add: (table: string, ids: ReadonlyArray<number>) => void
   readonly addNumber: (sequence: string, number: number | null) => void
   readonly used: () => { readonly [table: string]: ReadonlyArray<number> }
   /** Freshly drawn and not used. */
   readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
-  readonly drawn: (table: string) => number
 }
+/** What stands in for ids that are not drawn yet: the rule is asked again before anything comes of them. */
+const first_stand_in = 2 ** 52
 const supplied = Effect.fnUntraced(function*(recorded: { readonly [table: string]: ReadonlyArray<number> }, mints: ReadonlyArray<Table>) {
   const site = yield* Site
   const ids = new Map<string, Array<number>>(Object.entries(recorded).map(([table, list]) => [table, [...list]]))
   const before = new Map([...ids].map(([table, list]) => [table, list.length]))
   const numbers = new Map<string, Array<number | null>>()
-  const at = new Map<string, number>()
-  const next = (name: string): number => { const index = at.get(name) ?? 0; at.set(name, index + 1); return index }
+  const asked = { ids: new Map<string, number>(), numbers: new Map<string, number>() }
+  let stand_in = first_stand_in
+  const next = (counts: Map<string, number>, name: string): number => { const index = counts.get(name) ?? 0; counts.set(name, index + 1); return index }
+  const beyond = (counts: ReadonlyMap<string, number>, there: ReadonlyMap<string, ReadonlyArray<unknown>>): ReadonlyMap<string, number> =>
+    new Map([...counts].map(([name, count]) => [name, count - (there.get(name)?.length ?? 0)] as const).filter(([, count]) => count > 0))
   const supplies: Supplies = {
     context: {
-      id: (table) => ids.get(table.name)?.[next(table.name)] ?? short({ table: table.name }),
+      id: ({ name }) => {
+        const index = next(asked.ids, name)
+        return ids.get(name)?.[index] ?? stand_in++
+      },
       number: (sequence) => {
-        const found = numbers.get(sequence)?.[next(`# ${sequence}`)]
-        return found === undefined ? short({ sequence }) : found
+        const index = next(asked.numbers, sequence)
+        const found = numbers.get(sequence)?.[index]
+        return found === undefined ? stand_in++ : found
       }
     },
-    rewind: () => at.clear(),
+    rewind: () => {
+      asked.ids.clear()
+      asked.numbers.clear()
+    },
+    lacking: () => ({ ids: beyond(asked.ids, ids), numbers: beyond(asked.numbers, numbers) }),
     add: (table, more) => { ids.set(table, [...ids.get(table) ?? [], ...more]) },
     addNumber: (sequence, number) => { numbers.set(sequence, [...numbers.get(sequence) ?? [], number]) },
-    used: () => Object.fromEntries([...ids].map(([table, list]) => [table, list.slice(0, at.get(table) ?? 0)])),
-    unused: () => [...ids].map(([table, list]) => [table, list.slice(Math.max(at.get(table) ?? 0, before.get(table) ?? 0))] as const)
-      .filter(([, list]) => list.length > 0),
-    drawn: (table) => ids.get(table)?.length ?? 0
+    used: () => Object.fromEntries([...ids].map(([table, list]) => [table, list.slice(0, asked.ids.get(table) ?? 0)])),
+    unused: () => [...ids].map(([table, list]) => [table, list.slice(Math.max(asked.ids.get(table) ?? 0, before.get(table) ?? 0))] as const)
+      .filter(([, list]) => list.length > 0)
   }
   for (const table of mints) if (!ids.has(table.name)) supplies.add(table.name, yield* site.takeIds(table.name, 1))
   return supplies
 })
-const short = (wanted: SupplyShort["wanted"]): never => { throw new SupplyShort(wanted) }
 
+/** A rule is pure: it is asked once to learn how many ids and numbers it needs beyond those drawn, and again with them. */
 const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint, facts: unknown, input: Input, supplies: Supplies) {
   const site = yield* Site
   const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, ...supplies.context }
   for (;;) {
     supplies.rewind()
-    const decided = yield* Effect.sync((): Decided | SupplyShort => {
-      try { return endpoint.decide(facts, input, context) } catch (thrown) {
-        if (thrown instanceof SupplyShort) return thrown
-        throw thrown
-      }
-    })
-    if (!(decided instanceof SupplyShort)) {
-      for (const [table, ids] of supplies.unused()) yield* site.giveBackIds(table, ids)
+    const decided = yield* Effect.sync((): Decided => endpoint.decide(facts, input, context))
+    const { ids, numbers } = supplies.lacking()
+    if (Result.isFailure(decided) || (ids.size === 0 && numbers.size === 0)) {
+      for (const [table, left] of supplies.unused()) yield* site.giveBackIds(table, left)
       return yield* Effect.fromResult(decided)
     }
-    if ("table" in decided.wanted) {
-      // Twice as many each time: a batch of 500 rows asks nine times, not 500.
-      const { table } = decided.wanted
-      supplies.add(table, yield* site.takeIds(table, Math.max(1, supplies.drawn(table))))
-    } else supplies.addNumber(decided.wanted.sequence, yield* site.takeNumber(decided.wanted.sequence))
+    for (const [table, count] of ids) supplies.add(table, yield* site.takeIds(table, count))
+    for (const [sequence, count] of numbers) {
+      for (let more = 0; more < count; more++) supplies.addNumber(sequence, yield* site.takeNumber(sequence))
+    }
   }
 })
 
