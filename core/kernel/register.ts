@@ -207,7 +207,16 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   }
 }
 
+const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
 /** A row with every declared column at its default. */
-export const initial = (table: Table, fields: Fields): AnyRow =>
-  Object.fromEntries(Object.entries({ ...table.columns, ...fields }).filter(([name]) => table.columns[name] !== undefined && name !== "id")
-    .map(([name, field]) => [name, field.default ?? null]))
+export const initial = (table: Table, fields: Fields): AnyRow => {
+  let rows = initials.get(table)
+  if (rows === undefined) initials.set(table, rows = new WeakMap())
+  let row = rows.get(fields)
+  if (row === undefined) {
+    rows.set(fields, row = Object.freeze(Object.fromEntries(
+      Object.entries({ ...table.columns, ...fields }).filter(([name]) => table.columns[name] !== undefined && name !== "id")
+        .map(([name, field]) => [name, field.default ?? null]))))
+  }
+  return row
+}

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { scaleOf } from "./currency.ts"
-import { exact, formatDecimal, fromScaled, isNumericText, type Numeric, roundHalfAway } from "./decimal.ts"
+import { exact, formatDecimal, fromScaled, isNumericText, type Numeric, plainScaled, roundHalfAway } from "./decimal.ts"
 
 /** The largest amount a body may carry: what fits a signed 32-bit integer of minor units. */
 export const MAX_MONEY_MINOR = 2_147_483_647
@@ -21,25 +21,25 @@ export interface MoneyRules {
  * at the currency's scale. The failure is a text that continues a field's name: "must be a number."
  */
 export const parseMoney = (input: unknown, currency: string, rules: MoneyRules = {}): Result.Result<number, string> => {
-  if (typeof input === "number" && Number.isInteger(input)) return inRange(exact(input), rules)
+  if (typeof input === "number" && Number.isInteger(input)) return inRange(input, rules)
   if (rules.minor_only === true) return Result.fail("must be a whole number of minor units.")
   const text = typeof input === "number" ? String(input) : typeof input === "string" ? input.trim() : ""
   if (!isNumericText(text)) return Result.fail("must be a number.")
   const scale = scaleOf(currency)
+  const plain = plainScaled(text, scale)
+  if (plain !== undefined) return inRange(Number(plain), rules)
   const minor = exact(text).times(exact(10).pow(scale))
   if (!minor.isInteger()) {
     return Result.fail(`must have ${scale === 0 ? "no" : `at most ${scale}`} decimals in ${currency}.`)
   }
-  return inRange(minor, rules)
+  return inRange(minor.toNumber(), rules)
 }
 
-const inRange = (minor: ReturnType<typeof exact>, rules: MoneyRules): Result.Result<number, string> => {
-  if (minor.isNegative() && !minor.isZero() && rules.signed !== true) return Result.fail("must be at least 0.")
-  if (minor.abs().greaterThan(MAX_MONEY_MINOR)) {
-    return Result.fail(`must not be greater than ${MAX_MONEY_MINOR} minor units.`)
-  }
+const inRange = (minor: number, rules: MoneyRules): Result.Result<number, string> => {
+  if (minor < 0 && rules.signed !== true) return Result.fail("must be at least 0.")
+  if (Math.abs(minor) > MAX_MONEY_MINOR) return Result.fail(`must not be greater than ${MAX_MONEY_MINOR} minor units.`)
   // Adding zero turns a negative zero ("-0.00") into plain zero.
-  return Result.succeed(minor.toNumber() + 0)
+  return Result.succeed(minor + 0)
 }
 
 /** Minor units as a decimal string at the currency's own scale: 12550 GBP is "125.50", 1234 KWD "1.234". Exact at any size. */
