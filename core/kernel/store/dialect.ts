@@ -73,29 +73,6 @@ const overlapTriggers = (table: Table, rule: Rule): ReadonlyArray<string> =>
     `and other.${quote(rule.from)} < other.${quote(rule.to)} ` +
     `and other.${quote(rule.from)} < new.${quote(rule.to)} and other.${quote(rule.to)} > new.${quote(rule.from)}); end`)
 
-export interface RowEncoder {
-  /** The columns an insert names, folded twins included. */
-  readonly columns: ReadonlyArray<string>
-  /** Adds a row's bound values in the order of the columns; what it lacks is at its default. */
-  readonly add: (row: { readonly [column: string]: unknown }, values: Array<unknown>) => void
-}
-/** Encoder of a table's whole rows. Compiled once per table and dialect. */
-export const rowEncoder = (table: Table, dialect: Dialect): RowEncoder => {
-  const fields = Object.entries(table.columns)
-    .map(([name, field]) => ({ name, field, otherwise: field.default ?? null, nullable: field.nullable, searchable: isSearchable(field) }))
-  return {
-    columns: fields.flatMap(({ name, searchable }) => searchable ? [name, foldedName(name)] : [name]),
-    add: (row, values) => {
-      for (const { name, field, otherwise, nullable, searchable } of fields) {
-        const given = row[name]
-        const value = given === undefined || (given === null && !nullable) ? otherwise : given
-        values.push(encode(field, value, dialect))
-        if (searchable) values.push(value === null ? null : encode(field, foldedValue(field, value), dialect))
-      }
-    }
-  }
-}
-
 /** Column names and bound values of a change, folded twins included. */
 export const encodeRow = (table: Table, row: { readonly [column: string]: unknown }, dialect: Dialect): { [column: string]: unknown } => {
   const bound: { [column: string]: unknown } = {}

@@ -56,3 +56,11 @@ export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bi
   })
   return parts.length === 0 ? "1 = 1" : parts.join(" and ")
 }
+
+/** A list in parts of at most so many. */
+export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
+  if (items.length <= size) return items.length === 0 ? [] : [items]
+  const parts: Array<ReadonlyArray<A>> = []
+  for (let at = 0; at < items.length; at += size) parts.push(items.slice(at, at + size))
+  return parts
+}

@@ -4,8 +4,9 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../change.ts"
 import { invalidField, Rejection } from "../rejection.ts"
 import type { AnyRow, RowOf, Table } from "../table.ts"
-import { type Dialect, encodeRow, rowDecoder, rowEncoder, uniqueName } from "./dialect.ts"
-import { bindings, columnList, orderSql, quote, whereSql } from "./statement.ts"
+import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
+import { type Inserter, makeInserter } from "./insert.ts"
+import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./statement.ts"
 
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -31,9 +32,6 @@ export interface StoreShape {
   readonly imagesBefore: (change: RowChange) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
-
-/** Rows per insert statement; with the longest table still below SQLite's 32,766 bound values. */
-const rows_per_insert_max = 128
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(Store, Effect.gen(function*() {
@@ -85,14 +83,8 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     if (inserter === undefined) inserters.set(table, inserter = makeInserter(table, dialect))
     return inserter
   }
-  const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
-    const { textFor, add } = inserterOf(table)
-    return Effect.forEach(inPowersOfTwo(rows), (some) => {
-      const values: Array<unknown> = []
-      for (const row of some) add(row, values)
-      return run(textFor(some.length), values)
-    }, { discard: true })
-  }
+  const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> =>
+    Effect.forEach(inserterOf(table)(rows), ({ text, values }) => run(text, values), { discard: true })
   const setSql = (table: Table, set: AnyRow, bound: ReturnType<typeof bindings>): string =>
     Object.entries(encodeRow(table, set, dialect)).map(([name, value]) => `${quote(name)} = ${bound.bind(value)}`).join(", ")
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
@@ -153,44 +145,6 @@ const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
     next[name] = set[name] ?? null
   }
   return next
-}
-
-/** Inserts into one table: what an event does not mention (or its reader may not see) is at its default. */
-interface Inserter {
-  readonly textFor: (rows: number) => string
-  readonly add: (row: AnyRow, values: Array<unknown>) => void
-}
-const makeInserter = (table: Table, dialect: Dialect): Inserter => {
-  const { columns, add } = rowEncoder(table, dialect)
-  const head = `insert into ${quote(table.name)} (${columns.map(quote).join(", ")}) values `
-  const texts = new Map<number, string>()
-  return {
-    add,
-    textFor: (rows) => {
-      let text = texts.get(rows)
-      if (text === undefined) {
-        const { bind } = bindings(dialect)
-        texts.set(rows, text = head + Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", "))
-      }
-      return text
-    }
-  }
-}
-/** 300 rows → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
-const inPowersOfTwo = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  const parts: Array<ReadonlyArray<A>> = []
-  for (let at = 0; at < items.length;) {
-    const size = Math.min(rows_per_insert_max, 2 ** Math.floor(Math.log2(items.length - at)))
-    parts.push(items.slice(at, at + size))
-    at += size
-  }
-  return parts
-}
-export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
-  if (items.length <= size) return items.length === 0 ? [] : [items]
-  const parts: Array<ReadonlyArray<A>> = []
-  for (let at = 0; at < items.length; at += size) parts.push(items.slice(at, at + size))
-  return parts
 }
 
 /** The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku, products.store_id`). */

@@ -1,0 +1,74 @@
+/** Inserting whole rows: a plan per table, made once, and few statements however many rows. */
+import type { AnyRow, Table } from "../table.ts"
+import { foldedName, foldedValue, isSearchable } from "../table.ts"
+import { type Dialect, encode } from "./dialect.ts"
+import { bindings, chunked, quote } from "./statement.ts"
+
+export interface Insert { readonly text: string; readonly values: ReadonlyArray<unknown> }
+/** The statements that insert rows of one table, in order. What a row does not mention is at its default. */
+export type Inserter = (rows: ReadonlyArray<AnyRow>) => ReadonlyArray<Insert>
+
+/** Rows per statement on SQLite; with the longest table still below its 32,766 bound values. */
+const rows_bound_max = 128
+/** Rows per statement on Postgres, where all are one value: a few megabytes at most. */
+const rows_sent_max = 2_000
+
+export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
+  const fields = Object.entries(table.columns).map(([name, field]) =>
+    ({ name, field, otherwise: field.default ?? null, twin: isSearchable(field) ? foldedName(name) : undefined }))
+  const columns = fields.flatMap(({ name, twin }) => twin === undefined ? [name] : [name, twin])
+  const named = columns.map(quote).join(", ")
+  const head = `insert into ${quote(table.name)} (${named})`
+  const valueOf = (row: AnyRow, { name, field, otherwise }: typeof fields[number]): unknown => {
+    const given = row[name]
+    return given === undefined || (given === null && !field.nullable) ? otherwise : given
+  }
+
+  const texts = new Map<number, string>()
+  const boundText = (rows: number): string => {
+    let text = texts.get(rows)
+    if (text === undefined) {
+      const { bind } = bindings(dialect)
+      texts.set(rows, text = `${head} values ${Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", ")}`)
+    }
+    return text
+  }
+  const bound = (rows: ReadonlyArray<AnyRow>): Insert => {
+    const values: Array<unknown> = []
+    for (const row of rows) {
+      for (const one of fields) {
+        const value = valueOf(row, one)
+        values.push(encode(one.field, value, dialect))
+        if (one.twin !== undefined) values.push(value === null ? null : encode(one.field, foldedValue(one.field, value), dialect))
+      }
+    }
+    return { text: boundText(rows.length), values }
+  }
+
+  // One value for all rows, and one text whatever their number: Postgres plans it once, the driver writes it at once.
+  const sentText = `${head} select ${named} from json_populate_recordset(null::${quote(table.name)}, $1::json)`
+  const sent = (rows: ReadonlyArray<AnyRow>): Insert => ({
+    text: sentText,
+    values: [JSON.stringify(rows.map((row) => {
+      const whole: { [column: string]: unknown } = {}
+      for (const one of fields) {
+        const value = whole[one.name] = valueOf(row, one)
+        if (one.twin !== undefined) whole[one.twin] = value === null ? null : foldedValue(one.field, value)
+      }
+      return whole
+    }))]
+  })
+  return dialect === "sqlite" ? (rows) => inPowersOfTwo(rows).map(bound)
+    : (rows) => rows.length === 1 ? [bound(rows)] : chunked(rows, rows_sent_max).map(sent)
+}
+
+/** 300 rows → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
+const inPowersOfTwo = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
+  const parts: Array<ReadonlyArray<A>> = []
+  for (let at = 0; at < items.length;) {
+    const size = Math.min(rows_bound_max, 2 ** Math.floor(Math.log2(items.length - at)))
+    parts.push(items.slice(at, at + size))
+    at += size
+  }
+  return parts
+}
