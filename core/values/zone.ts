@@ -69,7 +69,13 @@ export const dayOf = (instant: number, zone: string): string => {
 
 const dateOf = (wall: number): string => instantOf(wall).slice(0, 10)
 const utcYear = (instant: number): number => new Date(instant).getUTCFullYear()
-const yearStart = (year: number): number => Date.parse(`${String(year).padStart(4, "0")}-01-01T00:00:00Z`)
+const yearStart = (year: number): number => utcOf(year, 1, 1)
+/** Of any year, those before year 1 and after 9999 too, which texts have no plain form for. */
+const utcOf = (year: number, month: number, day: number, hour = 0, minute = 0, second = 0): number => {
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
+  return date.setUTCHours(hour, minute, second)
+}
 
 const clockOf = (zone: string): Intl.DateTimeFormat => {
   let clock = clocks.get(zone)
@@ -86,11 +92,10 @@ const clockOf = (zone: string): Intl.DateTimeFormat => {
 const measuredOffset = (instant: number, zone: string): number => {
   const part: Record<string, string> = {}
   for (const { type, value } of clockOf(zone).formatToParts(instant)) part[type] = value
+  const number = (name: string): number => Number(part[name])
   // The year before year 1 is 0, which calendars call 1 BC.
-  const year = part["era"] === "BC" ? String(1 - Number(part["year"])) : part["year"]!
-  const wall = Date.parse(
-    `${year.padStart(4, "0")}-${part["month"]}-${part["day"]}T${part["hour"]}:${part["minute"]}:${part["second"]}Z`
-  )
+  const year = part["era"] === "BC" ? 1 - number("year") : number("year")
+  const wall = utcOf(year, number("month"), number("day"), number("hour"), number("minute"), number("second"))
   return wall - Math.floor(instant / secondMillis) * secondMillis
 }
 
