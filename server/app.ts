@@ -6,7 +6,6 @@ import { catalogue as core } from "../core/catalogue.ts"
 import { authority } from "../core/kernel/authority.ts"
 import { type Catalogue, catalogueOf } from "../core/kernel/catalogue.ts"
 import type { Fault } from "../core/kernel/endpoint.ts"
-import type { StoredEvent } from "../core/kernel/event.ts"
 import { Site } from "../core/kernel/site.ts"
 import { ensureSchema } from "../core/kernel/store/schema.ts"
 import { make as makeStore, Store } from "../core/kernel/store/store.ts"
@@ -21,6 +20,7 @@ import { type Asked, makePipeline, type Reply } from "./pipeline.ts"
 import type { ServerSlice } from "./server-slice.ts"
 import { serverSlices } from "./slices.ts"
 import { makeStanding } from "./standing.ts"
+import { makeTeller, standing_changed, type Teller } from "./tell-others.ts"
 import { makeAuthentication } from "./tokens/authenticate.ts"
 import { furnish, postgresIsKnown } from "./first-start.ts"
 
@@ -74,6 +74,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     standing.forget()
     authentication.forget()
   }
+  const others: Teller | undefined = options.database.kind !== "pg" ? undefined : makeTeller((payload) => runtime.runPromise(
+    Effect.flatMap(Store, (store) => store.run("select pg_notify($1, $2)", [channel, payload])).pipe(
+      Effect.asVoid, Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause)))))
   const tellListeners = (): void => {
     kept.forget()
     for (const listener of [...listeners]) listener()
@@ -95,11 +98,16 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     const self: Site["Service"] = Site.of({
       ...inner,
       settings: standing.settingsWithin as Site["Service"]["settings"],
-      record: (events, recording) => Effect.gen(function*() {
-        const stored = yield* inner.record(events, recording)
+      append: (events, recording) => Effect.gen(function*() {
+        const stored = yield* inner.append(events, recording)
         if (stored.length === 0) return stored
         for (const hook of recordedHooks) yield* Effect.provideService(Effect.provideService(hook(stored), Hosting, hosting), Site, self)
-        yield* announce(stored, forget, tellListeners)
+        const standingChanged = stored.some((event) => changes_standing.test(event.type))
+        yield* (yield* Store).sql.afterCommit(Effect.sync(() => {
+          if (standingChanged) forget()
+          tellListeners()
+          others?.tell(standingChanged)
+        }))
         return stored
       })
     })
@@ -152,6 +160,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
       await Promise.allSettled(asides)
+      await others?.told()
       await runtime.dispose()
     }
   }
@@ -167,21 +176,10 @@ const withRateLimit = (catalogue: Catalogue, rate_limit: number | undefined) => 
     : [...catalogue.slices, { name: "rate_limit", settings: { api: { ...catalogue.settings["api"], rate_limit: { ...field, default: rate_limit } } } }]
 }
 
-/** Tells this process after the commit, and the others on the same database through it. */
-const announce = Effect.fnUntraced(function*(stored: ReadonlyArray<StoredEvent>, forget: () => void, tellListeners: () => void) {
-  const store = yield* Store
-  const standingChanged = stored.some((event) => changes_standing.test(event.type))
-  if (store.dialect === "pg") yield* store.run("select pg_notify($1, $2)", [channel, standingChanged ? "standing" : ""])
-  yield* store.sql.afterCommit(Effect.sync(() => {
-    if (standingChanged) forget()
-    tellListeners()
-  }))
-})
-
 /** What other servers on the same Postgres commit. */
 const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
   Stream.runForEach(listen({ url, channel }), (notice) => Effect.sync(() => {
-    if (notice._tag === "Listening" || notice.payload === "standing") forget()
+    if (notice._tag === "Listening" || notice.payload === standing_changed) forget()
     tellListeners()
   }))
 

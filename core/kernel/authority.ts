@@ -2,7 +2,7 @@
 import { Effect, Layer } from "effect"
 import type { Catalogue } from "./catalogue.ts"
 import { drawIds, drawNumber, returnIds } from "./ids.ts"
-import { record } from "./journal.ts"
+import { appendScrubbing, foldNew } from "./journal.ts"
 import { settings_table, settingsFrom } from "./settings.ts"
 import { Site } from "./site.ts"
 import { Store } from "./store/store.ts"
@@ -26,6 +26,7 @@ export const authority = ({ catalogue, commandId }: AuthorityOptions): Layer.Lay
   takeIds: drawIds,
   giveBackIds: returnIds,
   takeNumber: (sequence) => Effect.flatMap(Store, (store) => drawNumber(store, sequence)),
-  record: (events, recording) => record(catalogue.projection, events, recording, catalogue.scrubs),
+  fold: (events, recording) => foldNew(catalogue.projection, events, recording),
+  append: (events, recording) => appendScrubbing(catalogue.scrubs, events, recording),
   settings: storedSettings(catalogue)
 }))

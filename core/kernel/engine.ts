@@ -87,11 +87,13 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   const ids = yield* supplied(origin.ids ?? {}, endpoint.mints)
   const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
   const command_id = origin.command_id ?? (yield* site.commandId)
-  const events = yield* site.record(yield* withReactions(decision.events, call.viewer), {
+  const happened = yield* withReactions(decision.events, call.viewer)
+  const recording = {
     command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
-  })
+  }
+  yield* site.fold(happened, recording)
   const answer = yield* endpoint.respond(decision.result, input)
-  return { answer, events, command_id, ids: ids.used() }
+  return { answer, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
 })
 
 /** The row locks of an event-sourced store: writers of one stream wait for each other. SQLite has one writer anyway. */

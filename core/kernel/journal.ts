@@ -7,6 +7,7 @@ import { insert, update } from "./change.ts"
 import { integer, json, text, timestamp } from "./field.ts"
 import { foldEvent, type NewEvent, type Projection, type Scrub, type Scrubs, type StoredEvent } from "./event.ts"
 import { type JsonObject, sameJson } from "./json.ts"
+import { bindings } from "./store/statement.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import { plainTable } from "./table.ts"
 import type { SqlError } from "effect/sql"
@@ -40,16 +41,15 @@ export const versionsOf = (store: StoreShape, streams: ReadonlyArray<string>): E
     (rows) => new Map(rows.map((row) => [row.stream, Number(row.version)])))
 }
 
-/**
- * Folds events into the tables, then appends them: positions are taken last. Runs inside the caller's transaction.
- * Events that scrub take personal data out of the events before them.
- */
-export const record = Effect.fnUntraced(function*(
-  projection: Projection, events: ReadonlyArray<NewEvent>, recording: Recording, scrubs: Scrubs = {}
-) {
+/** Folds events that have no position yet into the tables. */
+export const foldNew = Effect.fnUntraced(function*(projection: Projection, events: ReadonlyArray<NewEvent>, recording: Recording) {
+  const store = yield* Store
+  yield* store.apply(events.flatMap((event) => foldEvent(projection, event, { ...recording, position: 0 })))
+})
+/** Appends folded events. Those that scrub take personal data out of the events before them. */
+export const appendScrubbing = Effect.fnUntraced(function*(scrubs: Scrubs, events: ReadonlyArray<NewEvent>, recording: Recording) {
   const store: StoreShape = yield* Store
   if (events.length === 0) return []
-  yield* store.apply(events.flatMap((event) => foldEvent(projection, event, { ...recording, position: 0 })))
   const stored = yield* append(store, events, recording)
   yield* scrubBefore(store, scrubs, stored)
   return stored
@@ -74,8 +74,35 @@ export const scrub = Effect.fnUntraced(function*(store: StoreShape, { streams, p
   yield* store.apply(scrubbed)
 })
 
-/** Appends events whose effects are already in the tables. */
-export const append = Effect.fnUntraced(function*(store: StoreShape, events: ReadonlyArray<NewEvent>, recording: Recording) {
+/**
+ * Appends events whose effects are already in the tables. Positions are taken last: on Postgres whoever takes one holds
+ * up all other writers until it has committed.
+ */
+export const append = (store: StoreShape, events: ReadonlyArray<NewEvent>, recording: Recording): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
+  store.dialect === "pg" && events.length <= at_once_max ? appendAtOnce(store, events, recording) : appendInSteps(store, events, recording)
+
+const at_once_max = 16
+/** Head, versions and events by one statement. */
+const appendAtOnce = (store: StoreShape, events: ReadonlyArray<NewEvent>, { command_id, actor_id, replica_id, recorded_at }: Recording) => {
+  const { values, bind } = bindings(store.dialect)
+  const count = bind(events.length)
+  const common = [[command_id, "text"], [actor_id, "bigint"], [replica_id, "bigint"], [recorded_at, "timestamptz"]].map(([value, type]) => `${bind(value)}::${type}`).join(", ")
+  const given = events.map(({ stream, type, data }, index) => {
+    const nth = 1 + events.slice(0, index).filter((before) => before.stream === stream).length
+    return `(${index + 1}, ${nth}, ${bind(stream)}::text, ${bind(type)}::text, ${bind(JSON.stringify(data))}::jsonb)`
+  })
+  return Effect.map(
+    store.run<{ position: number; version: number }>(
+      `with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +
+      `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
+      `select head.position - ${count} + given.ord, given.stream, coalesce((select max(version) from journal before where before.stream = given.stream), 0) + given.nth, ` +
+      `given.type, given.data, ${common} from head, (values ${given.join(", ")}) as given (ord, nth, stream, type, data) returning position, version`, values),
+    (rows) => {
+      const placed = [...rows].sort((a, b) => a.position - b.position)
+      return events.map((event, index): StoredEvent => ({ ...event, command_id, actor_id, replica_id, recorded_at, position: placed[index]!.position, version: placed[index]!.version }))
+    })
+}
+const appendInSteps = Effect.fnUntraced(function*(store: StoreShape, events: ReadonlyArray<NewEvent>, recording: Recording) {
   const versions = yield* versionsOf(store, events.map((event) => event.stream))
   const heads = yield* store.run<{ position: number }>(
     `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`, [events.length])

@@ -127,7 +127,8 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
     const row = before ? rowOf(input) : undefined
     return {
       own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, row)) as X,
-      custom: module === undefined ? { definitions: [], values: [] } : yield* customFieldFacts(module)
+      // A change that does not speak of them needs none of them.
+      custom: module === undefined || (before && !("custom_fields" in input.body)) ? { definitions: [], values: [] } : yield* customFieldFacts(module)
     }
   })
   const rowOf = (input: Input): RowOf<T> => (input.rows as { [name: string]: unknown })[key] as RowOf<T>

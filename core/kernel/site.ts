@@ -1,5 +1,5 @@
 /** A site is where commands are decided: the server, whose verdict is final, or a replica, whose verdict is provisional. */
-import { Context, type Effect } from "effect"
+import { Context, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Catalogue } from "./catalogue.ts"
 import type { NewEvent, StoredEvent } from "./event.ts"
@@ -19,9 +19,18 @@ export interface SiteShape {
   readonly giveBackIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
   /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
   readonly takeNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
-  /** Folds events into the tables and keeps them. */
-  readonly record: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
+  /** Folds events into the tables. */
+  readonly fold: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<void, SqlError.SqlError, Store>
+  /** Keeps folded events. On Postgres all other writers wait from here to the commit: what can be done before is. */
+  readonly append: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
 }
 
 export class Site extends Context.Service<Site, SiteShape>()("flightcase/core/Site") {}
+
+/** Folds events into the tables and keeps them. */
+export const record = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>, recording: Recording) {
+  const site = yield* Site
+  yield* site.fold(events, recording)
+  return yield* site.append(events, recording)
+})

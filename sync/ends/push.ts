@@ -5,7 +5,7 @@ import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { event } from "../../core/kernel/event.ts"
 import { bodyOf, forbidden, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
-import { Site } from "../../core/kernel/site.ts"
+import { record, Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
@@ -48,11 +48,10 @@ const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: Wire
 
 const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, fingerprint: string, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
   const store = yield* Store
-  const site = yield* Site
   const now = instantOf(yield* Clock.currentTimeMillis)
   const error = yield* attempt(replica.id, command, viewer)
   const status = error === undefined ? "accepted" as const : "rejected" as const
-  const recorded = yield* site.record([event(replicaStream(replica.id), decided_event, {
+  const recorded = yield* record([event(replicaStream(replica.id), decided_event, {
     n: command.n, command_id: command.id, name: command.name, status, ...(error === undefined ? {} : { error })
   })], { command_id: command.id, actor_id: viewer.user_id, replica_id: replica.id, recorded_at: now })
   const row = {

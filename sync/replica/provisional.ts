@@ -7,10 +7,9 @@ import { journal, type Recording, versionsOf } from "../../core/kernel/journal.t
 import { Store } from "../../core/kernel/store/store.ts"
 import { provisional_base } from "./local-tables.ts"
 
-/** Folds events into the tables, keeping what was there, and appends them behind the confirmed journal. */
-export const recordProvisionally = Effect.fnUntraced(function*(catalogue: Catalogue, events: ReadonlyArray<NewEvent>, recording: Recording) {
+/** Folds events into the tables, keeping what was there. */
+export const foldProvisionally = Effect.fnUntraced(function*(catalogue: Catalogue, events: ReadonlyArray<NewEvent>, recording: Recording) {
   const store = yield* Store
-  if (events.length === 0) return []
   for (const change of events.flatMap((event) => foldEvent(catalogue.projection, event, { ...recording, position: 0 }))) {
     for (const image of yield* store.imagesBefore(change)) {
       yield* store.run("insert into undo (table_name, row_key, before) values (?, ?, ?)",
@@ -18,6 +17,11 @@ export const recordProvisionally = Effect.fnUntraced(function*(catalogue: Catalo
     }
     yield* store.apply([change])
   }
+})
+/** Appends folded events behind the confirmed journal. */
+export const appendProvisionally = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>, recording: Recording) {
+  const store = yield* Store
+  if (events.length === 0) return []
   const versions = yield* versionsOf(store, events.map((event) => event.stream))
   const [last] = yield* store.run<{ position: number | null }>("select max(position) as position from journal where position >= ?", [provisional_base])
   const first = (last?.position ?? provisional_base) + 1

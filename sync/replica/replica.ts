@@ -22,7 +22,7 @@ import { merge, type Settled } from "../merge.ts"
 import type { WireError } from "../wire.ts"
 import { ensureLocalTables, provisional_base, readMeta, writeMeta } from "./local-tables.ts"
 import type { KeptCommand, Outbox } from "./outbox.ts"
-import { hasProvisional, recordProvisionally, takeBack } from "./provisional.ts"
+import { appendProvisionally, foldProvisionally, hasProvisional, takeBack } from "./provisional.ts"
 
 export interface ReplicaOptions {
   readonly catalogue: Catalogue
@@ -93,7 +93,8 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     }),
     giveBackIds: (table, ids) => Effect.sync(() => { looked.set(table, (looked.get(table) ?? 0) - ids.length) }),
     takeNumber: () => Effect.succeed(null),
-    record: (events, recording) => recordProvisionally(catalogue, events, recording),
+    fold: (events, recording) => foldProvisionally(catalogue, events, recording),
+    append: appendProvisionally,
     settings: storedSettings(catalogue)
   }))
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { NewClaim } from "../../core/availability/line-claims.ts"
 import { claims, claimsSet } from "../../core/claims/schema.ts"
-import { Site } from "../../core/kernel/site.ts"
+import { record, Site } from "../../core/kernel/site.ts"
 import type { App } from "../app.ts"
 import { claim } from "./availability/given.ts"
 
@@ -22,7 +22,7 @@ export const setClaims = (app: App, source_type: string, source_id: number, set:
   app.run(Effect.gen(function*() {
     const site = yield* Site
     const ids = yield* site.takeIds(claims.name, set.length)
-    return yield* site.record(
+    return yield* record(
       [claimsSet(`test_source:${source_id}`, source_type, source_id, set.map((one, at) => ({ ...one, id: ids[at]! })))],
       { command_id: yield* site.commandId, actor_id: null, replica_id: null, recorded_at: "2026-06-01T00:00:00.000Z" })
   }))
