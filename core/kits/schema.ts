@@ -2,9 +2,12 @@
 import { boolean, choice, decimal, integer, ref } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
+/** Of one part for each: what lines multiply, kits within kits again and again. */
+export const part_quantity_max = "1000000"
+
 export const accessoryFields = {
   accessory_product_id: ref("products", { required: true }),
-  quantity: decimal({ scale: 4, min: "0", default: "1.0000", strict: false, shown_scale: 1 }),
+  quantity: decimal({ scale: 4, min: "0", max: part_quantity_max, default: "1.0000", strict: false, shown_scale: 1 }),
   included: boolean({ default: false }),
   zero_priced: boolean({ default: false }),
   sort_order: integer({ min: 0, default: 0 })
@@ -22,7 +25,7 @@ export type AccessoryRow = RowOf<typeof product_accessories>
 /** `pool` parts are drawn from general stock; `fixed` ones are packed in a container for good. */
 export const componentFields = {
   component_product_id: ref("products", { required: true, create_only: true }),
-  quantity: decimal({ scale: 4, min: "1", default: "1.0000", strict: false }),
+  quantity: decimal({ scale: 4, min: "1", max: part_quantity_max, default: "1.0000", strict: false }),
   binding: choice({ pool: "Pool", fixed: "Fixed" }, { default: "pool" }),
   sort_order: integer({ min: 0, default: 0 })
 }

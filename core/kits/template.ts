@@ -10,7 +10,7 @@ import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { checkin_modes, type ContainerTemplate, container_modes, type ProductRow, products, type TemplateSlot } from "../products/schema.ts"
 import { caseWith } from "./case.ts"
-import { type ComponentRow, product_components } from "./schema.ts"
+import { type ComponentRow, part_quantity_max, product_components } from "./schema.ts"
 
 const fields = {
   is_containerable: boolean(),
@@ -20,7 +20,7 @@ const fields = {
   repack_on_return: boolean(),
   slots: list(object({
     product_id: ref("products", { required: true }),
-    quantity: decimal({ scale: 4, min: "1", default: "1.0000", strict: false }),
+    quantity: decimal({ scale: 4, min: "1", max: part_quantity_max, default: "1.0000", strict: false }),
     binding: choice({ pool: "Pool", fixed: "Fixed" }, { nullable: true })
   }), { nullable: true, on_null: "clear", max_items: 500 }),
   max_items: integer({ min: 1, nullable: true, on_null: "clear" })

@@ -23,11 +23,14 @@ export const claimSettings = (settings: Settings, now: string): ClaimSettings =>
 
 const factsOf = (header: OpportunityRow): DealFacts => header
 
-/** The claims of one line; a deleted deal claims nothing. 422 on `item_id` for kits nested too deeply. */
+/** The most units of one product a claim may hold: more than any house has, and what both databases keep exactly. */
+const claimed_quantity_max = 2_147_483_647
+
+/** The claims of one line; a deleted deal claims nothing. 422 on `item_id` for kits nested too deeply, on `quantity` for parts beyond count. */
 export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: ClaimSettings): Result.Result<ReadonlyArray<NewClaim>, Rejection> => {
   if (deal.header.deleted_at !== null) return Result.succeed([])
   try {
-    return Result.succeed(claimsOfLine({
+    const claims = claimsOfLine({
       id: line.id,
       product_id: stockedProductOf(line),
       quantity: Number(line.quantity),
@@ -38,7 +41,10 @@ export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: Clai
       dispatch_store_id: line.dispatch_store_id,
       is_live: line.is_live,
       units: unitsOf(deal, line.id).map((unit) => ({ ...unit, product_id: known.levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0 }))
-    }, factsOf(deal.header), known.stocked, settings))
+    }, factsOf(deal.header), known.stocked, settings)
+    return claims.some((claim) => claim.quantity > claimed_quantity_max)
+      ? Result.fail(invalidField("quantity", `${line.name}: the line would take more units of one product than can be counted. Lower its quantity.`))
+      : Result.succeed(claims)
   } catch (thrown) {
     if (thrown instanceof KitNestedTooDeep) return Result.fail(invalidField("item_id", thrown.message))
     throw thrown

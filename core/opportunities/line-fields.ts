@@ -1,9 +1,9 @@
 /** What bodies about lines may hold (opportunities 7.2, 7.3). */
 import { boolean, choice, code, decimal, integer, json, money, prose, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { charge_period_labels, item_types, transaction_type_labels } from "./parts.ts"
+import { charge_period_labels, item_types, line_quantity_max, transaction_type_labels } from "./parts.ts"
 
-const quantity = { scale: 2, min: "0", max: "1000000000" } as const
+const quantity = { scale: 2, min: "0", max: String(line_quantity_max) } as const
 const percent = { scale: 2, min: "0", max: "100" } as const
 const currency = () => text({ nullable: true, max: 3, format: "currency" })
 

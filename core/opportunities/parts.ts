@@ -16,7 +16,8 @@ export const assignment_statuses = {
   [allocated]: "Allocated", [prepared]: "Prepared", [dispatched]: "Dispatched", [on_hire]: "On Hire", [checked_in]: "Checked In", [finalised]: "Finalised"
 }
 
-const quantity = { scale: 2, min: "0", max: "1000000000" } as const
+export const line_quantity_max = 1_000_000_000
+const quantity = { scale: 2, min: "0", max: String(line_quantity_max) } as const
 const moneyHere = { currency: "currency_code" } as const
 const belongs = () => ref("opportunities", { computed: true, live: false })
 /** The opportunity's currency, kept with the row so that its money can be put into words alone. */

@@ -13,7 +13,7 @@ import { plusDays } from "../../values/time.ts"
 import { type Deal, inActiveVersion, type Known, liveLines, unitsOf, withLine } from "../deal.ts"
 import { partAdded, partChanged, partRemoved } from "../events.ts"
 import type { addItemFields, changeItemFields } from "../line-fields.ts"
-import { type ItemRow, type ItemType, opportunity_items } from "../parts.ts"
+import { type ItemRow, type ItemType, line_quantity_max, opportunity_items } from "../parts.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { settle } from "../settle.ts"
 import { allowed } from "../statuses.ts"
@@ -116,6 +116,8 @@ export const addLine = ({ known, included }: AddFacts, sent: AddLine, context: D
   const line = { ...yield* newLine(known, sent, context), path: yield* placeOf(deal, type, sent) }
   const along = type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
     ? includedLines(known, line, included, context) : []
+  const beyond = along.find(({ quantity }) => Number(quantity) > line_quantity_max)
+  if (beyond !== undefined) return yield* refuse("quantity", `${beyond.quantity} ${beyond.name} would come along, which is too many. Lower the quantity.`)
   const ids = [line, ...along].map(({ id }) => id)
   const settled = yield* settle(known, { ...deal, lines: [...deal.lines, line, ...along] }, { priced: ids, claimed: ids }, context)
   const added = ids.map((id) => settled.deal.lines.find((one) => one.id === id)!)
