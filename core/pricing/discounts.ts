@@ -120,9 +120,10 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
       meetsCriteria(rule.criteria, line.facts, currency)
     return eligible ? Math.max(0, line.net - (soFar.line_discounts[index] ?? 0)) : 0
   })
-  const parts = capped(rule, rule.applies_to === "line"
-    ? bases.map((base) => takenOff(rule, base, currency))
-    : allocateMoney(takenOff(rule, bases.reduce((sum, base) => sum + base, 0), currency), bases))
+  const parts = rule.applies_to === "line"
+    ? capped(rule, bases.map((base) => takenOff(rule, base, currency)))
+    // The maximum comes before the spreading: parts already rounded would be rounded twice.
+    : allocateMoney(Math.min(takenOff(rule, bases.reduce((sum, base) => sum + base, 0), currency), rule.max_discount_amount ?? Infinity), bases)
   const amount = parts.reduce((sum, part) => sum + part, 0)
   if (amount === 0) return soFar
   return {

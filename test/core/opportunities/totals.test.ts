@@ -210,7 +210,16 @@ describe("the sums of an opportunity", () => {
           expect(kept).toEqual(totals)
         } else if (deal.tax_locked && before.tax_locked) expect(deal.tax_total).toBe(before.tax_total)
       }
-    }), { numRuns: 40 })
+    }), {
+      numRuns: 40,
+      // Found once: a capped rule was spread over parts already rounded.
+      examples: [["GBP", false, [
+        { kind: "rules", on: true },
+        { kind: "add", product: 1, quantity: 550, price: 0, discount: 17, type: 0, optional: false },
+        { kind: "add", product: 0, quantity: 150, price: 0, discount: 40, type: 0, optional: false },
+        { kind: "add", product: 1, quantity: 250, price: 0, discount: 19, type: 0, optional: false }
+      ]]]
+    })
   }, 240_000)
 
   it("are worked out in the transaction of the change: nobody ever sees one without the other", async () => {
