@@ -16,10 +16,10 @@ export interface Side {
 }
 export interface Taken { readonly name: string; readonly samples: ReadonlyArray<Sample> }
 
-/** One warming round of each, then `rounds` of each in turns; every other turn in reverse order. */
-export const inTurns = async (sides: ReadonlyArray<Side>, rounds: number): Promise<ReadonlyArray<Taken>> => {
+/** `warming` rounds of each that do not count, then `rounds` of each in turns; every other turn in reverse order. */
+export const inTurns = async (sides: ReadonlyArray<Side>, rounds: number, warming = 1): Promise<ReadonlyArray<Taken>> => {
   const taken = sides.map(({ name }) => ({ name, samples: [] as Array<Sample> }))
-  for (const side of sides) await side.round()
+  for (let turn = 0; turn < warming; turn++) for (const side of sides) await side.round()
   for (let turn = 0; turn < rounds; turn++) {
     const order = sides.map((_, at) => turn % 2 === 0 ? at : sides.length - 1 - at)
     for (const at of order) taken[at]!.samples.push(await sides[at]!.round())
@@ -57,8 +57,8 @@ export const print = (title: string, taken: ReadonlyArray<Taken>, { unit, as }: 
   }
   const [first, ...others] = taken
   for (const other of others) {
-    const ratios = first!.samples.map((sample, at) => as === "rate" ? figure(sample) / figure(other.samples[at]!) : figure(sample) / figure(other.samples[at]!))
-    console.log(`  ${"ratio".padEnd(width)}${spread(ratios, ratio)} of ${other.name}, ${ratios.length} rounds in turns`)
+    const ratios = first!.samples.map((sample, at) => figure(sample) / figure(other.samples[at]!))
+    console.log(`  ${"ratio".padEnd(width)}${spread(ratios, ratio)} ${as === "rate" ? "of the rate of" : "times as long as"} ${other.name}, ${ratios.length} rounds in turns`)
   }
 }
 

@@ -8,20 +8,21 @@ import { clientOf, type Running, startLoad, startPeer, temporaryFolder } from ".
 import { furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
 
 const rounds = 9
+const warming = 5
 const writes = 250
 const body = `{"name":"Renamed #"}`
 
 const compare = async (title: string, server: Running, peer: Running, peer_name: string, direct: Side): Promise<void> => {
   const ask = clientOf(server)
   const ids = (await ask("GET", "/api/v1/products?per_page=100")).products.map(({ id }: { readonly id: number }) => id) as ReadonlyArray<number>
-  const tokens = await tokensFor(ask, 3 * rounds * writes)
+  const tokens = await tokensFor(ask, 2 * (warming + rounds) * writes)
   const load = startLoad()
   try {
     for (const connections of [1, 8]) {
       const side = (name: string, running: Running, path: string): Side =>
         loadSide(name, running, load, { method: "PUT", paths: ids.map((id) => `${path}/${id}`), tokens, connections, count: writes, body })
       const sides = [side("flightcase", server, "/api/v1/products"), side(peer_name, peer, "/products"), ...connections === 1 ? [direct] : []]
-      print(`${title}: PUT of a name, each durable, ${connections} at a time, ${writes} a round`, await inTurns(sides, rounds),
+      print(`${title}: PUT of a name, each durable, ${connections} at a time, ${writes} a round`, await inTurns(sides, rounds, warming),
         connections === 1 ? { unit: "changes", as: "duration" } : { unit: "changes", as: "rate" })
     }
   } finally { await load.stop() }
