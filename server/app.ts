@@ -44,8 +44,8 @@ export interface ServerOptions {
 
 export interface ServerApp {
   readonly catalogue: Catalogue
-  /** Answers a request; never fails. Aborting takes back questions, not changes. */
-  readonly ask: (asked: Asked, signal?: AbortSignal) => Promise<Reply>
+  /** Answers a request; never fails. `giveUp` is told how to give it up, which takes back questions, not changes. */
+  readonly ask: (asked: Asked, giveUp?: (stop: () => void) => void) => Promise<Reply>
   /** Runs anything with the server's database and site. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site | Hosting>) => Promise<A>
   readonly log: Log
@@ -150,8 +150,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUIDv7, aside })
   return {
     catalogue, log,
-    ask: (asked, signal) => new Promise((resolve, reject) => {
-      const fiber = fork(pipeline(asked), signal === undefined ? undefined : { signal })
+    ask: (asked, giveUp) => new Promise((resolve, reject) => {
+      const fiber = fork(pipeline(asked))
+      giveUp?.(() => { fiber.interruptUnsafe() })
       fiber.addObserver((exit) => Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause))
     }),
     run: (effect) => runtime.runPromise(effect),

@@ -18,7 +18,8 @@ export interface ListenOptions {
   readonly host: string
   readonly port: number
   readonly log: Log
-  readonly ask: (asked: Asked, signal: AbortSignal) => Promise<Reply>
+  /** `giveUp` is told how the request can be given up while it is under way. */
+  readonly ask: (asked: Asked, giveUp: (stop: () => void) => void) => Promise<Reply>
 }
 
 /** Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent all. */
@@ -33,22 +34,25 @@ export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise
     if (before !== undefined) connections.set(socket, before + change)
   }
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    const gone = new AbortController()
+    let gone = false
+    let stop = (): void => {}
     under_way(request.socket, 1)
     response.on("close", () => {
       under_way(request.socket, -1)
-      if (!response.writableFinished) gone.abort()
+      if (response.writableFinished) return
+      gone = true
+      stop()
     })
     response.on("error", () => {})
     const asked: Asked = {
       method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
       remote_address: request.socket.remoteAddress ?? "", body: (max) => bodyOf(request, max)
     }
-    ask(asked, gone.signal).then(
+    ask(asked, (how) => { stop = how }).then(
       (reply) => send(request, response, reply, stopping),
       // Whoever asked has gone, or it is a fault of the pipeline itself; neither may end the process.
       (cause: unknown) => {
-        if (gone.signal.aborted) return response.destroy()
+        if (gone) return response.destroy()
         log.at("error", "request failed outside the pipeline", { error: cause })
         send(request, response, { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }, true)
       }

@@ -187,7 +187,7 @@ export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefi
 /** Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name. */
 export const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>, documents: ReadonlyArray<JsonObject | null>
-): Reads<ReadonlyArray<JsonObject>> => Effect.gen(function*() {
+): Reads<ReadonlyArray<JsonObject>> => definitions.length === 0 ? Effect.succeed(documents.map(() => ({}))) : Effect.gen(function*() {
   const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
   const ids = lists.flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? [])).filter((id): id is number => typeof id === "number")
   const names = new Map<number, string>()

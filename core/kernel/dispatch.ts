@@ -50,9 +50,11 @@ const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filt
 export const match = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
   const segments: Array<string> = []
   for (const segment of segmentsOf(path)) {
-    try { segments.push(decodeURIComponent(segment)) } catch { return notFound() }
+    let name = segment
+    try { if (segment.includes("%")) name = decodeURIComponent(segment) } catch { return notFound() }
     // No name holds a NUL, and a database asked for one answers with a fault.
-    if (segments.at(-1)!.includes("\u0000")) return notFound()
+    if (name.includes("\u0000")) return notFound()
+    segments.push(name)
   }
   const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []
   const walk = (at: Branch, depth: number, values: ReadonlyArray<string>): void => {

@@ -130,7 +130,7 @@ export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Eff
   const read = readFields(endpoint.fields, given, {
     mode: endpoint.mode, base_currency: baseCurrency(settings), ...(current === undefined ? {} : { current })
   })
-  const errors = { ...endpoint.check?.(read.values, given), ...read.errors, ...(yield* missingReferences(read.references)) }
+  const errors = { ...endpoint.check?.(read.values, given), ...read.errors, ...(read.references.length === 0 ? {} : yield* missingReferences(read.references)) }
   if (Object.keys(errors).length > 0) return yield* invalid(errors)
   return {
     rows, params, values: read.values, body: given, query: request.query, viewer, settings, now,

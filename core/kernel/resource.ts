@@ -106,13 +106,17 @@ const atLeastScale = (value: string, scale: number): string => {
   return kept === "" ? whole : `${whole}.${kept}`
 }
 
+const columnsShown = new WeakMap<Table, ReadonlyArray<readonly [name: string, field: Field]>>()
+const columnsShownOf = (table: Table): ReadonlyArray<readonly [name: string, field: Field]> => {
+  let columns = columnsShown.get(table)
+  if (columns === undefined) columnsShown.set(table, columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at"))
+  return columns
+}
 /** All of a row's visible columns, formatted. */
-export const baseView = (table: Table, row: AnyRow, context: ViewContext): JsonObject => {
+export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [key: string]: Json } => {
   const out: { [key: string]: Json } = {}
-  for (const name of Object.keys(table.columns)) {
-    const field = table.columns[name]!
-    if (field.hidden || name === "deleted_at" || (field.visible_to !== undefined && !can(context.viewer, field.visible_to))) continue
-    out[name] = fieldOut(field, row[name], row, context.base_currency)
+  for (const [name, field] of columnsShownOf(table)) {
+    if (field.visible_to === undefined || can(context.viewer, field.visible_to)) out[name] = fieldOut(field, row[name], row, context.base_currency)
   }
   return out
 }
@@ -124,24 +128,25 @@ export const render = Effect.fnUntraced(function*<T extends Table>(
   if (rows.length === 0) return []
   const store = yield* Store
   const cells = rows as ReadonlyArray<AnyRow>
-  const found: { [name: string]: Map<unknown, AnyRow> } = {}
-  for (const [name, lookup] of Object.entries(resource.lookups)) found[name] = yield* rowsById(lookup.table, cells.map((row) => row[lookup.via]))
+  const lookups: Array<{ readonly name: string; readonly via: string; readonly found: ReadonlyMap<unknown, AnyRow> }> = []
+  for (const [name, { table, via }] of Object.entries(resource.lookups)) lookups.push({ name, via, found: yield* rowsById(table, cells.map((row) => row[via])) })
   const definitions = resource.custom_module === undefined ? [] : yield* customFieldsFor(resource.custom_module)
   const list_values = yield* customValuesOut(definitions, cells.map((row) => row["custom_fields"] as JsonObject | null))
   const loaded = resource.load === undefined ? undefined : yield* resource.load(rows, context)
-  const embedded: { [name: string]: (row: AnyRow) => Json } = {}
+  const embedded: Array<{ readonly name: string; readonly of: (row: AnyRow) => Json }> = []
   for (const [name, include] of Object.entries(resource.includes)) {
     const wanted = includes.includes(name) || includes.some((one) => one.startsWith(`${name}.`))
     const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
-    embedded[name] = wanted ? yield* embed(store, include, cells, inner, context)
-      : () => include.kind === "many" ? include.empty ?? null : null
+    const absent = include.kind === "many" ? include.empty ?? null : null
+    embedded.push({ name, of: wanted ? yield* embed(store, include, cells, inner, context) : () => absent })
   }
   return rows.map((row, at) => {
     const cell = row as AnyRow
-    const base: { [key: string]: Json } = { ...baseView(resource.table, cell, context) }
+    const base = baseView(resource.table, cell, context)
     if (resource.custom_module !== undefined) base["custom_fields"] = list_values[at]!
-    for (const name of Object.keys(embedded)) base[name] = embedded[name]!(cell)
-    const around = Object.fromEntries(Object.entries(resource.lookups).map(([name, lookup]) => [name, found[name]!.get(cell[lookup.via])]))
+    for (const { name, of } of embedded) base[name] = of(cell)
+    const around: { [name: string]: AnyRow | undefined } = {}
+    for (const { name, via, found } of lookups) around[name] = found.get(cell[via])
     return resource.view(base, row, around, context, loaded as never)
   })
 })
