@@ -97,6 +97,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const site = Layer.effect(Site, Effect.map(Site, (inner) => {
     const self: Site["Service"] = Site.of({
       ...inner,
+      public_url: hosting.public_url,
       settings: standing.settingsWithin as Site["Service"]["settings"],
       append: (events, recording) => Effect.gen(function*() {
         const stored = yield* inner.append(events, recording)

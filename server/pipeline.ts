@@ -208,7 +208,19 @@ const replyOf = (answer: Answer, trace: Trace): Reply => {
     headers["x-ratelimit-remaining"] = String(trace.standing.remaining)
   }
   if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value
+  if (answer.status === 200 && isKnown(headers["etag"], trace.asked)) {
+    delete headers["content-type"]
+    return { status: 304, headers, body: undefined }
+  }
   return { status: answer.status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
+}
+/** The asker holds this already (RFC 9110, 13.1.2): tags are compared weakly, as a read's are. */
+const isKnown = (etag: string | undefined, { method, headers }: Asked): boolean => {
+  const held = headers["if-none-match"]
+  if (etag === undefined || held === undefined || (method !== "GET" && method !== "HEAD")) return false
+  const text = typeof held === "string" ? held : held.join(",")
+  const opaque = (tag: string): string => tag.replace(/^W\//, "")
+  return text.trim() === "*" || (text.match(/(?:W\/)?"[^"]*"/g) ?? []).some((tag) => opaque(tag) === opaque(etag))
 }
 const json_headers = { "content-type": "application/json" }
 

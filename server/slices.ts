@@ -1,5 +1,6 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { abilities } from "../core/users/abilities.ts"
+import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { syncing } from "./sync-slice.ts"
@@ -12,6 +13,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   systemSlice(),
   syncing,
   idempotencySlice,
+  feedsSlice,
   tokensSlice(() => abilitiesIn(whole()))
 ]
 

@@ -2,10 +2,11 @@
 import { Clock, Effect } from "effect"
 import { activities } from "../activities/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
-import { get, type Reads } from "../kernel/endpoint.ts"
+import { type Fault, get } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
 import { notFound } from "../kernel/rejection.ts"
 import { settings_table } from "../kernel/settings.ts"
+import { Site } from "../kernel/site.ts"
 import { columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
@@ -13,15 +14,11 @@ import { instantOf } from "../values/time.ts"
 import { zoneOf } from "../values/zone.ts"
 import { calendarFeed, feedHeaders, feedName, feedStart, uidHost } from "./feed.ts"
 
-export interface FeedScope {
-  /** Activities of this user only; everybody's without it. */
-  readonly user_id?: number
-  /** The server's public address: its host stands in the UIDs. */
-  readonly address?: string
-}
-/** The feed as it stands now. 404 for an unknown user. Three queries. */
-export const feedText = ({ user_id, address }: FeedScope): Reads<string> => Effect.gen(function*() {
+/** The feed as it stands now: of one user's activities, or of everybody's. 404 for an unknown user. Four queries. */
+export const feedText = (user_id: number | undefined): Effect.Effect<string, Fault, Store | Site> => Effect.gen(function*() {
   const store = yield* Store
+  // The same UIDs wherever the feed is written, or a reader of two copies would show everything twice.
+  const { public_url } = yield* Site
   const generated_at = instantOf(yield* Clock.currentTimeMillis)
   const user = user_id === undefined ? undefined : yield* store.get(users, user_id)
   if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
@@ -33,7 +30,7 @@ export const feedText = ({ user_id, address }: FeedScope): Reads<string> => Effe
   const owners = new Map((yield* store.getMany(users, rows.flatMap((row) => row.owned_by ?? []))).map((one) => [one.id, one]))
   const timezone = (yield* store.get(settings_table, "company.timezone"))?.value
   return calendarFeed(rows.map((row) => ({ ...row, owner: owners.get(row.owned_by ?? 0) ?? null })), {
-    generated_at, host: uidHost(address ?? ""), calendar_name: feedName(user?.name ?? null), zone: zoneOf(timezone as string | null | undefined)
+    generated_at, host: uidHost(public_url?.() ?? ""), calendar_name: feedName(user?.name ?? null), zone: zoneOf(timezone as string | null | undefined)
   })
 })
 
@@ -44,7 +41,7 @@ export const calendarSlice: Slice = {
       name: "calendar_feeds.export", summary: "The calendar as iCalendar text: everybody's, or one user's",
       ability: "activities:read", permission: "activities.view", produces: "text/calendar",
       fields: { user_id: integer({ nullable: true, min: 1 }) },
-      run: ({ values }) => Effect.map(feedText(typeof values.user_id === "number" ? { user_id: values.user_id } : {}), (text) => ({
+      run: ({ values }) => Effect.map(feedText(values.user_id ?? undefined), (text) => ({
         status: 200, content: { type: feedHeaders["content-type"]!, text }, headers: { "content-disposition": feedHeaders["content-disposition"]! }
       }))
     })

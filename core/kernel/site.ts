@@ -24,6 +24,8 @@ export interface SiteShape {
   /** Keeps folded events. On Postgres all other writers wait from here to the commit: what can be done before is. */
   readonly append: (events: ReadonlyArray<NewEvent>, recording: Recording) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
+  /** The public address of the server, on a replica as it was told when it enrolled. */
+  readonly public_url?: () => string
 }
 
 export class Site extends Context.Service<Site, SiteShape>()("flightcase/core/Site") {}

@@ -27,7 +27,7 @@ const enrol = ask("/api/v1/sync/replicas", {
   fields: { name: text({ required: true }) },
   run: (input) => Effect.gen(function*() {
     const store = yield* Store
-    const { catalogue } = yield* Site
+    const { catalogue, public_url } = yield* Site
     return yield* store.transaction(Effect.gen(function*() {
       const [id] = yield* drawIds("replicas", 1)
       const row = {
@@ -39,7 +39,7 @@ const enrol = ask("/api/v1/sync/replicas", {
       return created({
         replica: {
           ...baseView(replicas, row, viewContext(input)), user_id: input.viewer.user_id,
-          abilities: [...input.viewer.abilities]
+          abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null
         },
         lease: ranges.flat().map((range) => ({ ...range }))
       })

@@ -29,6 +29,8 @@ export type { Asked, Finding, Progress, SyncReport }
 export interface Profile {
   readonly name: string
   readonly url: string
+  /** The address the server calls its own, which feeds and links name. */
+  readonly public_url?: string
   readonly token: string
   readonly replica_id: number
   readonly device: string
@@ -111,7 +113,7 @@ export const enrolDevice = async (folder: string, enrolment: Enrolment, progress
   const answer = await remote.call("POST", "/api/v1/sync/replicas", { name: enrolment.device })
   if (answer.status >= 400) throw new RemoteError(answer.status, answer.body as { message: string })
   const { replica, lease } = answer.body as {
-    replica: { id: number; user_id: number; abilities: ReadonlyArray<string> }; lease: ReadonlyArray<LeaseRange>
+    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url: string | null }; lease: ReadonlyArray<LeaseRange>
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
@@ -122,7 +124,7 @@ export const enrolDevice = async (folder: string, enrolment: Enrolment, progress
   outbox.close()
   writeProfile(folder, {
     name: enrolment.name, url: enrolment.url, token: enrolment.token, replica_id: replica.id, device: enrolment.device,
-    user_id: replica.user_id, abilities: replica.abilities
+    user_id: replica.user_id, abilities: replica.abilities, ...(replica.public_url === null ? {} : { public_url: replica.public_url })
   })
   const device = await openDevice(folder)
   await device.sync(progress)
@@ -134,7 +136,7 @@ export const openDevice = async (folder: string, options: { readonly at?: (step:
   const profile = readProfile(folder)
   const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
   const replica = makeReplica({
-    catalogue, outbox, replica_id: profile.replica_id, commandId: () => uuidv7(), viewer: viewerHere(profile),
+    catalogue, outbox, replica_id: profile.replica_id, commandId: () => uuidv7(), viewer: viewerHere(profile), public_url: () => profile.public_url ?? profile.url,
     ...(options.at === undefined ? {} : { at: options.at })
   })
   const runtime = ManagedRuntime.make(Layer.merge(

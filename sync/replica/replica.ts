@@ -31,6 +31,8 @@ export interface ReplicaOptions {
   readonly commandId: () => string
   /** The person at this device, as the replica knows them now. */
   readonly viewer: Effect.Effect<Viewer, Fault, Store>
+  /** The server's public address. */
+  readonly public_url?: () => string
   /** Called between steps that a crash may separate; tests throw here. */
   readonly at?: (step: string) => void
 }
@@ -95,7 +97,8 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     takeNumber: () => Effect.succeed(null),
     fold: (events, recording) => foldProvisionally(catalogue, events, recording),
     append: appendProvisionally,
-    settings: storedSettings(catalogue)
+    settings: storedSettings(catalogue),
+    ...(options.public_url === undefined ? {} : { public_url: options.public_url })
   }))
 
   const decide = Effect.fnUntraced(function*(call: Call, id: string, ids: KeptCommand["ids"]) {
