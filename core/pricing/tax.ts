@@ -1,6 +1,6 @@
 /** Tax: how much of an amount it is, and which rule decides the percentage (rates 8). */
-import { exact, formatDecimal, roundHalfAway } from "../values/decimal.ts"
-import { percentOfMoney } from "../values/money.ts"
+import { formatDecimal } from "../values/decimal.ts"
+import { percentOfMoney, withoutPercent } from "../values/money.ts"
 
 /** Decimals of a tax percentage: "20.0000". */
 export const TAX_RATE_SCALE = 4
@@ -20,7 +20,7 @@ export const exclusiveTax = (net: number, rate: string): TaxedAmount => {
 
 /** Tax contained in a gross amount: the net is rounded, the tax is what remains. */
 export const inclusiveTax = (gross: number, rate: string): TaxedAmount => {
-  const net = roundHalfAway(exact(gross).times(100).dividedBy(exact(rate).plus(100))).toNumber() + 0
+  const net = withoutPercent(gross, rate)
   return { net, tax: gross - net, gross }
 }
 

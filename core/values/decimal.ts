@@ -4,6 +4,7 @@
  */
 import { Decimal } from "decimal.js"
 import { Result } from "effect"
+import { plainDecimal, timesOver } from "./plain.ts"
 
 /** Enough digits that no product of a price, a rate and a quantity this system accepts is ever rounded on the way. */
 const Exact = Decimal.clone({ precision: 100, rounding: Decimal.ROUND_HALF_UP, toExpNeg: -200, toExpPos: 200 })
@@ -27,7 +28,10 @@ export const roundHalfAway = (value: Numeric, scale = 0): ExactNumber =>
 export const cut = (value: Numeric, scale: number): ExactNumber => exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
 
 /** Whole units, half away from zero. */
-export const wholeUnits = (value: Numeric): number => roundHalfAway(value).toNumber()
+export const wholeUnits = (value: Numeric): number => {
+  const plain = plainDecimal(value)
+  return (plain === undefined ? undefined : timesOver(plain.parts, 1, plain.per_one)) ?? roundHalfAway(value).toNumber() + 0
+}
 
 const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/
 
@@ -54,7 +58,10 @@ export const fromScaled = (scaled: bigint, scale: number): string => {
 export const formatDecimal = (value: Numeric, scale: number): string => fromScaled(toScaled(value, scale), scale)
 
 /** Negative, zero or positive as `a` is less than, equal to or greater than `b`. */
-export const compareDecimals = (a: Numeric, b: Numeric): number => exact(a).comparedTo(exact(b))
+export const compareDecimals = (a: Numeric, b: Numeric): number => {
+  const one = plainDecimal(a), other = plainDecimal(b)
+  return one !== undefined && other !== undefined && one.per_one === other.per_one ? Math.sign(one.parts - other.parts) : exact(a).comparedTo(exact(b))
+}
 
 export interface DecimalRules {
   readonly scale: number

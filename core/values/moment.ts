@@ -17,23 +17,63 @@ const written =
 
 /** Reads ISO 8601 text; undefined when it is not one or names a day or time that does not exist. */
 export const parseMoment = (text: string): Moment | undefined => {
+  const plain = plainMoment(text)
+  if (plain !== undefined) return plain
   const match = written.exec(text.trim())
   if (match === null) return undefined
   const part = (index: number): number => Number(match[index] ?? "0")
-  const day = epochDay(part(1), part(2), part(3))
-  if (day === undefined || part(4) > 23 || part(5) > 59 || part(6) > 59 || part(10) > 23 || part(11) > 59) return undefined
-  const offset_minutes = (match[9] === "-" ? -1 : 1) * (part(10) * 60 + part(11)) + 0
   const milliseconds = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3))
-  const minutes = day * DAY_MINUTES + part(4) * 60 + part(5) - offset_minutes
-  return { epoch_ms: minutes * MINUTE_MS + part(6) * 1000 + milliseconds, offset_minutes }
+  const offset_minutes = (match[9] === "-" ? -1 : 1) * (part(10) * 60 + part(11)) + 0
+  return part(10) > 23 || part(11) > 59 ? undefined : momentOf(part(1), part(2), part(3), part(4), part(5), part(6), milliseconds, offset_minutes)
 }
 
-const epochDay = (year: number, month: number, day: number): number | undefined => {
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  const exists = date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-  return exists ? date.getTime() / DAY_MS : undefined
+/** `2026-07-01T08:00:00`, with `.000` or without, and `Z` or `+02:00`: what programs write, read without looking for more. */
+const plainMoment = (text: string): Moment | undefined => {
+  const { length } = text
+  if (length !== 20 && length !== 24 && length !== 25 && length !== 29) return undefined
+  const fraction = length === 24 || length === 29
+  const zone_at = fraction ? 23 : 19
+  const offset = zone_at + 1 === length ? (text.charCodeAt(zone_at) === 90 ? 0 : Number.NaN) : offsetAt(text, zone_at)
+  const apart = text.charCodeAt(4) === 45 && text.charCodeAt(7) === 45 && text.charCodeAt(10) === 84 && text.charCodeAt(13) === 58 &&
+    text.charCodeAt(16) === 58 && (!fraction || text.charCodeAt(19) === 46)
+  // What is no digit makes the whole not a number.
+  const milliseconds = fraction ? twoDigits(text, 20) * 10 + digit(text, 22) : 0
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
+  return apart ? momentOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17), milliseconds, offset) : undefined
 }
+const digit = (text: string, at: number): number => {
+  const value = text.charCodeAt(at) - 48
+  return value >= 0 && value <= 9 ? value : Number.NaN
+}
+const twoDigits = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1)
+const offsetAt = (text: string, at: number): number => {
+  const sign = text.charCodeAt(at)
+  const hours = twoDigits(text, at + 1), minutes = twoDigits(text, at + 4)
+  return (sign !== 43 && sign !== 45) || text.charCodeAt(at + 3) !== 58 || hours > 23 || minutes > 59 ? Number.NaN
+    : (sign === 45 ? 0 - hours * 60 - minutes : hours * 60 + minutes)
+}
+
+const momentOf = (
+  year: number, month: number, day: number, hours: number, minutes: number, seconds: number, milliseconds: number, offset_minutes: number
+): Moment | undefined => {
+  if (!(month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) && hours <= 23 && minutes <= 59 && seconds <= 59)) return undefined
+  const epoch_ms = (epochDay(year, month, day) * DAY_MINUTES + hours * 60 + minutes - offset_minutes) * MINUTE_MS + seconds * 1000 + milliseconds
+  return Number.isNaN(epoch_ms) ? undefined : { epoch_ms, offset_minutes }
+}
+
+const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+const daysOf = (year: number, month: number): number => month === 2 && isLeap(year) ? 29 : monthDays[month - 1]!
+
+/** Days of a year before each month of it, counted from March, so that the odd day of a leap year comes last. */
+const epochDay = (year: number, month: number, day: number): number => {
+  const from_march = month > 2 ? year : year - 1
+  const before = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5)
+  const leaps = Math.floor(from_march / 4) - Math.floor(from_march / 100) + Math.floor(from_march / 400)
+  return from_march * 365 + leaps + before + day - epoch_from_march
+}
+/** Days from 1 March of year 0 to 1970, and one, as days of a month begin with 1. */
+const epoch_from_march = 719_469
 
 /** A calendar day `YYYY-MM-DD` that exists. */
 export const isPlainDate = (text: string): boolean => text.length === 10 && parseMoment(text) !== undefined

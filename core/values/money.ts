@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import { scaleOf } from "./currency.ts"
 import { exact, formatDecimal, fromScaled, isNumericText, type Numeric, plainScaled, roundHalfAway } from "./decimal.ts"
+import { plainDecimal, timesOver } from "./plain.ts"
 
 /** The largest amount a body may carry: what fits a signed 32-bit integer of minor units. */
 export const MAX_MONEY_MINOR = 2_147_483_647
@@ -50,12 +51,25 @@ export const formatMoneyOrNull = (minor: number | bigint | null, currency: strin
   minor === null ? null : formatMoney(minor, currency)
 
 /** `minor × factor`, rounded half away from zero to the minor unit. */
-export const timesMoney = (minor: number | bigint, factor: Numeric): bigint =>
-  BigInt(roundHalfAway(exact(minor).times(exact(factor))).toFixed(0))
+export const timesMoney = (minor: number | bigint, factor: Numeric): bigint => {
+  const plain = plainDecimal(factor)
+  const whole = plain === undefined ? undefined : timesOver(Number(minor), plain.parts, plain.per_one)
+  return whole === undefined ? BigInt(roundHalfAway(exact(minor).times(exact(factor))).toFixed(0)) : BigInt(whole)
+}
 
 /** `percent` of an amount, rounded half away from zero to the minor unit. */
-export const percentOfMoney = (minor: number, percent: Numeric): number =>
-  roundHalfAway(exact(minor).times(exact(percent)).dividedBy(100)).toNumber() + 0
+export const percentOfMoney = (minor: number, percent: Numeric): number => {
+  const plain = plainDecimal(percent)
+  return (plain === undefined ? undefined : timesOver(minor, plain.parts, plain.per_one * 100)) ??
+    roundHalfAway(exact(minor).times(exact(percent)).dividedBy(100)).toNumber() + 0
+}
+
+/** What is left of an amount when `percent` on top of it is taken out again, rounded half away from zero to the minor unit. */
+export const withoutPercent = (minor: number, percent: Numeric): number => {
+  const plain = plainDecimal(percent)
+  return (plain === undefined || plain.parts < 0 ? undefined : timesOver(minor, plain.per_one * 100, plain.parts + plain.per_one * 100)) ??
+    roundHalfAway(exact(minor).times(100).dividedBy(exact(percent).plus(100))).toNumber() + 0
+}
 
 /** A percentage as stored: "20.0000" at scale 4, "25.00" at scale 2. */
 export const formatPercentage = (percent: Numeric, scale: number): string => formatDecimal(percent, scale)
@@ -67,15 +81,36 @@ export const formatPercentage = (percent: Numeric, scale: number): string => for
 export const allocateMoney = (total: number, weights: ReadonlyArray<number>): ReadonlyArray<number> => {
   if (weights.length === 0) return []
   if (total < 0) return allocateMoney(-total, weights).map((part) => 0 - part)
-  const clamped = weights.map((weight) => BigInt(Math.max(0, weight)))
-  const sum = clamped.reduce((a, b) => a + b, 0n)
-  const shares = sum === 0n ? weights.map(() => 1n) : clamped
-  const divisor = sum === 0n ? BigInt(weights.length) : sum
-  const parts = shares.map((share) => Number((BigInt(total) * share) / divisor))
-  const byRemainder = shares
-    .map((share, index) => ({ index, remainder: (BigInt(total) * share) % divisor }))
-    .sort((a, b) => (a.remainder === b.remainder ? a.index - b.index : a.remainder > b.remainder ? -1 : 1))
-  const left = total - parts.reduce((a, b) => a + b, 0)
-  for (const { index } of byRemainder.slice(0, left)) parts[index] = (parts[index] ?? 0) + 1
+  const clamped = weights.map((weight) => Math.max(0, weight))
+  const sum = clamped.reduce((a, b) => a + b, 0)
+  const shares = sum === 0 ? weights.map(() => 1) : clamped
+  const divisor = sum === 0 ? weights.length : sum
+  const heaviest = shares.reduce((a, b) => Math.max(a, b), 0)
+  const { parts, remainders } = Number.isSafeInteger(divisor) && Number.isSafeInteger(total * heaviest)
+    ? plainShares(total, shares, divisor) : wideShares(total, shares)
+  handOut(parts, remainders, total - parts.reduce((a, b) => a + b, 0))
   return parts
+}
+
+/** What each share comes to, cut to whole minor units, and what was cut off: as fractions of one divisor. */
+interface Shared<N> { readonly parts: Array<number>; readonly remainders: ReadonlyArray<N> }
+const plainShares = (total: number, shares: ReadonlyArray<number>, divisor: number): Shared<number> => {
+  const remainders = shares.map((share) => (total * share) % divisor)
+  return { parts: shares.map((share, index) => (total * share - remainders[index]!) / divisor), remainders }
+}
+const wideShares = (total: number, shares: ReadonlyArray<number>): Shared<bigint> => {
+  const products = shares.map((share) => BigInt(total) * BigInt(share))
+  const divisor = shares.reduce((sum, share) => sum + BigInt(share), 0n)
+  return { parts: products.map((product) => Number(product / divisor)), remainders: products.map((product) => product % divisor) }
+}
+
+/** The odd minor units, fewer than there are parts: one each to those most was cut off, among equals to the earlier. */
+const handOut = <N extends number | bigint>(parts: Array<number>, remainders: ReadonlyArray<N>, left: number): void => {
+  if (left <= 0) return
+  const sorted = [...remainders].sort((a, b) => (a > b ? -1 : a < b ? 1 : 0))
+  const least = sorted[left - 1]!
+  let equals = left - sorted.findIndex((remainder) => remainder === least)
+  for (const [index, remainder] of remainders.entries()) {
+    if (remainder > least || (remainder === least && equals-- > 0)) parts[index] = (parts[index] ?? 0) + 1
+  }
 }
