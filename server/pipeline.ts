@@ -73,8 +73,8 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
   const serve = (trace: Trace): Effect.Effect<Answer, Fault, Store | Site | Hosting> => Effect.gen(function*() {
     const { asked, path } = trace
     const found = match(catalogue, asked.method, path)
-    const isPublic = !(found instanceof Rejection) && found.endpoint.public
-    const refusal = isPublic ? yield* admitNobody(trace) : yield* admit(trace)
+    const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
+    const refusal = open === undefined ? yield* admit(trace) : yield* admitNobody(trace, open)
     if (refusal !== undefined) return yield* refusal
     if (found instanceof Rejection) return yield* found
     trace.endpoint = found.endpoint
@@ -106,9 +106,10 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
   })
 
   /** Signed links and the like open without a token, but nobody may try keys for long: misses are what counts there. */
-  const missesOf = (trace: Trace): string => `misses ${trace.asked.remote_address}`
-  const admitNobody = Effect.fnUntraced(function*(trace: Trace) {
-    trace.standing = limiter.look(missesOf(trace), settingNumber(yield* options.settings, "api", "anonymous_rate_limit"), trace.clock_millis)
+  // Of each endpoint by itself: a forgotten link that an office's calendars keep asking must not end its health checks.
+  const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${trace.asked.remote_address} ${name}`
+  const admitNobody = Effect.fnUntraced(function*(trace: Trace, endpoint: Endpoint) {
+    trace.standing = limiter.look(missesOf(trace, endpoint), settingNumber(yield* options.settings, "api", "anonymous_rate_limit"), trace.clock_millis)
     return trace.standing.exceeded ? tooMany(trace.standing, "Too many tries from this address; wait a minute.") : undefined
   })
 
@@ -144,7 +145,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     const exit = yield* Effect.exit(serve(trace))
     const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, log)
     if (trace.endpoint?.public === true && answer.status >= 400 && answer.status < 500 && trace.standing !== undefined) {
-      limiter.count(missesOf(trace), trace.standing.limit, trace.clock_millis)
+      limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
     }
     const reply = replyOf(answer, trace)
     finished(trace, reply)
