@@ -15,8 +15,16 @@ export type WireCommand = {
   readonly ids: { readonly [table: string]: ReadonlyArray<number> }
   /** When it was acknowledged, by the replica's clock: data, never order. */
   readonly issued_at: string
+  /** Ids of earlier commands of this replica that made what it names: when one of them is refused, it is not decided. */
+  readonly needs?: ReadonlyArray<string>
 }
-export type WireError = { readonly status: number; readonly message: string; readonly errors?: FieldErrors }
+export type WireError = {
+  readonly status: number
+  readonly message: string
+  readonly errors?: FieldErrors
+  /** The refused command this one builds on, which is why it was not decided (status 424). */
+  readonly cause?: string
+}
 export type Verdict = {
   readonly id: string
   readonly status: "accepted" | "rejected"
@@ -30,3 +38,6 @@ export const decided_event = "command.decided"
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
 export type DecidedData = { readonly n: number; readonly command_id: string; readonly name: string; readonly status: "accepted" | "rejected"; readonly error?: WireError }
 export const commands_per_push_max = 500
+export const needs_max = 500
+/** The status of a command that was not decided because what it builds on was refused (RFC 4918, 11.4). */
+export const held_status = 424

@@ -12,13 +12,12 @@ import { Site } from "../../core/kernel/site.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { commands_per_push_max, type Verdict, type WireCommand } from "../wire.ts"
+import { commands_per_push_max, needs_max, type Verdict, type WireCommand } from "../wire.ts"
 import { lease, leasedTables } from "./leases.ts"
 import { decidePushed, ownReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
 import { replicas, sync_tables } from "./tables.ts"
 
-const replicaResource = resource({ singular: "replica", table: replicas, filters: ["user_id"], sorts: ["created_at", "seen_at"] })
 const reads = { ability: "sync:read", permission: null, weight: 0 } as const
 const writes = { ability: "sync:write", permission: null, weight: 0 } as const
 
@@ -64,7 +63,8 @@ const leases = ask("/api/v1/sync/leases", {
 
 const command_fields = object({
   n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
-  payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true })
+  payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
+  needs: list(text({ max: 64 }), { default: [], max_items: needs_max })
 })
 /** A batch of commands may be as long as what each of them may say. */
 const push_bytes_max = 64 * 1_048_576
@@ -93,28 +93,12 @@ const push = ask("/api/v1/sync/commands", {
   })
 })
 
-const revoke = (input: Input<{ readonly id: { readonly table: typeof replicas } }, {}>): Effect.Effect<Answer, Fault, Store> => Effect.gen(function*() {
-  const store = yield* Store
-  const replica = input.rows.id
-  if (replica.user_id !== input.viewer.user_id && !input.viewer.is_owner && !input.viewer.permissions.has("users.edit")) {
-    return yield* new Rejection({ kind: "forbidden", message: "Only its user or a manager of users may revoke a device." })
-  }
-  const now = instantOf(yield* Clock.currentTimeMillis)
-  if (replica.revoked_at === null) yield* store.transaction(store.apply([{ op: "update", table: replicas, key: replica.id, set: { revoked_at: now, updated_at: now } }]))
-  return noContent
-})
-
 export const syncSlice: Slice = {
   name: "sync",
-  server_tables: sync_tables,
+  server_tables: [...sync_tables, replica_devices],
   projection: {},
   endpoints: [
-    enrol, leases, push,
-    get("/api/v1/sync/replicas", {
-      name: "replicas.list", summary: "Devices", ...reads, server_only: true,
-      run: (input) => Effect.map(listOf(replicaResource, input.query, viewContext(input), input.viewer.is_owner ? {} : { where: { user_id: input.viewer.user_id } }), ok)
-    }),
-    { ...ask("/api/v1/sync/replicas/{id}", { name: "replicas.revoke", summary: "Revoke a device", ...writes, server_only: true, params: { id: { table: replicas } }, run: revoke }), method: "DELETE" as const },
+    enrol, leases, push, ...deviceEndpoints, ...bundleEndpoints,
     get("/api/v1/sync/shape", {
       name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
       fields: { replica_id: integer({ default: 0, min: 0, describe: "The device that follows: verdicts on its commands are told to it alone" }) },

@@ -4,14 +4,16 @@ import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { event } from "../../core/kernel/event.ts"
-import { bodyOf, forbidden, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import { bodyOf, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { record, Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { decided_event, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
+import { decided_event, held_status, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 import { id_leases, replica_commands, replicas } from "./tables.ts"
+
+export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
 /** The replica, if it is this viewer's and not revoked. */
 export const ownReplica = Effect.fnUntraced(function*(replica_id: number, viewer: Viewer, lock: boolean) {
@@ -19,7 +21,7 @@ export const ownReplica = Effect.fnUntraced(function*(replica_id: number, viewer
   if (lock && store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
   const replica = yield* store.get(replicas, replica_id)
   if (replica === undefined || (replica.user_id !== viewer.user_id && !viewer.is_owner)) return yield* notFound("No such replica.")
-  if (replica.revoked_at !== null) return yield* forbidden("This device has been revoked; its unsent commands stay with it for review.")
+  if (replica.revoked_at !== null) return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
   return replica
 })
 
@@ -49,7 +51,7 @@ const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: Wire
 const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, fingerprint: string, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
   const store = yield* Store
   const now = instantOf(yield* Clock.currentTimeMillis)
-  const error = yield* attempt(replica.id, command, viewer)
+  const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica.id, command, viewer))
   const status = error === undefined ? "accepted" as const : "rejected" as const
   const recorded = yield* record([event(replicaStream(replica.id), decided_event, {
     n: command.n, command_id: command.id, name: command.name, status, ...(error === undefined ? {} : { error })
@@ -63,6 +65,19 @@ const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, c
     { op: "update", table: replicas, key: replica.id, set: { last_n: command.n, seen_at: now } }
   ])
   return verdictOf(row)
+})
+
+/**
+ * What a command builds on was refused: to decide it would only give a riddle ("no such opportunity"). It takes its number
+ * and its verdict like any other, so nothing waits for it; the first refused command of the chain is named as the cause.
+ */
+const refusedNeed = Effect.fnUntraced(function*(replica_id: number, { needs = [] }: WireCommand) {
+  if (needs.length === 0) return undefined
+  const refused = (yield* (yield* Store).getMany(replica_commands, needs))
+    .filter((one) => one.replica_id === replica_id && !one.accepted).sort((one, other) => one.n - other.n)[0]
+  if (refused === undefined) return undefined
+  const cause = (refused.error as WireError | null)?.cause ?? refused.id
+  return { status: held_status, message: `Not decided: it builds on command ${refused.n}, which was refused.`, cause } satisfies WireError
 })
 
 /** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
@@ -92,7 +107,8 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
   return undefined
 })
 
-const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({
+/** A verdict as it was kept. */
+export const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({
   id: row.id, status: row.accepted ? "accepted" : "rejected",
   ...(row.position === null ? {} : { position: row.position }),
   ...(row.error === null ? {} : { error: row.error as WireError })

@@ -64,7 +64,7 @@ export const remoteAt = (url: string, token: string, timeout_millis = 60_000): R
   return {
     call,
     push: async (replica_id, commands) => {
-      const wire = commands.map(({ n, id, name, payload, ids, issued_at }) => ({ n, id, name, payload, ids, issued_at }))
+      const wire = commands.map(({ n, id, name, payload, ids, issued_at, needs = [] }) => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) }))
       return (await expected("POST", "/api/v1/sync/commands", { replica_id, commands: wire }) as { verdicts: ReadonlyArray<Verdict> }).verdicts
     },
     lease: async (replica_id, entity, request_no) =>

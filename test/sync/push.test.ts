@@ -92,6 +92,30 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     expect(told.map((one: any) => one.status)).toEqual(["rejected", "rejected", "accepted", "rejected", "rejected", "rejected", "accepted"])
     for (const at of [0, 1, 3, 4, 5]) expect([at, Object.keys(told[at].error.errors)]).toEqual([at, ["ids"]])
   })
+  it("that build on a refused one are not decided but told its cause, down the whole chain, and hold up nobody", async () => {
+    const device = await enrol()
+    const refused = create(1, device.from, { name: "" })
+    const child = { ...create(2, []), name: "lamps.update", payload: { params: { id: String(device.from) }, body: { label: "x" } }, needs: [refused.id] }
+    const grandchild = { ...create(3, device.from + 1), needs: [child.id] }
+    const free = { ...create(4, device.from + 2), needs: ["never sent"] }
+    const commands = [refused, child, grandchild, free, { ...create(5, device.from + 3), needs: [free.id] }]
+    const told = await verdicts(device, ...commands)
+    expect(told.map((one: any) => [one.status, one.error?.status, one.error?.cause])).toEqual([
+      ["rejected", 422, undefined], ["rejected", 424, refused.id], ["rejected", 424, refused.id], ["accepted", undefined, undefined], ["accepted", undefined, undefined]
+    ])
+    expect(told[1].error.message).toContain("command 1")
+    expect((await lamps()).filter((lamp) => lamp.id >= device.from && lamp.id <= device.from + 3).map((lamp) => lamp.id)).toEqual([device.from + 2, device.from + 3])
+    // Told again the same, and told in the journal: whoever missed the reply learns the cause by pulling.
+    expect(await verdicts(device, ...commands)).toEqual(told)
+    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === decided_event)
+    expect(decided.map((event) => [(event.data as any).n, (event.data as any).error?.cause])).toEqual([[1, undefined], [2, refused.id], [3, refused.id], [4, undefined], [5, undefined]])
+  })
+  it("are held by their own device's commands alone", async () => {
+    const [device, other] = [await enrol(), await enrol()]
+    const theirs = create(1, other.from, { name: "" })
+    await verdicts(other, theirs)
+    expect(await verdicts(device, { ...create(1, device.from), needs: [theirs.id] })).toMatchObject([{ status: "accepted" }])
+  })
   it("that leave a gap wait for what is missing; what came before it is decided", async () => {
     const device = await enrol()
     const early = await push(device, create(2, device.from))
@@ -124,6 +148,7 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     ["no number", (device) => [{ ...create(1, device.from), n: undefined }], "commands.0.n"], ["a number below one", (device) => [create(0, device.from)], "commands.0.n"],
     ["no body", (device) => [{ ...create(1, device.from), payload: { params: {}, body: "x" } }], "commands.0.payload"], ["params that are no texts", (device) => [{ ...create(1, device.from), payload: { params: { id: 5 }, body: {} } }], "commands.0.payload"],
     ["ids that are no numbers", () => [create(1, ["x"] as never)], "commands.0.ids"], ["ids that are no lists", () => [{ ...create(1, []), ids: { lamps: 5 } }], "commands.0.ids"],
+    ["needs that are no texts", (device) => [{ ...create(1, device.from), needs: [5] }], "commands.0.needs.0"],
     ["a time that is none", (device) => [{ ...create(1, device.from), issued_at: "yesterday" }], "commands.0.issued_at"]
   ])("%s: the push is refused as a whole", async (_name, commands, field) => {
     const device = await enrol()
