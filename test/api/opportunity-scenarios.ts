@@ -1,5 +1,6 @@
 /** The public scenarios of opportunities, told once for whoever answers: a server on either engine, a device cut off from it. */
 import { expect } from "vitest"
+import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { fulfilmentScenarios } from "./scenarios/fulfilment.ts"
 import { headerScenarios } from "./scenarios/header.ts"
 import { lineScenarios } from "./scenarios/lines.ts"
@@ -9,22 +10,7 @@ export const opp = "/api/v1/opportunities"
 export const fourDays = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
 export const lineL = { name: "Line L", quantity: "2", unit_price: "50.00" }
 
-export interface Reply { readonly status: number; readonly body: any }
-export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
-/** What is looked at once everything is known everywhere: numbers, activity, claims. */
-export interface Settled { readonly ask: Ask; /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number> }
-export interface Answering {
-  readonly ask: Ask
-  /** Somebody with just these permissions and abilities; a device has one user only, its own. */
-  readonly somebody: ((permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<Ask>) | undefined
-  /** Somebody without a token at all. */
-  readonly nobody: Ask | undefined
-}
-export interface Scenario {
-  readonly n: number
-  readonly title: string
-  readonly run: (scene: Scene) => Promise<void>
-}
+export type Scenario = Told<number, Scene>
 export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
 export interface Scene extends Answering {
@@ -45,9 +31,9 @@ export interface Scene extends Answering {
   readonly actions: (id: number) => Promise<{ readonly [key: string]: { readonly allowed: boolean; readonly code: string | null } }>
   readonly product: (body?: object) => Promise<any>
   readonly unit: (product_id: number) => Promise<any>
-  readonly later: (look: (settled: Settled) => Promise<void>) => void
+  readonly later: (look: Look) => void
 }
-export const sceneOf = (n: number, by: Answering, looks: Array<(settled: Settled) => Promise<void>>): Scene => {
+export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {
   const subject = `Scenario ${String(n).padStart(3, "0")}`
   let count = 0
   const post = (path: string, body: unknown = {}) => by.ask("POST", path, body)

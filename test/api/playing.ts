@@ -1,0 +1,157 @@
+/** Scenarios of the specification, told once and played by whoever answers: a server on either engine, a device cut off from it. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer, ManagedRuntime } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { claims } from "../../core/claims/schema.ts"
+import type { Json } from "../../core/kernel/json.ts"
+import { rebuild } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { listenOn } from "../../server/http.ts"
+import { silentLog } from "../../server/log.ts"
+import { type Device, enrolDevice } from "../../sync/replica/device.ts"
+import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { owner_token, serve } from "../server/serving.ts"
+
+export interface Reply { readonly status: number; readonly body: any }
+export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
+/** What is looked at once everything is known everywhere: numbers, activity, claims. */
+export interface Settled { readonly ask: Ask; /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number> }
+export interface Answering {
+  readonly ask: Ask
+  /** Somebody with just these permissions and abilities; a device has one user only, its own. */
+  readonly somebody: ((permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<Ask>) | undefined
+  /** Somebody without a token at all. */
+  readonly nobody: Ask | undefined
+}
+export type Look = (settled: Settled) => Promise<void>
+export interface Scenario<Name, Scene> {
+  readonly n: Name
+  readonly title: string
+  readonly run: (scene: Scene) => Promise<void>
+}
+export interface Told<Name, Scene> {
+  readonly title: string
+  readonly scenarios: ReadonlyArray<Scenario<Name, Scene>>
+  readonly sceneOf: (n: Name, by: Answering, looks: Array<Look>) => Scene
+  /** What is left in the end, without what differs by place and time: the same wherever the work was done. */
+  readonly endOf: (ask: Ask) => Promise<ReadonlyArray<string>>
+  /** What the server is told before anything else. */
+  readonly prepare?: (ask: Ask) => Promise<void>
+  /** The instant every scenario begins at; without it, time is the machine's own. */
+  readonly now?: string
+}
+
+/** From here on it is this instant, for server and device alike; timers go on. */
+export const itIs = (now: string): void => {
+  if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ["Date"] })
+  vi.setSystemTime(Date.parse(now))
+}
+
+const tables = Effect.gen(function*() {
+  const store = yield* Store
+  const dump: { [table: string]: ReadonlyArray<unknown> } = {}
+  for (const table of catalogue.tables) dump[table.name] = yield* store.find(table, {})
+  return dump
+})
+const askAt = (url: string, token: string | null): Ask => async (method, path, body) => {
+  const response = await fetch(url + path, {
+    method, headers: { "content-type": "application/json", ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+    ...(method === "GET" || body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+}
+/** A server that listens, with ways to look behind it. */
+const open = async (engine: "sqlite" | "pg", { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
+  if (now !== undefined) itIs(now)
+  const server = await serve(engine)
+  const listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: server.app.ask })
+  const ask = askAt(listening.url, owner_token)
+  await prepare?.(ask)
+  const settled: Settled = {
+    ask,
+    held: async (opportunity_id) => (await server.run(Effect.flatMap(Store, (store) => store.find(claims, { opportunity_id, is_active: true }))))
+      .reduce((sum, claim) => sum + claim.quantity, 0)
+  }
+  const close = async (): Promise<void> => {
+    await listening.stop(1_000)
+    await server.close()
+    vi.useRealTimers()
+  }
+  return { server, url: listening.url, settled, close }
+}
+let people = 0
+const somebodyAt = (url: string, ask: Ask): NonNullable<Answering["somebody"]> => {
+  return async (permissions, abilities) => {
+    const name = `Somebody ${++people}`
+    expect((await ask("POST", "/api/v1/roles", { name, permissions })).status).toBe(201)
+    const { body: { user } } = await ask("POST", "/api/v1/users", { name, email: `somebody${people}@example.com`, roles: [name], active: true })
+    const { body } = await ask("POST", "/api/v1/tokens", { name, abilities, user_id: user.id })
+    return askAt(url, body.secret ?? body.token.secret ?? body.token.token)
+  }
+}
+const onDevice = (device: () => Device): Ask => async (method, path, body) => {
+  const [bare = path, query = ""] = path.split("?")
+  const { body: answer, status } = await device().ask({ method, path: bare, query: [...new URLSearchParams(query)], body: body as Json | undefined })
+  // As it would travel.
+  return { status, body: answer === undefined ? undefined : JSON.parse(JSON.stringify(answer)) }
+}
+
+/** Plays all scenarios on both engines over HTTP, then on a device that syncs after each, and compares what is left. */
+export const playEverywhere = <Name extends string | number, Scene>(told: Told<Name, Scene>): void => {
+  const cases = told.scenarios.map((one) => [one.n, one.title, one] as const)
+  const ends = new Map<string, ReadonlyArray<string>>()
+  const eachBegins = (): void => beforeEach(() => { if (told.now !== undefined) itIs(told.now) })
+
+  describe.each(["sqlite", "pg"] as const)(`${told.title} over HTTP on %s`, (engine) => {
+    let place: Awaited<ReturnType<typeof open>>
+    beforeAll(async () => { place = await open(engine, told) })
+    eachBegins()
+    afterAll(() => place.close())
+
+    it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
+      const looks: Array<Look> = []
+      const { ask } = place.settled
+      await run(told.sceneOf(n, { ask, somebody: somebodyAt(place.url, ask), nobody: askAt(place.url, null) }, looks))
+      for (const look of looks) await look(place.settled)
+    })
+    it("leave tables that fold again from the journal", async () => {
+      ends.set(engine, await told.endOf(place.settled.ask))
+      const before = await place.server.run(tables)
+      await place.server.run(rebuild(catalogue))
+      expect(await place.server.run(tables)).toEqual(before)
+    })
+  })
+
+  describe.each(["sqlite", "pg"] as const)(`${told.title} on a device cut off from its server on %s`, (engine) => {
+    let place: Awaited<ReturnType<typeof open>>, folder: string, device: Device
+    beforeAll(async () => {
+      place = await open(engine, told)
+      folder = mkdtempSync(join(tmpdir(), "flightcase-scenarios-"))
+      device = await enrolDevice(join(folder, "van"), { name: "van", url: place.url, token: owner_token, device: "van" })
+    })
+    eachBegins()
+    afterAll(async () => {
+      await device.close()
+      await place.close()
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
+      const looks: Array<Look> = []
+      await run(told.sceneOf(n, { ask: onDevice(() => device), somebody: undefined, nobody: undefined }, looks))
+      expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
+      for (const look of looks) await look(place.settled)
+    })
+    it("leave the server and the device with the same rows, and the same end as work at the server itself", async () => {
+      const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") })))
+      try { expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables)) } finally { await runtime.dispose() }
+      ends.set(`device ${engine}`, await told.endOf(place.settled.ask))
+      expect(ends.get(`device ${engine}`)).toEqual(ends.get("sqlite"))
+      expect(ends.get("pg")).toEqual(ends.get("sqlite"))
+    })
+  })
+}
