@@ -17,10 +17,10 @@ type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday" ? num
 
 /** `currency` is the one amounts in conditions are written in. */
 export const meetsCriteria = (criteria: Criteria, facts: CriteriaFacts, currency: string): boolean => {
+  if (criteria.conditions.length === 0) return true
   const test = (entry: Condition | Criteria): boolean =>
     "conditions" in entry ? meetsCriteria(entry, facts, currency) : meetsCondition(entry, facts, currency)
-  return criteria.conditions.length === 0 ||
-    (criteria.match === "all" ? criteria.conditions.every(test) : criteria.conditions.some(test))
+  return criteria.match === "all" ? criteria.conditions.every(test) : criteria.conditions.some(test)
 }
 
 const meetsCondition = ({ field, operator, value }: Condition, facts: CriteriaFacts, currency: string): boolean => {

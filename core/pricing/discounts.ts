@@ -44,8 +44,10 @@ export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): Discoun
 export interface DiscountableLine {
   /** Minor units. */
   readonly net: number
-  /** False: no rule ever touches it (the product is not discountable, or the line is optional). */
+  /** False: no rule ever touches it. */
   readonly discountable: boolean
+  /** Offered, not counted: no rule touches it either. */
+  readonly is_optional?: boolean
   /** A line discount or price given by hand: automatic rules leave it alone. */
   readonly priced_by_hand: boolean
   readonly facts: CriteriaFacts
@@ -113,17 +115,21 @@ const isInForce = (rule: DiscountRule, request: DiscountRequest): boolean =>
 const worth = ({ line_discounts }: Discounts): number => line_discounts.reduce((sum, amount) => sum + amount, 0)
 
 const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts): Discounts => {
-  const { currency } = request
+  const { currency, lines } = request
   const named = request.named_rule_ids.includes(rule.id)
-  const bases = request.lines.map((line, index) => {
-    const eligible = line.discountable && (named || !line.priced_by_hand) &&
-      meetsCriteria(rule.criteria, line.facts, currency)
-    return eligible ? Math.max(0, line.net - (soFar.line_discounts[index] ?? 0)) : 0
-  })
+  const takenOff = takerOf(rule, currency)
+  const bases: Array<number> = []
+  let whole = 0
+  for (const line of lines) {
+    const eligible = line.discountable && line.is_optional !== true && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
+    const base = eligible ? Math.max(0, line.net - (soFar.line_discounts[bases.length] ?? 0)) : 0
+    whole += base
+    bases.push(base)
+  }
   const parts = rule.applies_to === "line"
-    ? capped(rule, bases.map((base) => takenOff(rule, base, currency)))
+    ? capped(rule, bases.map((base) => base === 0 ? 0 : takenOff(base)))
     // The maximum comes before the spreading: parts already rounded would be rounded twice.
-    : allocateMoney(Math.min(takenOff(rule, bases.reduce((sum, base) => sum + base, 0), currency), rule.max_discount_amount ?? Infinity), bases)
+    : allocateMoney(Math.min(takenOff(whole), rule.max_discount_amount ?? Infinity), bases)
   const amount = parts.reduce((sum, part) => sum + part, 0)
   if (amount === 0) return soFar
   return {
@@ -132,12 +138,11 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   }
 }
 
-/** What a rule takes off one base, never more than the base itself. */
-const takenOff = (rule: ReadyRule, base: number, currency: string): number => {
-  const amount = rule.discount_type === "percentage"
-    ? percentOfMoney(base, rule.discount_value)
-    : Result.getOrElse(parseMoney(rule.discount_value, currency), () => 0)
-  return Math.min(base, amount)
+/** What a rule takes off a base, never more than the base itself. */
+const takerOf = (rule: ReadyRule, currency: string): (base: number) => number => {
+  if (rule.discount_type === "percentage") return (base) => Math.min(base, percentOfMoney(base, rule.discount_value))
+  const amount = Result.getOrElse(parseMoney(rule.discount_value, currency), () => 0)
+  return (base) => Math.min(base, amount)
 }
 
 const capped = (rule: ReadyRule, parts: ReadonlyArray<number>): ReadonlyArray<number> => {

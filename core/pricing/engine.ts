@@ -37,43 +37,65 @@ export interface RateRequest extends RateMethod {
 export const calculateRate = (request: RateRequest): Result.Result<RateBreakdown, FieldErrors> =>
   Result.map(calculateRateMinor(request), toBreakdown)
 
-/** The same in minor units, for the pricing of lines. */
+/** The same in minor units. */
 export const calculateRateMinor = (request: RateRequest): Result.Result<RateCalculation, FieldErrors> => {
   const strategy = strategyOf(request.calculation_strategy)
   if (strategy === undefined) return Result.fail({ calculation_strategy: ["The calculation strategy is unknown."] })
   if (!isCurrency(request.currency)) return Result.fail({ currency: ["The currency is unknown."] })
-  return Result.map(basePrice(request), (base) => {
+  return Result.map(counted(request), (count) => {
     const modified = runningModifiers(strategy, request.enabled_modifiers).reduce((calculation, facts) => {
       const config = request.modifier_configs[facts.identifier]
       return applyModifier(facts, isJsonObject(config) ? config : {}, calculation)
-    }, base)
+    }, basePrice(request, count))
     return { ...modified, total: modified.per_unit_subtotal * BigInt(modified.quantity) }
   })
 }
 
-const basePrice = (request: RateRequest): Result.Result<RateCalculation, FieldErrors> => {
-  const price = BigInt(request.price)
+interface Counted { readonly units: number; readonly unit_label: string }
+/** How many units the window comes to by the method's period; one where the price is fixed. */
+const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
   const start = parseMoment(request.start)
   const end = parseMoment(request.end)
   if (start === undefined) return Result.fail({ start: ["The start is not a valid date."] })
   if (end === undefined) return Result.fail({ end: ["The end is not a valid date."] })
-  if (request.calculation_strategy === "fixed") {
-    return Result.succeed(unmodified(request, 1, "fixed", price, [flatLine(1, 1, price)]))
-  }
+  if (request.calculation_strategy === "fixed") return Result.succeed({ units: 1, unit_label: "fixed" })
   const period = request.base_period
   if (period === null) return Result.fail({ base_period: ["The base period is required."] })
   const { unit_label } = basePeriods[period]
-  return Result.map(countUnits(period, request.strategy_config, start, end), (units) => {
-    if (request.calculation_strategy === "hybrid") return hybridPrice(request, units, unit_label)
-    return unmodified(request, units, unit_label, price * BigInt(units), [flatLine(1, units, price)])
-  })
+  return Result.map(countUnits(period, request.strategy_config, start, end), (units) => ({ units, unit_label }))
 }
 
+const basePrice = (request: RateRequest, { unit_label, units }: Counted): RateCalculation => {
+  const price = BigInt(request.price)
+  return request.calculation_strategy === "hybrid" ? hybridPrice(request, units, unit_label)
+    : unmodified(request, units, unit_label, price * BigInt(units), [flatLine(1, units, price)])
+}
+
+/** What the pricing of lines asks: minor units; beyond 2^53 no longer exact, but as large as it is. */
+export interface RateTotal { readonly units: number; readonly total: number }
+/** Units and total of `calculateRateMinor`, without a breakdown where none is needed to know them. */
+export const calculateRateTotal = (request: RateRequest): Result.Result<RateTotal, FieldErrors> => {
+  const strategy = strategyOf(request.calculation_strategy)
+  if (strategy === undefined || !isCurrency(request.currency) || runningModifiers(strategy, request.enabled_modifiers).length > 0) return wholeTotal(request)
+  const count = counted(request)
+  if (Result.isFailure(count)) return Result.fail(count.failure)
+  const { units } = count.success
+  const { block, charge } = request.calculation_strategy === "hybrid" ? blockOf(request) : { block: 0, charge: 0 }
+  const per_unit = charge + request.price * Math.max(0, units - block)
+  const total = per_unit * request.quantity
+  return Number.isSafeInteger(per_unit) && Number.isSafeInteger(total) ? Result.succeed({ units, total }) : wholeTotal(request)
+}
+const wholeTotal = (request: RateRequest): Result.Result<RateTotal, FieldErrors> =>
+  Result.map(calculateRateMinor(request), ({ total, units }) => ({ units, total: Number(total) }))
+
+const blockOf = ({ strategy_config }: RateRequest): { readonly block: number; readonly charge: number } => ({
+  block: Math.max(0, wholeOr(strategy_config["fixed_period_units"], 0)), charge: wholeOr(strategy_config["fixed_charge"], 0)
+})
 /** A block of units for one charge, however few of them are used; the price for each unit beyond it. */
 const hybridPrice = (request: RateRequest, units: number, unit_label: string): RateCalculation => {
   const price = BigInt(request.price)
-  const block = Math.max(0, wholeOr(request.strategy_config["fixed_period_units"], 0))
-  const charge = BigInt(wholeOr(request.strategy_config["fixed_charge"], 0))
+  const { block, ...fixed } = blockOf(request)
+  const charge = BigInt(fixed.charge)
   const extra = Math.max(0, units - block)
   const lines: Array<CalculatedLine> = []
   if (block > 0) lines.push({ from: 1, to: Math.min(units, block), multiplier: "1.0", unit_price: charge, total: charge })

@@ -4,7 +4,7 @@ import type { FieldErrors } from "../kernel/rejection.ts"
 import { wholeUnits } from "../values/decimal.ts"
 import { DAY_MS, parseMoment } from "../values/moment.ts"
 import { MAX_MONEY_MINOR, percentOfMoney } from "../values/money.ts"
-import { calculateRateMinor, type RateMethod } from "./engine.ts"
+import { calculateRateTotal, type RateMethod } from "./engine.ts"
 import type { RateTransactionType } from "./strategies.ts"
 import { inclusiveTax } from "./tax.ts"
 
@@ -80,24 +80,21 @@ export interface PricedLine {
 /** The highest line total: a roll-up of a thousand such lines still counts exactly. */
 export const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
 
-export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErrors> =>
-  Result.flatMap(lineSubtotal(line), (priced) => {
-    if (priced.subtotal > BigInt(MAX_LINE_TOTAL_MINOR)) {
-      return Result.fail({ quantity: ["The line total is too large. Split the line or lower its quantity."] })
-    }
-    const subtotal = Number(priced.subtotal)
-    const discount = line.discount_percent === null ? 0 : percentOfMoney(subtotal, line.discount_percent)
-    const discounted = subtotal - discount
-    const total = line.prices_include_tax ? inclusiveTax(discounted, line.tax_rate).net : discounted
-    return Result.succeed({ ...priced, subtotal, discount, total })
-  })
-
-interface Subtotal {
-  readonly source: PricedLine["source"]
-  readonly unit_price: number
-  readonly units: number
-  readonly subtotal: bigint
+export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErrors> => {
+  const priced = lineSubtotal(line)
+  if (Result.isFailure(priced)) return Result.fail(priced.failure)
+  const { source, subtotal, unit_price, units } = priced.success
+  if (subtotal > MAX_LINE_TOTAL_MINOR) {
+    return Result.fail({ quantity: ["The line total is too large. Split the line or lower its quantity."] })
+  }
+  const discount = line.discount_percent === null ? 0 : percentOfMoney(subtotal, line.discount_percent)
+  const discounted = subtotal - discount
+  const total = line.prices_include_tax ? inclusiveTax(discounted, line.tax_rate).net : discounted
+  return Result.succeed({ source, unit_price, units, subtotal, discount, total })
 }
+
+/** `subtotal`: minor units; beyond what a line may come to no longer exact. */
+type Subtotal = Pick<PricedLine, "source" | "unit_price" | "units" | "subtotal">
 
 const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> => {
   const quantity = wholeUnits(line.quantity)
@@ -108,15 +105,16 @@ const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> =
   const end = line.ends_at ?? line.starts_at
   if (start === null || end === null) return Result.fail({ starts_at: ["A line priced by a rate needs its dates."] })
   const request = { ...method, price, currency: line.currency, start, end, quantity: Math.max(1, quantity) }
-  return Result.mapBoth(calculateRateMinor(request), {
-    onSuccess: ({ total, units }): Subtotal => ({ source: "rate", unit_price: price, units, subtotal: total }),
-    onFailure: asLineErrors
-  })
+  const calculated = calculateRateTotal(request)
+  if (Result.isFailure(calculated)) return Result.fail(asLineErrors(calculated.failure))
+  const { total, units } = calculated.success
+  return Result.succeed({ source: "rate", unit_price: price, units, subtotal: total })
 }
 
 const byTheDay = (line: LineRequest, source: "manual" | "carried", unit_price: number, quantity: number): Subtotal => {
   const units = line.transaction_type === "sale" ? 1 : chargeableDays(line, line.days)
-  return { source, unit_price, units, subtotal: BigInt(unit_price) * BigInt(quantity) * BigInt(units) }
+  const subtotal = unit_price * quantity * units
+  return { source, unit_price, units, subtotal: Number.isSafeInteger(subtotal) ? subtotal : Number(BigInt(unit_price) * BigInt(quantity) * BigInt(units)) }
 }
 
 /** The engine names the fields of a calculation; a line calls its window otherwise. */

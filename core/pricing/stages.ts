@@ -7,7 +7,7 @@ import type { FieldErrors } from "../kernel/rejection.ts"
 import { type AppliedRule, applyDiscountRules, type DiscountRequest } from "./discounts.ts"
 import type { TransactionType } from "./line.ts"
 import { type AppliedSurcharge, applySurcharges, type SurchargeGroup, type SurchargeRequest } from "./surcharges.ts"
-import { type RollUp, rollUp, type TotalCost, type TotalsRequest } from "./totals.ts"
+import { type RollUp, rollUp, type TotalCost, type TotalLine, type TotalsRequest } from "./totals.ts"
 
 export interface StageLine {
   readonly id: number
@@ -49,12 +49,13 @@ export interface PricedOpportunity extends RuleOutcome, RollUp {
 /** The failure, under `charge_total`, is a sum too large to be counted exactly. */
 export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOpportunity, FieldErrors> => {
   const outcome = request.deal_total !== null ? nothing : request.locked ?? runRules(request)
-  const line_nets = new Map(request.lines.map((line) => [line.id, netOf(line, outcome)]))
-  const { tax_groups, totals } = rollUp({
-    ...request,
-    lines: request.lines.map((line) => ({ ...line, net: line_nets.get(line.id) ?? line.net })),
-    surcharges: outcome.surcharges
+  const line_nets = new Map<number, number>()
+  const lines = request.lines.map((line): TotalLine => {
+    const net = netOf(line, outcome)
+    line_nets.set(line.id, net)
+    return { transaction_type: line.transaction_type, net, product_tax_class_id: line.product_tax_class_id, is_optional: line.is_optional }
   })
+  const { tax_groups, totals } = rollUp({ ...request, lines, surcharges: outcome.surcharges })
   return Object.values(totals).every(Number.isSafeInteger)
     ? Result.succeed({ ...outcome, line_nets, totals, tax_groups })
     : Result.fail({ charge_total: ["The total is too large."] })
@@ -69,25 +70,25 @@ const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
 }
 
 /** Lines as they were entered: odd minor units fall to the same ones wherever lines are moved to in the quote. */
-const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> => [...lines].sort((a, b) => a.id - b.id)
+const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
+  lines.every((line, index) => index === 0 || lines[index - 1]!.id <= line.id) ? lines : [...lines].sort((a, b) => a.id - b.id)
 
-/** What stage 2 is asked: the lines as stage 1 left them, as entered, optional ones closed to every rule. */
-export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
-  ...request, lines: asEntered(request).map((line) => ({ ...line, discountable: line.discountable && !line.is_optional }))
-})
+/** What stage 2 is asked: the lines as stage 1 left them, as entered. */
+export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({ ...request, lines: asEntered(request) })
 
 /** What stage 3 is asked: the lines that count, less what rules took off. */
 export const surchargeRequestOf = (
   request: StagesRequest, line_discounts: RuleOutcome["line_discounts"]
 ): SurchargeRequest => ({
   ...request, groups: request.surcharge_groups,
-  lines: request.lines
-    .filter((line) => !line.is_optional)
-    .map((line) => ({ ...line, net: line.net - (line_discounts.get(line.id) ?? 0) }))
+  lines: request.lines.filter(({ is_optional }) => !is_optional)
+    .map(({ id, net, transaction_type }) => ({ transaction_type, net: net - (line_discounts.get(id) ?? 0) }))
 })
 
 const runRules = (request: StagesRequest): RuleOutcome => {
   const { applied, line_discounts } = applyDiscountRules(discountRequestOf(request))
-  const byLine = new Map(asEntered(request).map((line, index) => [line.id, line_discounts[index] ?? 0]))
-  return { line_discounts: byLine, applied_rules: applied, surcharges: applySurcharges(surchargeRequestOf(request, byLine)) }
+  const byLine = new Map<number, number>()
+  asEntered(request).forEach((line, index) => byLine.set(line.id, line_discounts[index] ?? 0))
+  const surcharges = request.surcharge_groups.length === 0 ? [] : applySurcharges(surchargeRequestOf(request, byLine))
+  return { line_discounts: byLine, applied_rules: applied, surcharges }
 }

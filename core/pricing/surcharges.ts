@@ -84,9 +84,14 @@ export const reckonSurcharges = (request: SurchargeRequest): ReadonlyArray<Recko
     .filter((group) => group.is_active && (group.store_id === null || group.store_id === request.store_id))
     .sort(bySortOrder)
     .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<ReckonedSurcharge> => {
-      const lines = request.lines.filter(({ transaction_type }) => isInScope(surcharge.applies_to, transaction_type))
-      if (lines.length === 0) return []
-      const base = lines.reduce((sum, { net }) => sum + net, 0)
+      let found = false
+      let base = 0
+      for (const { net, transaction_type } of request.lines) {
+        if (!isInScope(surcharge.applies_to, transaction_type)) continue
+        found = true
+        base += net
+      }
+      if (!found) return []
       const unlimited = surchargeAmount(surcharge, base, request)
       return [{
         surcharge, group, base, unlimited,

@@ -84,7 +84,7 @@ export const rollUp = (request: TotalsRequest): RollUp => {
   const parts = partTotals(lines, charges)
   const net = request.deal_total ?? sum(Object.values(parts))
   const tax_groups = request.deal_total === null
-    ? taxGroups(request, [...lines, ...charges])
+    ? taxGroups(request, lines, charges)
     : taxGroups(request, [{ net: request.deal_total, product_tax_class_id: request.default_product_tax_class_id }])
   const tax_total = request.locked_tax_total ?? sum(tax_groups.map(({ tax }) => tax))
   return {
@@ -115,15 +115,15 @@ const classOrDefault = (request: TotalsRequest, charge: NetCharge): Pick<NetChar
 })
 
 const partTotals = (lines: ReadonlyArray<TotalLine>, charges: ReadonlyArray<NetCharge>) => {
-  const linesOf = (type: TransactionType): number =>
-    sum(lines.filter(({ transaction_type }) => transaction_type === type).map(({ net }) => net))
+  const ofLines: { [T in TransactionType]: number } = { rental: 0, sale: 0, service: 0, sub_rental: 0 }
+  for (const { net, transaction_type } of lines) ofLines[transaction_type] += net
   const chargesOf = (types: ReadonlyArray<number>): number =>
     sum(charges.filter(({ cost_type }) => types.includes(cost_type)).map(({ net }) => net))
   return {
-    rental_charge_total: linesOf("rental"),
-    sale_charge_total: linesOf("sale"),
-    service_charge_total: linesOf("service") + chargesOf([1, 2, 3, 5]),
-    sub_rental_charge_total: linesOf("sub_rental"),
+    rental_charge_total: ofLines.rental,
+    sale_charge_total: ofLines.sale,
+    service_charge_total: ofLines.service + chargesOf([1, 2, 3, 5]),
+    sub_rental_charge_total: ofLines.sub_rental,
     transit_charge_total: chargesOf([0]),
     loss_damage_charge_total: chargesOf([4])
   }
@@ -131,10 +131,10 @@ const partTotals = (lines: ReadonlyArray<TotalLine>, charges: ReadonlyArray<NetC
 
 interface Taxable { readonly net: number; readonly product_tax_class_id: number | null }
 
-const taxGroups = (request: TotalsRequest, taxables: ReadonlyArray<Taxable>): ReadonlyArray<TaxGroup> => {
+const taxGroups = (request: TotalsRequest, ...taxables: ReadonlyArray<ReadonlyArray<Taxable>>): ReadonlyArray<TaxGroup> => {
   const nets = new Map<number | null, number>()
-  for (const { net, product_tax_class_id } of taxables) {
-    nets.set(product_tax_class_id, (nets.get(product_tax_class_id) ?? 0) + net)
+  for (const some of taxables) {
+    for (const { net, product_tax_class_id } of some) nets.set(product_tax_class_id, (nets.get(product_tax_class_id) ?? 0) + net)
   }
   return [...nets].map(([product_tax_class_id, net]): TaxGroup => {
     const tax = product_tax_class_id === null ? noTax : request.taxOf(product_tax_class_id)

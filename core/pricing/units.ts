@@ -39,7 +39,7 @@ export const measureUnits = (
   const units = Math.max(1, Math.ceil((minutes - leeway_minutes) / unit_minutes))
   return kind === "clock" && units > MAX_CLOCK_UNITS
     ? Result.fail({ end: [`The hire is longer than ${MAX_CLOCK_UNITS} ${basePeriods[period].unit_label}.`] })
-    : Result.succeed({ units, ...window, minutes, leeway_minutes, unit_minutes })
+    : Result.succeed({ units, start: window.start, end: window.end, minutes, leeway_minutes, unit_minutes })
 }
 
 export const countUnits = (
@@ -53,7 +53,7 @@ const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
 const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
   const last = parseTimeOfDay(config["last_day_cutoff"])
   const first = parseTimeOfDay(config["first_day_cutoff"])
-  return {
+  return first === undefined && last === undefined ? { start, end } : {
     start: first !== undefined && minuteOfDay(start) > first ? startOfDay(start) : start,
     end: last !== undefined && minuteOfDay(end) < last ? startOfDay(end) : end
   }

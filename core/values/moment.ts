@@ -33,32 +33,35 @@ const plainMoment = (text: string): Moment | undefined => {
   if (length !== 20 && length !== 24 && length !== 25 && length !== 29) return undefined
   const fraction = length === 24 || length === 29
   const zone_at = fraction ? 23 : 19
-  const offset = zone_at + 1 === length ? (text.charCodeAt(zone_at) === 90 ? 0 : Number.NaN) : offsetAt(text, zone_at)
+  const offset = zone_at + 1 === length ? (text.charCodeAt(zone_at) === 90 ? 0 : none) : offsetAt(text, zone_at)
   const apart = text.charCodeAt(4) === 45 && text.charCodeAt(7) === 45 && text.charCodeAt(10) === 84 && text.charCodeAt(13) === 58 &&
     text.charCodeAt(16) === 58 && (!fraction || text.charCodeAt(19) === 46)
-  // What is no digit makes the whole not a number.
   const milliseconds = fraction ? twoDigits(text, 20) * 10 + digit(text, 22) : 0
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
-  return apart ? momentOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17), milliseconds, offset) : undefined
+  return apart && offset !== none ? momentOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17), milliseconds, offset) : undefined
 }
+/** So far below zero that what is made with it stays there, whatever its other digits. */
+const none = -1_000_000
 const digit = (text: string, at: number): number => {
   const value = text.charCodeAt(at) - 48
-  return value >= 0 && value <= 9 ? value : Number.NaN
+  return value >= 0 && value <= 9 ? value : none
 }
 const twoDigits = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1)
 const offsetAt = (text: string, at: number): number => {
   const sign = text.charCodeAt(at)
   const hours = twoDigits(text, at + 1), minutes = twoDigits(text, at + 4)
-  return (sign !== 43 && sign !== 45) || text.charCodeAt(at + 3) !== 58 || hours > 23 || minutes > 59 ? Number.NaN
+  return (sign !== 43 && sign !== 45) || text.charCodeAt(at + 3) !== 58 || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 ? none
     : (sign === 45 ? 0 - hours * 60 - minutes : hours * 60 + minutes)
 }
 
 const momentOf = (
   year: number, month: number, day: number, hours: number, minutes: number, seconds: number, milliseconds: number, offset_minutes: number
 ): Moment | undefined => {
-  if (!(month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) && hours <= 23 && minutes <= 59 && seconds <= 59)) return undefined
-  const epoch_ms = (epochDay(year, month, day) * DAY_MINUTES + hours * 60 + minutes - offset_minutes) * MINUTE_MS + seconds * 1000 + milliseconds
-  return Number.isNaN(epoch_ms) ? undefined : { epoch_ms, offset_minutes }
+  const exists = year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) &&
+    hours >= 0 && hours <= 23 && minutes >= 0 && minutes <= 59 && seconds >= 0 && seconds <= 59 && milliseconds >= 0
+  if (!exists) return undefined
+  const whole_minutes = epochDay(year, month, day) * DAY_MINUTES + hours * 60 + minutes - offset_minutes
+  return { epoch_ms: whole_minutes * MINUTE_MS + seconds * 1000 + milliseconds, offset_minutes }
 }
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -104,13 +104,16 @@ const wideShares = (total: number, shares: ReadonlyArray<number>): Shared<bigint
   return { parts: products.map((product) => Number(product / divisor)), remainders: products.map((product) => product % divisor) }
 }
 
+const inOrder = (values: ReadonlyArray<number | bigint>): Float64Array | ReadonlyArray<number | bigint> =>
+  typeof values[0] === "number" ? Float64Array.from(values as ReadonlyArray<number>).sort() : [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 /** The odd minor units, fewer than there are parts: one each to those most was cut off, among equals to the earlier. */
-const handOut = <N extends number | bigint>(parts: Array<number>, remainders: ReadonlyArray<N>, left: number): void => {
+const handOut = (parts: Array<number>, remainders: ReadonlyArray<number | bigint>, left: number): void => {
   if (left <= 0) return
-  const sorted = [...remainders].sort((a, b) => (a > b ? -1 : a < b ? 1 : 0))
-  const least = sorted[left - 1]!
-  let equals = left - sorted.findIndex((remainder) => remainder === least)
-  for (const [index, remainder] of remainders.entries()) {
+  const sorted = inOrder(remainders)
+  const least = sorted[sorted.length - left]!
+  let equals = left
+  for (let at = sorted.length - 1; sorted[at]! > least; at--) equals--
+  remainders.forEach((remainder, index) => {
     if (remainder > least || (remainder === least && equals-- > 0)) parts[index] = (parts[index] ?? 0) + 1
-  }
+  })
 }

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { calculateRateMinor, type RateRequest } from "../../../core/pricing/engine.ts"
+import { calculateRateMinor, calculateRateTotal, noRateMethod, type RateRequest } from "../../../core/pricing/engine.ts"
 import { explainTotals } from "../../../core/pricing/explain-totals.ts"
 import { priceOpportunity, type StageLine, type StagesRequest } from "../../../core/pricing/stages.ts"
 import { exclusiveTax, inclusiveTax, type ResolvedTax } from "../../../core/pricing/tax.ts"
@@ -60,6 +60,19 @@ describe("the rate engine", () => {
       expect(answer.lines.reduce((sum, line) => sum + line.total, hidden)).toBe(subtotal)
       expect(answer.total).toBe(answer.per_unit_subtotal * BigInt(quantity))
     }))
+  })
+
+  it("comes to the same for a line, which asks for no breakdown, as with one; beyond 2^53 to as much", () => {
+    fc.assert(fc.property(method, hire, fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constant(2_147_483_647)), (how, { minutes, start }, quantity) => {
+      const request = { ...how, start: at(start), end: at(start + minutes), quantity }
+      const { total, units } = price(request)
+      expect(Result.getOrThrow(calculateRateTotal(request))).toEqual({ units, total: Number(total) })
+    }), { numRuns: 500 })
+    const broken = { ...noRateMethod, price: 1, quantity: 1, currency: "GBP", start: "2026-07-01", end: "2026-07-02" }
+    for (const request of [{ ...broken, start: "soon" }, { ...broken, end: "late" }, { ...broken, base_period: null }, { ...broken, currency: "XXX" }]) {
+      expect(calculateRateTotal(request)).toEqual(calculateRateMinor(request))
+      expect(Result.isFailure(calculateRateTotal(request))).toBe(true)
+    }
   })
 
   it("never counts fewer units, nor charges less, for a longer window", () => {
