@@ -4,16 +4,48 @@
  * acknowledged only after its transaction here has reached the disk.
  */
 import { DatabaseSync } from "node:sqlite"
-import type { LeaseRange, Verdict, WireCommand, WireError } from "../wire.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import { type LeaseRange, needs_max, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 
-export type CommandState = "pending" | "accepted" | "rejected" | "retried" | "amended" | "dropped"
+/**
+ * Pending, then accepted, rejected (a conflict) or held (not decided, for what it builds on was refused). A person gives
+ * up a conflict (dropped) or has it recorded anew in one of the other ways; held commands are recorded anew with it (released).
+ */
+export type WayRecorded = "retried" | "amended" | "substituted" | "split" | "released"
+export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | WayRecorded
+export const command_states: ReadonlyArray<CommandState> =
+  ["pending", "accepted", "rejected", "held", "dropped", "retried", "amended", "substituted", "split", "released"]
+
 export interface KeptCommand extends WireCommand {
   readonly state: CommandState
   readonly error: WireError | null
+  readonly needs: ReadonlyArray<string>
+  /** The last confirmed event its person could know of. */
+  readonly base: number | null
+  /** The conflict it was recorded to settle. */
+  readonly replaces: string | null
+  /** The refused command it waits for, while it is held. */
+  readonly cause: string | null
+  /** What became of it and what changed meanwhile, as worked out when its verdict was pulled. */
+  readonly account: JsonObject | null
+}
+/** An event as far as it tells what happened. */
+export interface Happened { readonly stream: string; readonly type: string; readonly data: JsonObject }
+/** What is known about a command beside what is sent. */
+export interface About {
+  readonly base?: number
+  readonly outcome?: ReadonlyArray<Happened>
+  /** Rows it names, as `table/id`: where an earlier pending command made one, it builds on that command. */
+  readonly named?: ReadonlyArray<string>
+  /** The conflict it settles, and how: that is kept in the same step. */
+  readonly replaces?: { readonly id: string; readonly how: WayRecorded }
 }
 export interface Outbox {
-  /** Appends a command and moves the lease cursors its ids came from, in one durable transaction; gives its number. */
-  readonly append: (command: Omit<WireCommand, "n">) => WireCommand
+  /**
+   * Appends a command and moves the lease cursors its ids came from, in one durable transaction; gives it its number and
+   * the earlier commands it needs.
+   */
+  readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: About) => WireCommand
   /** A command decided anew needed more ids than before: they are its own from now on. */
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
@@ -22,10 +54,28 @@ export interface Outbox {
   readonly lastPending: () => number
   readonly byState: (state: CommandState) => ReadonlyArray<KeptCommand>
   readonly find: (id: string) => KeptCommand | undefined
-  /** What the journal said about commands; saying it again changes nothing. */
+  /** Commands recorded to settle this one, in order. */
+  readonly successors: (id: string) => ReadonlyArray<KeptCommand>
+  /** Held commands that wait for this one, in order. */
+  readonly heldBy: (id: string) => ReadonlyArray<KeptCommand>
+  /**
+   * What the journal said about commands; saying it again changes nothing. A command that was not decided is held by its
+   * cause; so is one refused for where its row stands when an earlier command on that row was refused in the same run.
+   */
   readonly settle: (verdicts: ReadonlyArray<{ readonly n: number; readonly status: Verdict["status"]; readonly error?: WireError | undefined }>) => void
-  /** A person settled a refused command: another way was found, or it is given up. It stays in the history. */
-  readonly resolve: (id: string, how: "retried" | "amended" | "dropped") => void
+  /** A person settled a refused or held command without a new one being needed. It stays in the history. */
+  readonly resolve: (id: string, how: WayRecorded | "dropped") => void
+  /** A held command waits for another one, or for none any more: then it is a conflict of its own. */
+  readonly holdFor: (id: string, cause: string) => void
+  readonly unhold: (id: string, error: WireError) => void
+  /** What a command did here when it was recorded; nothing once the server's outcome was compared with it. */
+  readonly outcomeOf: (n: number) => ReadonlyArray<Happened>
+  /** Keeps what became of commands; a command once accounted for stays so. */
+  readonly account: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
+  /** Accepted commands with something to tell (`account.merged`, `account.differences`); those not yet seen, or all. */
+  readonly told: (all: boolean) => ReadonlyArray<KeptCommand>
+  /** The person has seen what is told about commands up to this number. */
+  readonly seen: (n: number) => void
   /** Ids left per table. */
   readonly idsLeft: (table: string) => number
   /** The next ids of a table, without taking them: `append` takes what a command used. */
@@ -46,10 +96,27 @@ create table if not exists commands (
   issued_at text not null, state text not null default 'pending', error text
 );
 create index if not exists commands_state on commands (state, n);
+create table if not exists things (thing text not null, n integer not null, made integer not null, primary key (thing, n)) without rowid;
+create index if not exists things_of on things (n);
 create table if not exists leases (entity text not null, first integer not null, last integer not null, next integer not null, primary key (entity, first));
 create table if not exists lease_requests (entity text primary key, request_no integer not null);
 `
-interface Row { readonly n: number; readonly id: string; readonly name: string; readonly payload: string; readonly ids: string; readonly issued_at: string; readonly state: string; readonly error: string | null }
+/** Columns that came later, with what they say of commands from before. */
+const added_columns = [
+  "needs text not null default '[]'", "base integer", "replaces text", "cause text", "settled_before integer not null default 0",
+  "outcome text", "account text", "seen integer not null default 0"
+]
+interface Row {
+  readonly n: number; readonly id: string; readonly name: string; readonly payload: string; readonly ids: string; readonly issued_at: string
+  readonly state: string; readonly error: string | null; readonly needs: string; readonly base: number | null; readonly replaces: string | null
+  readonly cause: string | null; readonly account: string | null
+}
+const columns = "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account"
+const rowThing = (row: string): string => `row:${row}`
+const streamThing = (stream: string): string => `stream:${stream}`
+/** Refused for where something stands, not for what was asked of it. */
+const isAboutStanding = (error: WireError | undefined): boolean =>
+  error?.status === 404 || Object.keys(error?.errors ?? {}).some((field) => field === "state" || field === "status")
 
 export const openOutboxFile = (path: string): Outbox => {
   const db = new DatabaseSync(path, { timeout: 10_000 })
@@ -57,9 +124,14 @@ export const openOutboxFile = (path: string): Outbox => {
   return openOutbox(db)
 }
 
+const parsed = (text: string | null | undefined) => text === null || text === undefined ? null : JSON.parse(text)
+
 /** Over an open database; tests keep one in memory across simulated crashes. */
 export const openOutbox = (db: DatabaseSync): Outbox => {
   db.exec(schema)
+  const present = new Set(db.prepare("select name from pragma_table_info('commands')").all().map((column) => String(column["name"])))
+  for (const column of added_columns) if (!present.has(column.slice(0, column.indexOf(" ")))) db.exec(`alter table commands add column ${column}`)
+  db.exec("create index if not exists commands_replaces on commands (replaces) where replaces is not null")
   const all = (sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Record<string, unknown>> => db.prepare(sql).all(...values)
   const transaction = <A>(body: () => A): A => {
     db.exec("begin immediate")
@@ -73,39 +145,88 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     }
   }
   const kept = (row: Record<string, unknown>): KeptCommand => {
-    const { n, id, name, payload, ids, issued_at, state, error } = row as unknown as Row
-    return { n, id, name, payload: JSON.parse(payload), ids: JSON.parse(ids), issued_at, state: state as CommandState, error: error === null ? null : JSON.parse(error) }
+    const { payload, ids, state, error, needs, account, ...plain } = row as unknown as Row
+    const { n, id, name, issued_at, base, replaces, cause } = plain
+    return {
+      n, id, name, issued_at, base, replaces, cause, payload: JSON.parse(payload), ids: JSON.parse(ids), state: state as CommandState, needs: JSON.parse(needs),
+      error: parsed(error), account: parsed(account)
+    }
+  }
+  /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
+  const entangle = (n: number, ids: WireCommand["ids"], { outcome = [], named = [] }: About): ReadonlyArray<string> => {
+    const makers = new Map<number, string>()
+    const making = db.prepare("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
+    for (const row of named) for (const maker of making.all(rowThing(row), n)) makers.set(Number(maker["n"]), String(maker["id"]))
+    const keep = db.prepare("insert or ignore into things (thing, n, made) values (?, ?, ?)")
+    for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowThing(`${table}/${id}`), n, 1)
+    for (const { stream } of outcome) keep.run(streamThing(stream), n, 0)
+    return [...makers].sort(([one], [other]) => one - other).slice(0, needs_max).map(([, id]) => id)
+  }
+  /** The refused command another one follows: earlier, on a stream of its own, and not yet settled when it was recorded. */
+  const followed = (n: number): string | undefined => {
+    const [row] = all(
+      "select coalesce(c.cause, c.id) as cause from things mine join things theirs on theirs.thing = mine.thing and theirs.n < mine.n join commands c on c.n = theirs.n " +
+      "where mine.n = ? and mine.thing like 'stream:%' and c.state in ('rejected', 'held') and c.n > (select settled_before from commands where n = mine.n) order by c.n limit 1", n)
+    return row === undefined ? undefined : String(row["cause"])
   }
   const takeIds = (ids: WireCommand["ids"]): void => {
     for (const [entity, used] of Object.entries(ids)) {
       for (const id of used) db.prepare("update leases set next = ? where entity = ? and first <= ? and last >= ? and next <= ?").run(id + 1, entity, id, id, id)
     }
   }
+  // What was dropped or replaced can be so only once; a release is of held commands alone.
+  const resolveOne = db.prepare("update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))")
   return {
-    append: (command) => transaction(() => {
-      const [last] = all("select coalesce(max(n), 0) as n from commands")
+    append: (command, about = {}) => transaction(() => {
+      const [last] = all("select coalesce(max(n), 0) as n, coalesce(max(case when state <> 'pending' then n end), 0) as settled from commands")
       const n = Number(last!["n"]) + 1
-      db.prepare("insert into commands (n, id, name, payload, ids, issued_at) values (?, ?, ?, ?, ?, ?)")
-        .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at)
+      const { base, outcome, replaces } = about
+      const needs = entangle(n, command.ids, about)
+      db.prepare("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at, JSON.stringify(needs), base ?? null,
+          replaces?.id ?? null, Number(last!["settled"]), outcome === undefined ? null : JSON.stringify(outcome))
+      if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
       takeIds(command.ids)
-      return { ...command, n }
+      return { ...command, n, ...(needs.length === 0 ? {} : { needs }) }
     }),
     extendIds: (n, ids) => transaction(() => {
       db.prepare("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
+      for (const [table, used] of Object.entries(ids)) for (const id of used) db.prepare("insert or ignore into things (thing, n, made) values (?, ?, 1)").run(rowThing(`${table}/${id}`), n)
       takeIds(ids)
     }),
-    pending: () => all("select * from commands where state = 'pending' order by n").map(kept),
+    pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
     lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
-    byState: (state) => all("select * from commands where state = ? order by n", state).map(kept),
-    find: (id) => all("select * from commands where id = ?", id).map(kept)[0],
+    byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
+    find: (id) => all(`select ${columns} from commands where id = ?`, id).map(kept)[0],
+    successors: (id) => all(`select ${columns} from commands where replaces = ? order by n`, id).map(kept),
+    heldBy: (id) => all(`select ${columns} from commands where state = 'held' and cause = ? order by n`, id).map(kept),
     settle: (verdicts) => {
       if (verdicts.length === 0) return
       transaction(() => {
-        const write = db.prepare("update commands set state = ?, error = ? where n = ? and state = 'pending'")
-        for (const { n, status, error } of verdicts) write.run(status, error === undefined ? null : JSON.stringify(error), n)
+        const write = db.prepare("update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'")
+        for (const { n, status, error } of [...verdicts].sort((one, other) => one.n - other.n)) {
+          const cause = status === "accepted" ? undefined : error?.cause ?? (isAboutStanding(error) ? followed(n) : undefined)
+          write.run(cause === undefined ? status : "held", error === undefined ? null : JSON.stringify(error), cause ?? null, n)
+          if (status === "accepted") db.prepare("delete from things where n = ?").run(n)
+        }
       })
     },
-    resolve: (id, how) => { transaction(() => db.prepare("update commands set state = ? where id = ? and state = 'rejected'").run(how, id)) },
+    resolve: (id, how) => { transaction(() => resolveOne.run(how, id, how)) },
+    holdFor: (id, cause) => { transaction(() => db.prepare("update commands set cause = ? where id = ? and state = 'held'").run(cause, id)) },
+    unhold: (id, error) => {
+      transaction(() => db.prepare("update commands set state = 'rejected', cause = null, error = ? where id = ? and state = 'held'").run(JSON.stringify(error), id))
+    },
+    outcomeOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? [],
+    account: (accounts) => {
+      if (accounts.length === 0) return
+      transaction(() => {
+        const write = db.prepare("update commands set account = ?, outcome = null where n = ? and account is null")
+        for (const { n, account } of accounts) write.run(JSON.stringify(account), n)
+      })
+    },
+    told: (every) => all(
+      `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`).map(kept),
+    seen: (n) => { transaction(() => db.prepare("update commands set seen = 1 where n <= ? and account is not null").run(n)) },
     idsLeft: (table) => Number(all("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table)[0]!["n"]),
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []

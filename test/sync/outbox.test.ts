@@ -29,7 +29,7 @@ describe("commands", () => {
   it("are numbered from one without a gap, and come back as they were given", () => {
     const outbox = open()
     expect(["a", "b", "c"].map((id) => outbox.append(command(id)).n)).toEqual([1, 2, 3])
-    expect(outbox.pending()).toEqual(["a", "b", "c"].map((id, at) => ({ ...command(id), n: at + 1, state: "pending", error: null })))
+    expect(outbox.pending()).toMatchObject(["a", "b", "c"].map((id, at) => ({ ...command(id), n: at + 1, state: "pending", error: null })))
     expect([outbox.find("b")?.n, outbox.find("nobody")]).toEqual([2, undefined])
     expect(outbox.lastPending()).toBe(3)
   })
