@@ -21,7 +21,7 @@ export const hand_made: { readonly [word: string]: HandMade } = {
   orders: { says: ["orders list|show|…", "orders by id or number"], load: () => import("./daily/orders.ts"), noun: "opportunities" },
   pack: { says: ["pack CONTAINER [--file F]", "pack the codes that come line by line"], load: () => import("./daily/pack.ts") },
   scan: { says: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"], load: () => import("./daily/scan.ts") },
-  calendar: { says: ["calendar export [--user ID] [-o FILE]", "the calendar feed"], load: () => import("./daily/calendar.ts") },
+  calendar: { says: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"], load: () => import("./daily/calendar.ts") },
   import: { says: ["import products|rates FILE [--dry-run]", "price lists from CSV or JSON"], load: () => import("./import/command.ts") },
   export: { says: ["export DIR", "all data as files"], load: () => import("./daily/export.ts") },
   api: { says: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"], load: () => import("./daily/api.ts") },

@@ -1,4 +1,7 @@
-/** `calendar export`: the activities as iCalendar, without a signed link and, from the replica, without a network. */
+/**
+ * `calendar export`: the activities as iCalendar, without a signed link and, from the replica, without a network.
+ * `calendar links`: the signed addresses a phone or a mail program subscribes to, which only the server can sign.
+ */
 import type { Command } from "commander"
 import { printAnswer } from "../output/print.ts"
 import { acting } from "../program.ts"
@@ -10,5 +13,11 @@ export const declare = (program: Command): void => {
   acting(out, async (desk, _args, flags) => {
     const user = flags["user"] === undefined ? [] : [["user_id", String(flags["user"])] as const]
     await printAnswer(desk, await desk.ask({ method: "GET", path: "/api/v1/calendar_feeds/export", query: user }), flags["output"] as string | undefined)
+  })
+  const links = calendar.command("links").description("The addresses to subscribe to from a phone or a mail program; whoever has one reads the calendar")
+  acting(links, async (desk) => {
+    const { body } = await desk.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: [] })
+    if (desk.options.json === true) return desk.printJson(body!)
+    for (const { name, url } of (body as unknown as { readonly calendar_feeds: ReadonlyArray<{ readonly name: string; readonly url: string }> }).calendar_feeds) desk.print(`${name}\n  ${url}\n`)
   })
 }
