@@ -3,6 +3,7 @@
  * `calendar links`: the signed addresses a phone or a mail program subscribes to, which only the server can sign.
  */
 import type { Command } from "commander"
+import { isJsonObject } from "../../core/kernel/json.ts"
 import { printAnswer } from "../output/print.ts"
 import { acting } from "../program.ts"
 
@@ -17,7 +18,8 @@ export const declare = (program: Command): void => {
   const links = calendar.command("links").description("The addresses to subscribe to from a phone or a mail program; whoever has one reads the calendar")
   acting(links, async (desk) => {
     const { body } = await desk.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: [] })
-    if (desk.options.json === true) return desk.printJson(body!)
-    for (const { name, url } of (body as unknown as { readonly calendar_feeds: ReadonlyArray<{ readonly name: string; readonly url: string }> }).calendar_feeds) desk.print(`${name}\n  ${url}\n`)
+    if (desk.options.json === true && body !== undefined) return desk.printJson(body)
+    const feeds = isJsonObject(body) && Array.isArray(body["calendar_feeds"]) ? body["calendar_feeds"].filter(isJsonObject) : []
+    for (const { name, url } of feeds) desk.print(`${String(name)}\n  ${String(url)}\n`)
   })
 }
