@@ -13,6 +13,7 @@ import type { Site } from "../core/kernel/site.ts"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
 import { instantOf } from "../core/values/time.ts"
+import { revoked_message } from "../sync/ends/push.ts"
 import { json_body_max, type ReadBody, readBody, tooLarge } from "./body.ts"
 import type { Hosting } from "./hosting.ts"
 import type { Log } from "./log.ts"
@@ -48,7 +49,7 @@ export interface PipelineOptions {
 type Serving = Effect.Effect<Reply, never, Store | Site | Hosting>
 
 const nobody: Viewer = {
-  user_id: 0, name: "", member_id: null, is_owner: false, is_active: true, permissions: new Set(), abilities: new Set(), token_id: null
+  user_id: 0, name: "", member_id: null, is_owner: false, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(), token_id: null
 }
 
 /** What becomes known of a request while it is answered; its log line and its metering are made of it. */
@@ -102,7 +103,8 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     trace.standing = limiter.count(token_id ?? `user ${bearer.viewer.user_id}`, bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"), trace.clock_millis)
     const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
     if (noting !== undefined) options.aside(noting)
-    return trace.standing.exceeded ? tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`) : undefined
+    if (trace.standing.exceeded) return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
+    return bearer.device_revoked ? new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } }) : undefined
   })
 
   /** Signed links and the like open without a token, but nobody may try keys for long: misses are what counts there. */

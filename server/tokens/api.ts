@@ -9,6 +9,7 @@ import { created, listOf, noContent, resource, shownById, viewContext, ok } from
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
+import { tokensIssuedBy } from "../../sync/ends/devices.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
 import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
@@ -115,7 +116,9 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
     return Result.succeed({ events: [event(`token:${token.id}`, "token.revoked", { id: token.id, user_id: token.user_id })], result: {} })
   },
   respond: (_result, { rows }) => Effect.gen(function*() {
-    yield* (yield* Store).apply([remove(tokens, rows.id.id)])
+    // Devices that enrolled with it lose their own as well.
+    const issued = yield* tokensIssuedBy(rows.id.id)
+    yield* (yield* Store).apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
     return noContent
   })
 })

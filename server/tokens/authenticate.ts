@@ -5,6 +5,7 @@ import { update } from "../../core/kernel/change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
+import { revokedDevice } from "../../sync/ends/devices.ts"
 import { userById } from "../users.ts"
 import { hashOf, isSecretOf, type TokenRow, tokens } from "./schema.ts"
 
@@ -12,6 +13,8 @@ export interface Bearer {
   readonly viewer: Viewer
   /** Requests a minute of this token alone; null where the setting holds. */
   readonly rate_limit_per_minute: number | null
+  /** The device whose token this was is revoked: it is told so, and nothing else (surface: Sync). */
+  readonly device_revoked: boolean
 }
 export interface Authentication {
   /** The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired, revoked). */
@@ -45,9 +48,11 @@ export const makeAuthentication = (): Authentication => {
     if (row === undefined || !isSecretOf(row, hash)) return undefined
     const user = yield* userById(row.user_id)
     // A deactivated account is told so (403); a token revoked with it stays dead when the account comes back.
-    if (user === undefined || (user.is_active && row.revoked_at !== null)) return undefined
+    if (user === undefined) return undefined
+    const device_revoked = row.revoked_at !== null && (yield* revokedDevice(row.id)) !== undefined
+    if (user.is_active && row.revoked_at !== null && !device_revoked) return undefined
     const viewer: Viewer = { ...user, abilities: new Set(row.abilities), token_id: row.id }
-    const found: Known = { row, bearer: { viewer, rate_limit_per_minute: row.rate_limit_per_minute }, until: now + believed_millis }
+    const found: Known = { row, bearer: { viewer, rate_limit_per_minute: row.rate_limit_per_minute, device_revoked }, until: now + believed_millis }
     // A change that came while this was being read would otherwise be missed.
     if (begun === generation) {
       if (known.size >= bearers_kept) known.delete(known.keys().next().value as string)

@@ -1,0 +1,47 @@
+/** Commands as devices send them, by network or by bundle: read the same, decided in the same order. */
+import { Effect } from "effect"
+import type { Fault } from "../../core/kernel/endpoint.ts"
+import { integer, json, list, object, text, timestamp, type ValueOf } from "../../core/kernel/field.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import { invalid, Rejection } from "../../core/kernel/rejection.ts"
+import type { Site } from "../../core/kernel/site.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { needs_max, type Verdict, type WireCommand } from "../wire.ts"
+import { decidePushed } from "./push.ts"
+
+export const command_fields = object({
+  n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
+  payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
+  needs: list(text({ max: 64 }), { default: [], max_items: needs_max })
+})
+
+/** Given commands with payload and ids looked at as well; 422 by `commands.N.…`. */
+export const wireCommands = (given: ReadonlyArray<ValueOf<typeof command_fields>>): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
+  const errors: { [path: string]: ReadonlyArray<string> } = {}
+  const commands = given.map((command, at): WireCommand => {
+    const params = command.payload["params"] ?? {}, body = command.payload["body"] ?? {}
+    if (!isJsonObject(params) || !Object.values(params).every((value) => typeof value === "string") || !isJsonObject(body)) errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
+    if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger))) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
+    return { ...command, payload: { params: params as { [name: string]: string }, body: body as JsonObject }, ids: command.ids as { [table: string]: ReadonlyArray<number> } }
+  })
+  return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
+}
+
+/** Verdicts in order. Where one cannot be decided, what was decided before stands and is told; the rest is sent again. */
+export const decideInOrder = Effect.fnUntraced(function*(replica_id: number, commands: ReadonlyArray<WireCommand>, viewer: Viewer): Effect.fn.Return<ReadonlyArray<Verdict>, Fault, Store | Site> {
+  const verdicts: Array<Verdict> = []
+  for (const command of commands) {
+    const verdict = yield* Effect.result(decidePushed(replica_id, command, viewer))
+    if (verdict._tag === "Success") { verdicts.push(verdict.success); continue }
+    if (verdicts.length > 0 && verdict.failure instanceof Rejection) break
+    return yield* verdict.failure
+  }
+  return verdicts
+})
+
+/** The answer to a device whose commands are of a schema no longer understood. */
+export const tooOld = (schema_version: number, least: number) => ({
+  status: 426,
+  body: { message: `This device runs a release with schema ${schema_version}; the server takes commands from schema ${least} on. They stay on the device: update it, then sync.`, errors: { schema_version: [`at least ${least}`] } }
+})

@@ -1,0 +1,108 @@
+/**
+ * A bundle: what would have gone over the network, as one signed file. It holds no secret: who carries it can read it,
+ * and can neither change it nor make another.
+ */
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
+import { type PublicKey, publicKeyOf, type Seed, signed, verifies } from "./signature.ts"
+import type { LeaseRange, Verdict, WireCommand } from "./wire.ts"
+
+export const bundle_version = 1
+export const bundle_bytes_max = 64 * 1_048_576
+export const commands_per_bundle_max = 5_000
+
+export type BundleKind = "commands" | "events"
+export interface Sealed {
+  readonly flightcase_bundle: number
+  readonly kind: BundleKind
+  readonly made_at: string
+  /** The public key of whoever made it. */
+  readonly key: PublicKey
+  readonly body: JsonObject
+  readonly signature: string
+}
+
+/** From a device: what is pending there, and where its replica stands. */
+export type CommandsBody = {
+  readonly replica_id: number
+  readonly device: string
+  /** The server's address as the device knows it: a courier may reach it under another. */
+  readonly server: string
+  readonly schema_version: number
+  readonly position: number
+  readonly offset: string
+  readonly handle: string | null
+  /** Ascending, without gaps. */
+  readonly commands: ReadonlyArray<WireCommand>
+  /** More is pending than one bundle carries. */
+  readonly more: boolean
+  readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number }>
+}
+/** Rows of the journal as the shape protocol tells them. */
+export type Page = {
+  /** The server began a new history for this reader: what it holds is replaced. */
+  readonly anew: boolean
+  /** Where this page begins. */
+  readonly from: string
+  readonly offset: string
+  readonly handle: string
+  readonly up_to_date: boolean
+  readonly rows: ReadonlyArray<JsonObject>
+}
+/** From the server: its verdicts, and what happened since the device stood where it said. */
+export type EventsBody = {
+  readonly replica_id: number
+  readonly schema_version: number
+  readonly verdicts: ReadonlyArray<Verdict>
+  readonly pages: ReadonlyArray<Page>
+  /** False when more happened than one bundle carries: the next round brings it. */
+  readonly complete: boolean
+  readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number; readonly ranges: ReadonlyArray<LeaseRange> }>
+}
+
+/** What is wrong with a bundle, and what to do about it. */
+export class BundleFault extends Error {
+  override readonly name = "BundleFault"
+  readonly way_out: string
+  constructor(message: string, way_out: string) {
+    super(message)
+    this.way_out = way_out
+  }
+}
+
+const what = ({ flightcase_bundle, kind, made_at, key, body }: Omit<Sealed, "signature">): string =>
+  canonicalJson({ flightcase_bundle, kind, made_at, key, body })
+
+export const seal = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Sealed => {
+  // As JSON will read it: a key that is undefined is no key.
+  const plain = JSON.parse(JSON.stringify(body)) as JsonObject
+  const unsigned = { flightcase_bundle: bundle_version, kind, made_at, key: publicKeyOf(seed), body: plain }
+  return { ...unsigned, signature: signed(seed, what(unsigned)) }
+}
+
+/** A file's text as a bundle, its signature not yet looked at. */
+export const readSealed = (text: string): Sealed => {
+  let given: unknown
+  try { given = JSON.parse(text) } catch {
+    throw /^\s*\{"flightcase_bundle"/.test(text)
+      ? new BundleFault("The bundle is cut off: it was not written or copied whole.", "Copy it again from where it was made, and unmount the stick before it is pulled.")
+      : notABundle()
+  }
+  return sealedFrom(given as Json)
+}
+export const sealedFrom = (given: Json): Sealed => {
+  if (!isJsonObject(given) || typeof given["flightcase_bundle"] !== "number") throw notABundle()
+  const version = given["flightcase_bundle"]
+  if (version > bundle_version) {
+    throw new BundleFault(`The bundle has version ${version}, of a newer release; this one reads version ${bundle_version}.`, "Update Flightcase here, or carry the bundle to a newer one.")
+  }
+  if (version < 1) throw new BundleFault(`The bundle has version ${version}, which was never written.`, "Make it again: flightcase sync bundle out FILE.")
+  const { kind, made_at, key, body, signature } = given
+  if ((kind !== "commands" && kind !== "events") || typeof made_at !== "string" || typeof key !== "string" || typeof signature !== "string" || !isJsonObject(body)) throw notABundle()
+  return { flightcase_bundle: version, kind, made_at, key, body, signature }
+}
+const notABundle = (): BundleFault => new BundleFault("This file is no bundle.", "flightcase sync bundle out FILE makes one.")
+
+/** Made by the holder of this key, and unchanged since? */
+export const sealedBy = (sealed: Sealed, key: PublicKey): boolean => sealed.key === key && verifies(key, what(sealed), sealed.signature)
+/** Unchanged since whoever it names made it; says nothing of who that is. */
+export const isWhole = (sealed: Sealed): boolean => verifies(sealed.key, what(sealed), sealed.signature)
