@@ -1,0 +1,45 @@
+/** How a device asks to be filled, and to be compared (see sync/snapshot.ts). */
+import { Effect } from "effect"
+import { type Endpoint, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
+import { integer, text } from "../../core/kernel/field.ts"
+import { Site } from "../../core/kernel/site.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import { ownReplica } from "./push.ts"
+import { checksumsAnswer, planAnswer, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
+
+const reads = { ability: "sync:read", permission: null, weight: 0, server_only: true } as const
+const replica_id = integer({ required: true, min: 1 })
+const place = {
+  replica_id, handle: text({ required: true }), offset: text({ required: true }),
+  after: text({ default: "", describe: "Where the page before ended" })
+}
+const readerOf = Effect.fnUntraced(function*({ values, viewer }: Input<{}, typeof place>): Effect.fn.Return<SnapshotReader, Fault, Store> {
+  yield* ownReplica(values.replica_id!, viewer, false)
+  return { viewer, replica_id: values.replica_id!, handle: values.handle!, offset: values.offset!, after: values.after ?? "" }
+})
+
+export const fillEndpoints: ReadonlyArray<Endpoint> = [
+  get("/api/v1/sync/snapshot", {
+    name: "replicas.snapshot", summary: "Where a fill from rows begins", ...reads,
+    fields: { replica_id, pending_from: integer({ default: 0, min: 0, describe: "The lowest number of a command whose verdict is awaited" }) },
+    run: (input) => Effect.gen(function*() {
+      const { catalogue } = yield* Site
+      yield* ownReplica(input.values.replica_id!, input.viewer, false)
+      return yield* planAnswer(catalogue, { viewer: input.viewer, replica_id: input.values.replica_id!, pending_from: input.values.pending_from ?? 0 })
+    })
+  }),
+  get("/api/v1/sync/snapshot/rows", {
+    name: "replicas.rows", summary: "The next rows, and what happened to those sent before", ...reads, fields: place,
+    run: (input) => Effect.gen(function*() {
+      const { catalogue } = yield* Site
+      return yield* rowsAnswer(catalogue, yield* readerOf(input))
+    })
+  }),
+  get("/api/v1/sync/checksums", {
+    name: "replicas.checksums", summary: "What the next rows come to, for a device to compare with its own", ...reads, fields: place,
+    run: (input) => Effect.gen(function*() {
+      const { catalogue } = yield* Site
+      return yield* checksumsAnswer(catalogue, yield* readerOf(input))
+    })
+  })
+]
