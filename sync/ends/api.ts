@@ -1,20 +1,22 @@
 /** The sync endpoints (surface: Sync). They keep state of their own beside the journal, so they are asked, not decided. */
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
-import { type Answer, ask, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
+import { ask, get } from "../../core/kernel/endpoint.ts"
 import { retried } from "../../core/kernel/engine.ts"
-import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
+import { integer, list, text } from "../../core/kernel/field.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
-import { invalid, invalidField, Rejection } from "../../core/kernel/rejection.ts"
-import { baseView, created, listOf, noContent, ok, resource, viewContext } from "../../core/kernel/resource.ts"
+import { invalidField } from "../../core/kernel/rejection.ts"
+import { baseView, created, ok, viewContext } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { instantOf } from "../../core/values/time.ts"
-import { commands_per_push_max, needs_max, type Verdict, type WireCommand } from "../wire.ts"
+import { commands_per_push_max } from "../wire.ts"
+import { bundleEndpoints } from "./bundles.ts"
+import { command_fields, decideInOrder, tooOld, wireCommands } from "./commands.ts"
+import { client_schema_min, deviceEndpoints, replica_devices, welcome } from "./devices.ts"
+import { fillEndpoints } from "./fill-api.ts"
 import { lease, leasedTables } from "./leases.ts"
-import { decidePushed, ownReplica } from "./push.ts"
+import { ownReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
 import { replicas, sync_tables } from "./tables.ts"
 
@@ -23,7 +25,10 @@ const writes = { ability: "sync:write", permission: null, weight: 0 } as const
 
 const enrol = ask("/api/v1/sync/replicas", {
   name: "replicas.create", summary: "Enrol a device and lease it ids", ...writes, server_only: true, answers: 201,
-  fields: { name: text({ required: true }) },
+  fields: {
+    name: text({ required: true }),
+    public_key: text({ max: 64, describe: "What the device signs bundles with (Ed25519, base64url); with it comes a token of the device's own" })
+  },
   run: (input) => Effect.gen(function*() {
     const store = yield* Store
     const { catalogue, public_url } = yield* Site
@@ -35,12 +40,14 @@ const enrol = ask("/api/v1/sync/replicas", {
       }
       yield* store.apply([{ op: "insert", table: replicas, row }])
       const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(id!, entity, 1))
+      const welcomed = yield* welcome(id!, row.name, input.values.public_key, input.viewer, input.now)
       return created({
         replica: {
           ...baseView(replicas, row, viewContext(input)), user_id: input.viewer.user_id,
           abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null
         },
-        lease: ranges.flat().map((range) => ({ ...range }))
+        lease: ranges.flat().map((range) => ({ ...range })),
+        ...welcomed
       })
     }))
   }).pipe(retried)
@@ -61,35 +68,16 @@ const leases = ask("/api/v1/sync/leases", {
   }).pipe(retried)
 })
 
-const command_fields = object({
-  n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
-  payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
-  needs: list(text({ max: 64 }), { default: [], max_items: needs_max })
-})
 /** A batch of commands may be as long as what each of them may say. */
 const push_bytes_max = 64 * 1_048_576
 const push = ask("/api/v1/sync/commands", {
   name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true, body_max: push_bytes_max,
   fields: { replica_id: integer({ required: true, min: 1 }), commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }) },
   run: (input) => Effect.gen(function*() {
-    const verdicts: Array<Verdict> = []
-    const errors: { [path: string]: ReadonlyArray<string> } = {}
-    const commands = input.values.commands!.map((command, at): WireCommand => {
-      const params = command.payload["params"] ?? {}, body = command.payload["body"] ?? {}
-      if (!isJsonObject(params) || !Object.values(params).every((value) => typeof value === "string") || !isJsonObject(body)) errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
-      if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger))) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
-      return { ...command, payload: { params: params as { [name: string]: string }, body: body as JsonObject }, ids: command.ids as { [table: string]: ReadonlyArray<number> } }
-    })
-    if (Object.keys(errors).length > 0) return yield* invalid(errors)
-    yield* ownReplica(input.values.replica_id!, input.viewer, false)
-    for (const command of commands) {
-      const verdict = yield* Effect.result(decidePushed(input.values.replica_id!, command, input.viewer))
-      if (verdict._tag === "Success") { verdicts.push(verdict.success); continue }
-      // What was decided before stands and is told; the rest is sent again.
-      if (verdicts.length > 0 && verdict.failure instanceof Rejection) break
-      return yield* verdict.failure
-    }
-    return ok({ verdicts })
+    const commands = yield* wireCommands(input.values.commands!)
+    const replica = yield* ownReplica(input.values.replica_id!, input.viewer, false)
+    if (replica.schema_version < client_schema_min) return tooOld(replica.schema_version, client_schema_min)
+    return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer) })
   })
 })
 
@@ -98,7 +86,7 @@ export const syncSlice: Slice = {
   server_tables: [...sync_tables, replica_devices],
   projection: {},
   endpoints: [
-    enrol, leases, push, ...deviceEndpoints, ...bundleEndpoints,
+    enrol, leases, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,
     get("/api/v1/sync/shape", {
       name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
       fields: { replica_id: integer({ default: 0, min: 0, describe: "The device that follows: verdicts on its commands are told to it alone" }) },
