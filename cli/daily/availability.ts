@@ -13,13 +13,14 @@ export const declare = (program: Command): void => {
   const availability = windowed(program.command("availability").description("What is free of a product at a store, over a window or at one moment"))
     .argument("<product>", "id, sku or barcode").option("--date <date>", "one moment instead of a window")
   acting(availability, ofProduct)
-  acting(windowed(availability.command("calendar").description("Every product of a store, day by day")).option("--products <a,b>", "only these"), calendar)
-  acting(windowed(availability.command("gantt").description("Who has a product, when")).argument("<product>", "id, sku or barcode"), gantt)
+  acting(windowed(availability.command("calendar").description("Every product of a store, day by day")).option("--products <a,b>", "only these").option("--html <file>", picture_text), calendar)
+  acting(windowed(availability.command("gantt").description("Who has a product, when")).argument("<product>", "id, sku or barcode").option("--html <file>", picture_text), gantt)
   acting(
     availability.command("why").description("The stock and the claims behind one number").argument("<product>", "id, sku or barcode")
       .option("--date <date>", "the day or moment").option("--store <store>", "id or name (default: the default store)"),
     why)
 }
+const picture_text = "a page to look at and to print; - for standard output"
 const windowed = (command: Command): Command => command
   .option("--from <time>", "start: a date, or a time on the store's clock").option("--to <time>", "end").option("--store <store>", "id or name (default: the default store)")
 
@@ -59,6 +60,7 @@ const calendar = async (desk: Desk, _args: ReadonlyArray<string>, flags: Flags):
   const ids: Array<readonly [string, string]> = []
   for (const one of typeof flags["products"] === "string" ? flags["products"].split(",") : []) ids.push(["product_ids[]", String(await idOf(desk, "products", one.trim()))])
   const body = await desk.read("/api/v1/availability/calendar", [["store_id", String(store.id)], ...windowOf(flags, store), ...ids])
+  if (typeof flags["html"] === "string") return (await import("../pictures/draw.ts")).drawCalendar(desk, store, body, flags["html"])
   if (desk.options.json === true) return desk.printJson(body)
   desk.print(gridText((body["calendar"] as unknown as { readonly products: Parameters<typeof gridText>[0] }).products, desk.terminal))
 }
@@ -67,6 +69,7 @@ const gantt = async (desk: Desk, [product = ""]: ReadonlyArray<string>, flags: F
   const store = await storeAt(desk, flags["store"] as string | undefined)
   const id = await idOf(desk, "products", product)
   const body = await desk.read(`/api/v1/availability/${id}/gantt`, [["store_id", String(store.id)], ...windowOf(flags, store)])
+  if (typeof flags["html"] === "string") return (await import("../pictures/draw.ts")).drawGantt(desk, store, id, body, flags["html"])
   if (desk.options.json === true) return desk.printJson(body)
   desk.print(barsText(body["gantt"] as unknown as Parameters<typeof barsText>[0], store.zone, desk.terminal))
 }
