@@ -12,7 +12,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 
 export const owner: Viewer = {
-  user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, permissions: new Set(), abilities: new Set(["*"]), token_id: null
+  user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(["*"]), token_id: null
 }
 
 /** Rows of a price list: products with stock, a rate and the rest of their columns. */

@@ -13,6 +13,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   import: async () => (await import("./import.ts")).imports,
   write: async () => (await import("./write.ts")).write,
   pricing: async () => (await import("./pricing.ts")).pricing,
+  order: async () => (await import("./order.ts")).order,
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill
 }
