@@ -13,12 +13,26 @@ const statements = [
   `create table if not exists stalled (n integer primary key, error text not null)`,
   // Verdicts found in the journal; the outbox is told after the commit, and again on opening.
   `create table if not exists verdicts (n integer primary key, status text not null, error text)`,
+  // What became of commands, in a person's words; told to the outbox with the verdicts.
+  `create table if not exists accounts (n integer primary key, account text not null)`,
   // Events of a fresh start, kept aside until they are complete.
   `create table if not exists incoming (position integer primary key, event text not null)`
 ]
 export const ensureLocalTables = Effect.gen(function*() {
   const store = yield* Store
   for (const statement of statements) yield* store.run(statement)
+  // What is taken away from a device is gone from its disk: freed pages are written over.
+  yield* store.run("pragma secure_delete = on")
+})
+
+/** Asks for the write-ahead log to be emptied once the transaction is committed: it still holds what was there before. */
+export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
+/** Empties the log where that is due. While another process reads, it stays due. */
+export const purge = Effect.gen(function*() {
+  const store = yield* Store
+  if ((yield* readMeta(store, "purge")) !== "yes") return
+  const [done] = yield* store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
+  if (done?.busy === 0) yield* store.run("delete from replica_meta where key = 'purge'")
 })
 
 export const readMeta = (store: StoreShape, key: string) =>

@@ -3,6 +3,7 @@ import { type ChangeMessage, isChangeMessage, isControlMessage, type Message, ty
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import type { LeaseRange, Verdict, WireCommand } from "../wire.ts"
+import type { ChecksumPage, SnapshotPage, SnapshotPlan } from "../snapshot.ts"
 import type { Pulled } from "./replica.ts"
 
 /** Nobody answers at the server's address. */
@@ -32,13 +33,19 @@ export interface Remote {
   readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
   /**
    * Everything after a place, chunk by chunk in order, each applied before the next is looked at. `refetch` is told
-   * when the server begins a new history; what follows then starts from nothing.
+   * when the server begins a new history; what follows then starts from nothing, unless it answers that nothing should.
    */
   readonly pull: (
     replica_id: number, from: { readonly offset: string; readonly handle: string | undefined },
-    take: { readonly chunk: (pulled: Pulled) => Promise<void>; readonly refetch: () => Promise<void> }
+    take: { readonly chunk: (pulled: Pulled) => Promise<void>; readonly refetch: () => Promise<void | "stop"> }
   ) => Promise<void>
+  /** Where a fill from rows begins; undefined where the server knows none. */
+  readonly plan: (replica_id: number, pending_from: number) => Promise<SnapshotPlan | undefined>
+  /** The next rows; "anew" when the server begins a new history. */
+  readonly rows: (replica_id: number, place: Place) => Promise<SnapshotPage | "anew">
+  readonly checksums: (replica_id: number, place: Place) => Promise<ChecksumPage | "anew">
 }
+export interface Place { readonly handle: string; readonly offset: string; readonly after: string }
 
 const pull_deadline_millis = 15 * 60_000
 
@@ -61,8 +68,22 @@ export const remoteAt = (url: string, token: string, timeout_millis = 60_000): R
     if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
     return answer.body
   }
+  const paged = async <A>(path: string, replica_id: number, { handle, offset, after }: Place): Promise<A | "anew"> => {
+    const answer = await call("GET", `/api/v1/sync/${path}?${new URLSearchParams({ replica_id: String(replica_id), handle, offset, after }).toString()}`)
+    if (answer.status === 409) return "anew"
+    if (answer.status >= 400) throw refused(base, answer)
+    return (answer.body as { page: A }).page
+  }
   return {
     call,
+    plan: async (replica_id, pending_from) => {
+      const answer = await call("GET", `/api/v1/sync/snapshot?replica_id=${replica_id}&pending_from=${pending_from}`)
+      if (answer.status === 404) return undefined
+      if (answer.status >= 400) throw refused(base, answer)
+      return (answer.body as { snapshot: SnapshotPlan }).snapshot
+    },
+    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place),
+    checksums: (replica_id, place) => paged("checksums", replica_id, place),
     push: async (replica_id, commands) => {
       const wire = commands.map(({ n, id, name, payload, ids, issued_at, needs = [] }) => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) }))
       return (await expected("POST", "/api/v1/sync/commands", { replica_id, commands: wire }) as { verdicts: ReadonlyArray<Verdict> }).verdicts
@@ -73,6 +94,9 @@ export const remoteAt = (url: string, token: string, timeout_millis = 60_000): R
   }
 }
 
+/** A server that is down behind a proxy is not there, whoever answers for it. */
+const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
+  status >= 500 ? new Unreachable(base, new Error(`it answered ${status}`)) : new RemoteError(status, errorBody(body, status))
 const parsed = (text: string): unknown => { try { return text === "" ? undefined : JSON.parse(text) } catch { return { message: text.slice(0, 200) } } }
 const errorBody = (body: unknown, status: number): { message: string; errors?: FieldErrors } =>
   typeof body === "object" && body !== null && "message" in body ? body as { message: string } : { message: `The server answered ${status}.` }
@@ -100,7 +124,9 @@ const follow = async (
   })
   stream.subscribe(async (messages: ReadonlyArray<Message<Row>>) => {
     try {
-      if (messages.some((message) => isControlMessage(message) && message.headers.control === "must-refetch")) await take.refetch()
+      if (messages.some((message) => isControlMessage(message) && message.headers.control === "must-refetch")) {
+        if (await take.refetch() === "stop") return finish()
+      }
       const up_to_date = messages.some((message) => isControlMessage(message) && message.headers.control === "up-to-date")
       const events = messages.filter((message): message is ChangeMessage<Row> => isChangeMessage(message)).map((message) => eventOf(message.value))
         .sort((a, b) => a.position - b.position)
@@ -123,7 +149,8 @@ const failureOf = (base: string, error: unknown): unknown => {
   return new RemoteError(status, errorBody(body, status))
 }
 const nullableInteger = (value: unknown): number | null => value === null || value === undefined ? null : Number(value)
-const eventOf = (value: Row): StoredEvent => ({
+/** A row of the journal as the shape protocol tells it. */
+export const eventOf = (value: Row): StoredEvent => ({
   position: Number(value["position"]), stream: String(value["stream"]), version: Number(value["version"]), type: String(value["type"]),
   data: JSON.parse(String(value["data"])), command_id: String(value["command_id"]), actor_id: nullableInteger(value["actor_id"]),
   replica_id: nullableInteger(value["replica_id"]), recorded_at: String(value["recorded_at"])
