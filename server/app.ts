@@ -81,11 +81,17 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     kept.forget()
     for (const listener of [...listeners]) listener()
   }
+  const committed = (standingChanged: boolean): void => {
+    if (standingChanged) forget()
+    tellListeners()
+    others?.tell(standingChanged)
+  }
 
   let listening_at: string | undefined
   const hosting = Hosting.of({
     key: options.key, log, data_folder: options.data_folder,
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
+    renewed: () => committed(true),
     onCommit: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -104,11 +110,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
         if (stored.length === 0) return stored
         for (const hook of recordedHooks) yield* Effect.provideService(Effect.provideService(hook(stored), Hosting, hosting), Site, self)
         const standingChanged = stored.some((event) => changes_standing.test(event.type))
-        yield* (yield* Store).sql.afterCommit(Effect.sync(() => {
-          if (standingChanged) forget()
-          tellListeners()
-          others?.tell(standingChanged)
-        }))
+        yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(standingChanged)))
         return stored
       })
     })

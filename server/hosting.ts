@@ -9,6 +9,8 @@ export interface HostingShape {
   readonly public_url: () => string
   readonly data_folder: string | undefined
   readonly log: Log
+  /** After a commit that changed the journal in another way than by appending to it: whatever is known of it is read again. */
+  readonly renewed: () => void
   /** Calls back after each commit that added to the journal, whichever server made it; answers how to stop. */
   readonly onCommit: (listener: () => void) => () => void
 }

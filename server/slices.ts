@@ -2,6 +2,7 @@
 import { abilities } from "../core/users/abilities.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
+import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { syncing } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
@@ -13,6 +14,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   systemSlice(),
   syncing,
   idempotencySlice,
+  restoreSlice,
   feedsSlice,
   tokensSlice(() => abilitiesIn(whole()))
 ]

@@ -46,6 +46,25 @@ export const ensureSequences = Effect.fnUntraced(function*(tables: ReadonlyArray
   }
 })
 
+/** The next id of each table, none of them drawn. */
+export const nextIds = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>): Effect.fn.Return<ReadonlyArray<readonly [string, number]>, SqlError.SqlError, Store> {
+  const store = yield* Store
+  if (store.dialect === "pg") {
+    return yield* Effect.forEach(tables, ({ name }) => Effect.map(
+      store.run<{ next: number }>(`select last_value + is_called::int as next from ${sequenceName(name)}`), (rows) => [name, Number(rows[0]!.next)] as const))
+  }
+  const next = new Map((yield* store.find(id_sequences, {})).map((row) => [row.name, row.next]))
+  return tables.map(({ name }) => [name, next.get(name) ?? 1] as const)
+})
+
+/** From now on ids of this table begin at `next` at the lowest. */
+export const raiseIds = Effect.fnUntraced(function*(table: string, next: number) {
+  const store = yield* Store
+  const name = sequenceName(table)
+  if (store.dialect === "pg") yield* store.run(`select setval('${name}', greatest($1::bigint, (select last_value + is_called::int from ${name})), false)`, [next])
+  else yield* store.run("update id_sequences set next = ? where name = ? and next < ?", [next, table, next])
+})
+
 /** The next number of a document sequence. Its row stays locked until the transaction ends: no gap, no double. */
 export const drawNumber = (store: StoreShape, sequence: string): Effect.Effect<number, SqlError.SqlError> => {
   const [first, second] = store.dialect === "pg" ? ["$1", "$1"] : ["?1", "?1"]

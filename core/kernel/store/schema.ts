@@ -82,6 +82,8 @@ const storedMeta = Effect.fnUntraced(function*(store: StoreShape, key: string) {
 /** What tells this journal from any other. */
 export const epochOf = (store: StoreShape): Effect.Effect<string, SqlError.SqlError> =>
   Effect.map(store.get(meta, "epoch"), (row) => row?.value ?? "0")
+/** From now on it is another journal than its followers know; they begin again. */
+export const beginEpoch = (store: StoreShape, at: string): Effect.Effect<void, SqlError.SqlError> => setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
 const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
   store.apply([{ op: "delete", table: meta, key }, { op: "insert", table: meta, row: { key, value } }])
 
@@ -125,7 +127,7 @@ export const seed = Effect.fnUntraced(function*(catalogue: Catalogue, at: string
       if (events.length > 0) yield* append(store, events, recording)
     }
     // A journal is known by the moment it began: a database made anew is another journal, and its followers begin again.
-    if ((yield* storedMeta(store, "epoch")) === undefined) yield* setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
+    if ((yield* storedMeta(store, "epoch")) === undefined) yield* beginEpoch(store, at)
     yield* ensureSequences([...catalogue.tables, ...catalogue.server_tables])
   }))
 })

@@ -1,0 +1,159 @@
+/**
+ * Out again, and in: the whole journal for its owner to take away, and an empty server that becomes what a journal tells.
+ * An import arrives in pages, each of which may be sent again, and takes effect all at once: only when the tables folded
+ * from it come to what the export said, and only where nothing has happened yet.
+ */
+import { Effect, Option } from "effect"
+import { type Answer, ask, type Fault, get } from "../../core/kernel/endpoint.ts"
+import { retried } from "../../core/kernel/engine.ts"
+import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
+import { drawIds } from "../../core/kernel/ids.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
+import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
+import { created, ok } from "../../core/kernel/resource.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { schema_version } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { Hosting } from "../hosting.ts"
+import type { ServerSlice } from "../server-slice.ts"
+import { takeOver } from "./take-over.ts"
+import { type Manifest, restored_events, type RestoreRow, restores } from "./schema.ts"
+import { manifestHere } from "./sums.ts"
+
+const events_per_page_max = 2_000
+const page_bytes_max = 64 * 1_048_576
+
+const owned = { ability: "*", permission: null, weight: 0, server_only: true } as const
+/** All of a business leaves or arrives at once: its owner's alone to do. */
+const ownerOnly = (viewer: Viewer): Effect.Effect<void, Rejection> =>
+  viewer.is_owner ? Effect.void : Effect.fail(new Rejection({ kind: "forbidden", message: "Only the owner may take all data out or bring it in." }))
+
+const sum_fields = object({ name: text({ required: true }), rows: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), checksum: text({ required: true, max: 64 }) })
+const event_fields = object({
+  position: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), stream: text({ required: true, max: 200 }), version: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+  type: text({ required: true, max: 200 }), data: json<JsonObject>({ required: true }), command_id: text({ required: true, max: 64 }),
+  actor_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }), replica_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }), recorded_at: timestamp({ required: true })
+})
+
+const manifestOf = (row: RestoreRow): Manifest => row.manifest as unknown as Manifest
+const standing = Effect.fnUntraced(function*(row: RestoreRow) {
+  const store = yield* Store
+  const [{ events, position } = { events: 0, position: 0 }] = row.finished_at !== null ? [{ events: manifestOf(row).events, position: manifestOf(row).position }]
+    : yield* store.run<{ events: number; position: number | null }>("select count(*) as events, max(position) as position from restored_events")
+  return {
+    restore: { id: row.id, events: manifestOf(row).events, received: Number(events), received_to: Number(position ?? 0), started_at: row.started_at, finished_at: row.finished_at }
+  }
+})
+const countersIn = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
+  value !== undefined && Object.values(value).every((next) => Number.isSafeInteger(next) && Number(next) >= 0)
+
+const begin = ask("/api/v1/system/restores", {
+  name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, answers: 201, body_max: page_bytes_max,
+  fields: {
+    position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+    schema_version: integer({ required: true, min: 1 }), tables: list(sum_fields, { required: true }),
+    ids: json<JsonObject>({ form: "object", default: {} }), numbers: json<JsonObject>({ form: "object", default: {} })
+  },
+  run: ({ viewer, values, now }): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
+    yield* ownerOnly(viewer)
+    const store = yield* Store
+    const manifest = { ...values, tables: values.tables! } as unknown as Manifest & JsonObject
+    if (manifest.schema_version > schema_version) return yield* invalidField("schema_version", `The export is of a newer release (schema ${manifest.schema_version}); this server knows ${schema_version}. Bring the server up to date first.`)
+    for (const name of ["ids", "numbers"] as const) if (!countersIn(values[name])) return yield* invalidField(name, `The ${name} must be whole numbers by name.`)
+    return yield* store.transaction(Effect.gen(function*() {
+      yield* nothingHappened
+      // Whoever begins anew does so because the one before came to nothing.
+      yield* store.run("delete from restored_events")
+      yield* store.run("delete from restores where finished_at is null")
+      const [id] = yield* drawIds(restores.name, 1)
+      const row: RestoreRow = { id: id!, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
+      yield* store.apply([{ op: "insert", table: restores, row }])
+      return created(yield* standing(row))
+    }))
+  }).pipe(retried)
+})
+
+const receive = ask("/api/v1/system/restores/{id}/events", {
+  name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max,
+  params: { id: { table: restores } }, fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
+  run: ({ viewer, rows, values }) => Effect.gen(function*() {
+    yield* ownerOnly(viewer)
+    const store = yield* Store
+    if (rows.id.finished_at !== null) return yield* invalidField("id", "This import is complete.")
+    const events = values.events!
+    for (const [at, event] of events.entries()) {
+      if (!isJsonObject(event.data)) return yield* invalidField(`events.${at}.data`, "What happened must be an object.")
+      if (at > 0 && event.position <= events[at - 1]!.position) return yield* invalidField(`events.${at}.position`, "Events come in the order of their positions.")
+    }
+    return yield* store.transaction(Effect.gen(function*() {
+      const { restore } = yield* standing(rows.id)
+      const fresh = events.filter(({ position }) => position > restore.received_to)
+      yield* store.apply(fresh.map((event) => ({ op: "insert" as const, table: restored_events, row: { ...event, actor_id: event.actor_id ?? null, replica_id: event.replica_id ?? null } })))
+      return ok(yield* standing(rows.id))
+    }))
+  }).pipe(retried)
+})
+
+const finish = ask("/api/v1/system/restores/{id}/finish", {
+  name: "system.finish_restore", summary: "Become what the journal tells, if its tables come to what the export said", ...owned, params: { id: { table: restores } },
+  run: ({ viewer, rows, now }) => Effect.gen(function*() {
+    yield* ownerOnly(viewer)
+    const store = yield* Store
+    const { catalogue } = yield* Site
+    if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
+    const finished = yield* store.transaction(Effect.gen(function*() {
+      if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
+      yield* nothingHappened
+      yield* takeOver(catalogue, manifestOf(rows.id), now)
+      yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
+      return ok(yield* standing({ ...rows.id, finished_at: now }))
+    }))
+    Option.getOrThrow(yield* Effect.serviceOption(Hosting)).renewed()
+    return finished
+  }).pipe(retried)
+})
+
+/** Only the reference data every server begins with. */
+const nothingHappened = Effect.gen(function*() {
+  const store = yield* Store
+  const written = yield* store.run("select position from journal where command_id <> 'seed' limit 1")
+  if (written.length > 0) return yield* new Rejection({ kind: "conflict", message: "This server has data already; an export can only be brought into an empty one." })
+})
+
+export const restoreSlice: ServerSlice = {
+  name: "restore",
+  server_tables: [restores, restored_events],
+  endpoints: [
+    get("/api/v1/system/journal", {
+      name: "system.journal", summary: "All that happened, in order, for its owner to take away", ...owned,
+      fields: { after: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }), limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max }) },
+      run: ({ viewer, values }) => Effect.gen(function*() {
+        yield* ownerOnly(viewer)
+        const store = yield* Store
+        const head = yield* headOf(store)
+        const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(({ position }) => position <= head)
+        return ok({ events: events.map((event) => ({ ...event }) as unknown as Json), meta: { position: events.at(-1)?.position ?? head, head } })
+      })
+    }),
+    get("/api/v1/system/manifest", {
+      name: "system.manifest", summary: "What the journal and every table come to, for an export to be checked against", ...owned,
+      run: ({ viewer }) => Effect.gen(function*() {
+        yield* ownerOnly(viewer)
+        const store = yield* Store
+        const { catalogue } = yield* Site
+        return ok({ manifest: (yield* store.transaction(manifestHere(catalogue))) as unknown as JsonObject })
+      })
+    }),
+    begin,
+    get("/api/v1/system/restores/{id}", {
+      name: "system.show_restore", summary: "How far an import has come", ...owned, params: { id: { table: restores } },
+      run: ({ viewer, rows }) => Effect.gen(function*() {
+        yield* ownerOnly(viewer)
+        return ok(yield* standing(rows.id))
+      })
+    }),
+    receive, finish
+  ]
+}
