@@ -36,7 +36,7 @@ export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
   ...group("Catalogue", ["products", "product-groups", "rate-definitions", "rate-engine", "discount-rules", "surcharge-groups", "stock-levels", "containers"]),
   ...group("Set-up", [
     "stores", "settings", "currencies", "exchange-rates", "countries", "product-tax-classes", "organisation-tax-classes", "tax-rates", "tax-rules",
-    "revenue-groups", "cost-groups", "custom-fields", "custom-field-groups", "list-names"
+    "revenue-groups", "cost-groups", "custom-fields", "custom-field-groups", "custom-views", "list-names"
   ]),
   ...group("People and server", ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system"])
 ]

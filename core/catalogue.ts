@@ -29,10 +29,12 @@ import { memberSlices } from "./members/api.ts"
 import { settingsSlice } from "./settings/api.ts"
 import { storeSeed, storesSlice } from "./stores/stores.ts"
 import { userSlices } from "./users/api.ts"
+import { viewsSlice } from "./views/api.ts"
 
 export const slices: ReadonlyArray<Slice> = [
   claimsSlice,
   settingsSlice,
+  viewsSlice,
   customFieldDefinitions,
   customFieldGroups,
   { ...listNames, seed: listSeed },

@@ -16,7 +16,7 @@ import * as Postgres from "../server/pg-client.ts"
 import { freshDatabase } from "./postgres.ts"
 
 export const owner: Viewer = {
-  user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, permissions: new Set(), abilities: new Set(["*"]), token_id: 1
+  user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(["*"]), token_id: 1
 }
 /** Somebody with just these permissions and abilities. */
 export const viewerWith = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Viewer =>

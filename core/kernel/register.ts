@@ -14,6 +14,7 @@ import type { Fields } from "./field.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
 import { created, listOf, noContent, ok, type Resource, shown, shownById, viewContext } from "./resource.ts"
+import type { Site } from "./site.ts"
 import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
 
@@ -46,7 +47,7 @@ export interface SaveGiven<T extends Table, F> {
 }
 export interface Rules<T extends Table, F> {
   /** What the rules must know. `before` is undefined on create. */
-  readonly facts?: (input: Input<any, any>, before: RowOf<T> | undefined) => Reads<F>
+  readonly facts?: (input: Input<any, any>, before: RowOf<T> | undefined) => Effect.Effect<F, Fault, Store | Site>
   readonly save?: (given: SaveGiven<T, F>) => Saved<T>
   readonly delete?: (given: { readonly row: RowOf<T>; readonly facts: F; readonly input: Input<any, any>; readonly context: DecideContext }) =>
     Result.Result<ReadonlyArray<NewEvent>, Rejection>
@@ -123,7 +124,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const fields: Fields = draft.fields
   const locked = draft.streams === undefined ? {} : { streams: draft.streams }
 
-  const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store> {
+  const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store | Site> {
     const row = before ? rowOf(input) : undefined
     return {
       own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, row)) as X,

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { formatMoney } from "../values/money.ts"
 import type { Where } from "./change.ts"
+import { sparse, viewAsked, type ViewColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
 import { customFieldFacts, customFieldsFor, customValuesOut, searchableCustomFields } from "./custom-field.ts"
 import type { Answer, Fault, Reads } from "./endpoint.ts"
 import type { Field } from "./field.ts"
@@ -47,6 +48,10 @@ export interface Resource<T extends Table = Table> {
   /** The module whose custom fields its rows carry. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
+  /** What saved views call these rows. */
+  readonly entity_type: string
+  /** Columns of saved views that are no keys of its answers by that name. */
+  readonly columns: ViewColumns
   /** Anything else its answers need, loaded for the whole page at once. */
   readonly load: ((rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<unknown>) | undefined
   readonly view: (base: JsonObject, row: RowOf<T>, found: Found<{ [name: string]: Lookup }>, context: ViewContext, loaded: never) => JsonObject
@@ -64,6 +69,8 @@ type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X> = 
   readonly includes?: { readonly [name: string]: Include }
   readonly custom_module?: string
   readonly order?: ReadonlyArray<string>
+  readonly entity_type?: string
+  readonly columns?: ViewColumns
   readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<X>
   readonly view?: (base: JsonObject, row: RowOf<T>, found: Found<L>, context: ViewContext, loaded: X) => JsonObject
 }
@@ -86,6 +93,8 @@ export const resource = <T extends Table, const L extends { readonly [name: stri
     includes: draft.includes ?? {},
     custom_module: draft.custom_module,
     order: draft.order ?? ["id"],
+    entity_type: draft.entity_type ?? draft.table.name,
+    columns: draft.columns ?? {},
     load: draft.load,
     view: (draft.view ?? ((base: JsonObject) => base)) as Resource<T>["view"]
   }
@@ -205,9 +214,11 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
 ): Effect.fn.Return<JsonObject, Fault, Store> {
   const store = yield* Store
   const conditions = conditionsOf(query)
+  const view = yield* viewAsked(query, resource.entity_type, context.viewer)
+  const viewed = view === undefined ? [] : viewConditions(view, resource.columns, resource.aliases, conditions)
   const listing: Listing = {
     ...resource, base_currency: context.base_currency,
-    custom_fields: resource.custom_module !== undefined && conditions.some((one) => one.name.startsWith("cf."))
+    custom_fields: resource.custom_module !== undefined && [...conditions, ...viewed].some((one) => one.name.startsWith("cf."))
       ? searchableCustomFields(yield* customFieldFacts(resource.custom_module)) : new Map()
   }
   const bound = bindings(store.dialect)
@@ -215,13 +226,17 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
   const parts = [
     ...(resource.table.soft_delete && archived !== "with" ? [archived === "only" ? `"deleted_at" is not null` : `"deleted_at" is null`] : []),
     ...(options.where === undefined ? [] : [whereSql(resource.table, options.where, store.dialect, bound)]),
-    ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound)).filter((sql) => sql !== undefined)
+    ...[viewSql(viewed, listing, store.dialect, bound), ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))]
+      .filter((sql) => sql !== undefined)
   ]
   const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
   const sort = sortOf(query, listing)
-  const order = orderSql(resource.table, sort === undefined ? options.order ?? resource.order : [sort.descending ? `-${sort.column}` : sort.column], sortedAs(resource.table))
+  const by = sort !== undefined ? (sort.descending ? `-${sort.column}` : sort.column)
+    : view === undefined ? undefined : viewOrder(view, resource.columns, listing, context.viewer)
+  const order = orderSql(resource.table, by === undefined ? options.order ?? resource.order : [by], sortedAs(resource.table))
   const from = ` from ${quote(resource.table.name)}${where}`
-  const paging = pageOf(query, { ...(options.page_default === undefined ? {} : { default: options.page_default }), ...(options.page_max === undefined ? {} : { max: options.page_max }) })
+  const page_default = view?.per_page ?? options.page_default
+  const paging = pageOf(query, { ...(page_default === undefined ? {} : { default: page_default }), ...(options.page_max === undefined ? {} : { max: options.page_max }) })
   const limit = options.unpaged === true ? "" : ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
   const rows = (yield* store.run(`select ${columnList(resource.table)}${from} order by ${order}${limit}`, bound.values))
     .map((row) => store.decode(resource.table, row))
@@ -229,10 +244,13 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
   const total = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
     ? rows.length
     : Number((yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values))[0]!.total)
-  const views = yield* render(resource, rows, includesOf(query), context)
+  const whole = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   return {
-    [resource.plural]: views,
-    meta: options.unpaged === true ? { total, per_page: total, page: total === 0 ? 0 : 1 } : { total, ...orderedMeta(paging) }
+    [resource.plural]: view === undefined ? whole : yield* sparse(view, resource.columns, rows, whole),
+    meta: {
+      ...(options.unpaged === true ? { total, per_page: total, page: total === 0 ? 0 : 1 } : { total, ...orderedMeta(paging) }),
+      ...(view === undefined ? {} : { view: { id: view.id, name: view.name } })
+    }
   }
 })
 const orderedMeta = ({ page, per_page }: { readonly page: number; readonly per_page: number }): JsonObject => ({ per_page, page })

@@ -5,6 +5,7 @@ export interface Viewer {
   readonly member_id: number | null
   readonly is_owner: boolean
   readonly is_active: boolean
+  readonly role_ids: ReadonlyArray<number>
   readonly permissions: ReadonlySet<string>
   readonly abilities: ReadonlySet<string>
   readonly token_id: number | null

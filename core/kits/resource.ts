@@ -5,7 +5,7 @@ import { product_accessories, product_components } from "./schema.ts"
 
 export const accessoryResource = resource({
   singular: "accessory", plural: "accessories",
-  table: product_accessories,
+  table: product_accessories, entity_type: "accessories",
   sorts: ["sort_order", "created_at"],
   order: ["sort_order", "id"],
   lookups: { other: { via: "accessory_product_id", table: products } },
@@ -14,7 +14,7 @@ export const accessoryResource = resource({
 
 export const componentResource = resource({
   singular: "component", plural: "components",
-  table: product_components,
+  table: product_components, entity_type: "serialised_components",
   sorts: ["sort_order", "created_at"],
   order: ["sort_order", "id"],
   lookups: { other: { via: "component_product_id", table: products } },

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import type { AnyRow } from "../kernel/table.ts"
 import { organisation_tax_classes } from "../registers/tax.ts"
+import { memberColumns } from "./columns.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
 
 export const addressResource = resource({ singular: "address", table: addresses })
@@ -61,6 +62,7 @@ export const memberResource = resource({
   sorts: ["name", "membership_type", "created_at", "updated_at"],
   aliases: { active: "is_active" },
   custom_module: "Member",
+  columns: memberColumns,
   lookups: {
     lawful_basis: { via: "lawful_basis_type_id", table: list_values },
     invoice_term: { via: "invoice_term_id", table: list_values },

@@ -1,11 +1,13 @@
 /** Product groups: what a catalogue is filed under (availability 11). */
 import { Effect, Result } from "effect"
 import { updateWhere } from "../kernel/change.ts"
+import type { ViewColumn } from "../kernel/custom-view.ts"
 import { integer, json, prose, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { accessOf, register } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
+import { bindings, whereSql } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { table } from "../kernel/table.ts"
 import { products } from "../products/schema.ts"
@@ -19,12 +21,23 @@ const fields = {
 }
 export const product_groups = table("product_groups", fields, { reference: true, indexes: [["parent_id"], ["name_folded"]] })
 
+/** How many products lie in each group of a page, those in its subgroups not counted. */
+const productsCounted: ViewColumn = (rows) => Effect.gen(function*() {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const where = whereSql(products, { product_group_id: rows.map((row) => row["id"] as number), deleted_at: null }, store.dialect, bound)
+  const counted = yield* store.run<{ id: number; count: number }>(`select "product_group_id" as id, count(*) as count from "products" where ${where} group by 1`, bound.values)
+  const counts = new Map<unknown, number>(counted.map(({ id, count }) => [Number(id), Number(count)]))
+  return (row) => counts.get(row["id"]) ?? 0
+})
+
 export const productGroupResource: Resource<typeof product_groups> = resource({
   singular: "product_group",
   table: product_groups,
   filters: ["name", "parent_id", "created_at", "updated_at"],
   sorts: ["name", "sort_order", "created_at", "updated_at"],
   custom_module: "ProductGroup",
+  columns: { products_count: productsCounted },
   includes: {
     parent: { kind: "brief", via: "parent_id", table: product_groups },
     children: { kind: "many", via: "parent_id", resource: () => productGroupResource }

@@ -1,6 +1,7 @@
 /** How stock levels and their ledger are put into words. */
+import { Effect } from "effect"
 import { resource } from "../kernel/resource.ts"
-import { products } from "../products/schema.ts"
+import { bulk, products, serialised } from "../products/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { stock_categories, stock_levels, stock_transactions, transaction_types, type TransactionType } from "./schema.ts"
 
@@ -10,6 +11,7 @@ export const stockLevelResource = resource({
   filters: ["product_id", "store_id", "stock_type", "stock_category", "item_name", "serial_number", "barcode", "asset_number", "created_at"],
   sorts: ["product_id", "store_id", "quantity_held", "stock_type", "created_at"],
   custom_module: "StockLevel",
+  columns: { store: "store_name", product: "product_name", stock_method: () => Effect.succeed((row) => row["stock_category"] === 50 ? serialised : bulk) },
   lookups: { product: { via: "product_id", table: products }, store: { via: "store_id", table: stores } },
   view: (base, row, { product, store }) => ({
     ...base,

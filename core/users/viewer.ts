@@ -7,7 +7,7 @@ import type { RoleRow, UserRow } from "./schema.ts"
 export const viewerOf = (
   user: UserRow, roles: ReadonlyArray<RoleRow>, token: { readonly id: number; readonly abilities: ReadonlyArray<string> } | null
 ): Viewer => ({
-  user_id: user.id, name: user.name, member_id: user.member_id, is_owner: user.is_owner, is_active: user.is_active,
+  user_id: user.id, name: user.name, member_id: user.member_id, is_owner: user.is_owner, is_active: user.is_active, role_ids: user.role_ids,
   permissions: new Set(rolesOf(user, roles).flatMap((role) => role.permissions)),
   abilities: new Set(token === null ? ["*"] : token.abilities),
   token_id: token?.id ?? null

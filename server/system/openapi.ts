@@ -117,6 +117,7 @@ const queryParameters = (endpoint: Endpoint, subject: Resource | undefined): Rea
     ...(isList(endpoint) ? [
       query("page", { type: "integer", minimum: 1, default: 1 }), query("per_page", { type: "integer", minimum: 1, maximum: 100, default: 20 }),
       query("sort", { type: "string", enum: subject.sorts.flatMap((name) => [name, `-${name}`]) }, "A leading hyphen: descending"),
+      query("view_id", { type: "integer", minimum: 1 }, "A custom view: its columns, filters, sort and page size, where they are not asked for"),
       {
         name: "q", in: "query", required: false, style: "deepObject", explode: true,
         description: `q[<field>_<predicate>]=value. Fields: ${[...subject.filters, ...Object.keys(subject.aliases), ...Object.keys(subject.related)].join(", ")}${subject.custom_module === undefined ? "" : ", cf.<custom field>"}. Predicates: ${predicates.toSorted().join(", ")}.`,

@@ -226,7 +226,7 @@ describe.each(engines)("lists on %s", (engine) => {
     expect(lamps[0].custom_fields).not.toHaveProperty("old")
   })
   it("costs are absent from what somebody without the permission sees", async () => {
-    const seller = { user_id: 2, name: "Sally", member_id: null, is_owner: false, is_active: true, permissions: new Set(["lamps.view"]), abilities: new Set(["lamps:read"]), token_id: 2 }
+    const seller = { user_id: 2, name: "Sally", member_id: null, is_owner: false, is_active: true, role_ids: [], permissions: new Set(["lamps.view"]), abilities: new Set(["lamps:read"]), token_id: 2 }
     const { body } = await shop.call("GET", "/api/v1/lamps?q[id_eq]=1", undefined, seller)
     expect(body.lamps[0]).not.toHaveProperty("cost")
     expect((await list("q[id_eq]=1")).lamps[0].cost).toBe("0.00")

@@ -1,0 +1,81 @@
+/** Saved views, asked for and kept (spec 4.8, conventions 6). Any token may; who may change which view is a rule of its own. */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { customFieldsFor } from "../kernel/custom-field.ts"
+import { custom_views, type CustomViewRow, isVisible, viewFields } from "../kernel/custom-view.ts"
+import { command, get, type Input } from "../kernel/endpoint.ts"
+import { text } from "../kernel/field.ts"
+import { createdEvent, register } from "../kernel/register.ts"
+import { notFound } from "../kernel/rejection.ts"
+import { created, listOf, ok, resource, shown, shownById, viewContext } from "../kernel/resource.ts"
+import { Site } from "../kernel/site.ts"
+import { Store } from "../kernel/store/store.ts"
+import { can } from "../kernel/viewer.ts"
+import { viewableAs } from "./columns.ts"
+import { cloneOf, mayChange, mayDelete, saveView } from "./decide.ts"
+import { viewSeed } from "./seed.ts"
+
+const path = "/api/v1/custom_views"
+export const customViewResource = resource({
+  singular: "custom_view",
+  table: custom_views,
+  filters: ["name", "entity_type", "visibility", "user_id", "is_default", "created_at", "updated_at"],
+  sorts: ["name", "entity_type", "visibility", "created_at", "updated_at"],
+  order: ["visibility", "name"]
+})
+const anyToken = { ability: null, permission: null } as const
+const inPath = { id: { table: custom_views } }
+
+/** What a view of this kind may show: its columns and, where it has a module, the custom fields as they are now. */
+const factsFor = Effect.fnUntraced(function*(entity_type: string) {
+  const viewable = viewableAs(entity_type, (yield* Site).catalogue)
+  if (viewable === undefined) return { columns: undefined }
+  const custom = viewable.custom_module === undefined ? [] : yield* customFieldsFor(viewable.custom_module)
+  return { columns: new Set([...viewable.columns, ...custom.map((one) => `cf.${one.name}`)]) }
+})
+
+const crud = register({
+  resource: customViewResource,
+  fields: viewFields,
+  path,
+  access: { read: null, write: null, view: null, create: null, edit: null, delete: null },
+  only: ["create", "update", "delete"],
+  rules: {
+    facts: (input: Input<any, any>, before: CustomViewRow | undefined) => factsFor(before?.entity_type ?? String((input.values as { entity_type?: string }).entity_type)),
+    save: ({ next, before, facts, input }) => Result.flatMap(mayChange(before, input.viewer), () => saveView(next, before, facts, input)),
+    delete: ({ row, input }) => Result.map(mayDelete(row, input.viewer), () => [])
+  }
+})
+
+const endpoints = [
+  get(path, {
+    name: "custom_views.list", summary: "List the views one may use", ...anyToken,
+    fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
+    run: (input) => Effect.gen(function*() {
+      const { entity_type } = input.values
+      const views = yield* (yield* Store).find(custom_views, entity_type === undefined ? {} : { entity_type })
+      const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
+      return ok(yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } }))
+    })
+  }),
+  get(`${path}/{id}`, {
+    name: "custom_views.show", summary: "Show one view", ...anyToken, params: inPath,
+    run: (input) => Effect.gen(function*() {
+      // Whoever keeps the settings looks after other people's views too.
+      if (!isVisible(input.rows.id, input.viewer) && !can(input.viewer, "settings.manage")) return yield* notFound("No such custom view.")
+      return ok(yield* shown(customViewResource, input.rows.id, input.query, viewContext(input)))
+    })
+  }),
+  command("POST", `${path}/{id}/clone`, {
+    name: "custom_views.clone", summary: "Copy a view for oneself", ...anyToken, params: inPath, answers: 201, mints: [custom_views],
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows, viewer }, context) => {
+      if (!isVisible(rows.id, viewer) && !can(viewer, "settings.manage")) return Result.fail(notFound("No such custom view."))
+      const id = context.id(custom_views)
+      return Result.succeed({ events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })], result: { id } })
+    },
+    respond: (result, input) => Effect.map(shownById(customViewResource, Number(result["id"]), input.query, viewContext(input)), created)
+  })
+]
+
+export const viewsSlice: Slice = { ...crud, seed: viewSeed, endpoints: [...endpoints, ...crud.endpoints ?? []] }
