@@ -31,10 +31,12 @@ export interface KeptCommand extends WireCommand {
 }
 /** An event as far as it tells what happened. */
 export interface Happened { readonly stream: string; readonly type: string; readonly data: JsonObject }
+/** What a command did here when it was recorded, and the rows of its path as its person saw them, by `table/id`. */
+export interface Recorded { readonly events: ReadonlyArray<Happened>; readonly rows: { readonly [row: string]: JsonObject } }
 /** What is known about a command beside what is sent. */
 export interface About {
   readonly base?: number
-  readonly outcome?: ReadonlyArray<Happened>
+  readonly recorded?: Recorded
   /** Rows it names, as `table/id`: where an earlier pending command made one, it builds on that command. */
   readonly named?: ReadonlyArray<string>
   /** The conflict it settles, and how: that is kept in the same step. */
@@ -52,6 +54,8 @@ export interface Outbox {
   readonly pending: () => ReadonlyArray<KeptCommand>
   /** The highest number not settled; 0 when nothing is pending. */
   readonly lastPending: () => number
+  /** The highest number ever given here; 0 before the first. */
+  readonly lastN: () => number
   readonly byState: (state: CommandState) => ReadonlyArray<KeptCommand>
   readonly find: (id: string) => KeptCommand | undefined
   /** Commands recorded to settle this one, in order. */
@@ -68,8 +72,8 @@ export interface Outbox {
   /** A held command waits for another one, or for none any more: then it is a conflict of its own. */
   readonly holdFor: (id: string, cause: string) => void
   readonly unhold: (id: string, error: WireError) => void
-  /** What a command did here when it was recorded; nothing once the server's outcome was compared with it. */
-  readonly outcomeOf: (n: number) => ReadonlyArray<Happened>
+  /** Nothing once the server's outcome was compared with it. */
+  readonly recordedOf: (n: number) => Recorded | undefined
   /** Keeps what became of commands; a command once accounted for stays so. */
   readonly account: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
   /** Accepted commands with something to tell (`account.merged`, `account.differences`); those not yet seen, or all. */
@@ -153,13 +157,13 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     }
   }
   /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
-  const entangle = (n: number, ids: WireCommand["ids"], { outcome = [], named = [] }: About): ReadonlyArray<string> => {
+  const entangle = (n: number, ids: WireCommand["ids"], { recorded, named = [] }: About): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
     const making = db.prepare("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
     for (const row of named) for (const maker of making.all(rowThing(row), n)) makers.set(Number(maker["n"]), String(maker["id"]))
     const keep = db.prepare("insert or ignore into things (thing, n, made) values (?, ?, ?)")
     for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowThing(`${table}/${id}`), n, 1)
-    for (const { stream } of outcome) keep.run(streamThing(stream), n, 0)
+    for (const { stream } of recorded?.events ?? []) keep.run(streamThing(stream), n, 0)
     return [...makers].sort(([one], [other]) => one - other).slice(0, needs_max).map(([, id]) => id)
   }
   /** The refused command another one follows: earlier, on a stream of its own, and not yet settled when it was recorded. */
@@ -180,11 +184,11 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     append: (command, about = {}) => transaction(() => {
       const [last] = all("select coalesce(max(n), 0) as n, coalesce(max(case when state <> 'pending' then n end), 0) as settled from commands")
       const n = Number(last!["n"]) + 1
-      const { base, outcome, replaces } = about
+      const { base, recorded, replaces } = about
       const needs = entangle(n, command.ids, about)
       db.prepare("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at, JSON.stringify(needs), base ?? null,
-          replaces?.id ?? null, Number(last!["settled"]), outcome === undefined ? null : JSON.stringify(outcome))
+          replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded))
       if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
       takeIds(command.ids)
       return { ...command, n, ...(needs.length === 0 ? {} : { needs }) }
@@ -195,6 +199,7 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       takeIds(ids)
     }),
     pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
+    lastN: () => Number(all("select coalesce(max(n), 0) as n from commands")[0]!["n"]),
     lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
     byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
     find: (id) => all(`select ${columns} from commands where id = ?`, id).map(kept)[0],
@@ -216,7 +221,7 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     unhold: (id, error) => {
       transaction(() => db.prepare("update commands set state = 'rejected', cause = null, error = ? where id = ? and state = 'held'").run(JSON.stringify(error), id))
     },
-    outcomeOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? [],
+    recordedOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? undefined,
     account: (accounts) => {
       if (accounts.length === 0) return
       transaction(() => {

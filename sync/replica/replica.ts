@@ -19,9 +19,14 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { merge, type Settled } from "../merge.ts"
-import type { WireError } from "../wire.ts"
-import { ensureLocalTables, provisional_base, readMeta, writeMeta } from "./local-tables.ts"
-import type { KeptCommand, Outbox } from "./outbox.ts"
+import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
+import { keepAccounts, tellAccounts } from "./accounts/keep.ts"
+import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
+import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
+import { ensureLocalTables, provisional_base, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
+import { namedRows, rowName, rowsOfPath } from "./named-rows.ts"
+import type { KeptCommand, Outbox, WayRecorded } from "./outbox.ts"
+import { withOwnFields } from "./own-fields.ts"
 import { appendProvisionally, foldProvisionally, hasProvisional, takeBack } from "./provisional.ts"
 
 export interface ReplicaOptions {
@@ -40,6 +45,8 @@ export interface Asked extends Answer {
   readonly command?: { readonly n: number; readonly id: string }
   readonly events?: ReadonlyArray<{ readonly stream: string; readonly type: string; readonly data: JsonObject }>
 }
+/** A command recorded anew to settle an earlier one: it keeps the ids that one drew, so that what builds on them still holds. */
+export interface Again { readonly replaces: string; readonly how: WayRecorded; readonly ids: WireCommand["ids"] }
 export interface Pulled {
   readonly events: ReadonlyArray<StoredEvent>
   readonly offset: string
@@ -61,11 +68,18 @@ export interface Replica {
   readonly site: Layer.Layer<Site>
   /** Makes or repairs what opening finds undone: schema, commands acknowledged and not run, verdicts not told. */
   readonly open: Local<void>
-  readonly ask: (request: Request, plan: boolean) => Local<Asked>
+  readonly ask: (request: Request, plan: boolean, again?: Again) => Local<Asked>
   /** Applies what was pulled, in one transaction. */
   readonly apply: (pulled: Pulled) => Local<{ readonly applied: number; readonly settled: number }>
   /** The server began a new history: what it sends is kept aside and takes the old one's place when complete. */
   readonly beginAnew: Local<void>
+  /** Filling from rows, beside what there is; `lay` gives how far it has come, and undefined once the rows are in place. */
+  readonly fill: {
+    readonly now: Local<Filling | undefined>
+    readonly begin: (plan: SnapshotPlan) => Local<void>
+    readonly lay: (asked: Laying["asked"], page: SnapshotPage) => Local<Filling | undefined>
+    readonly drop: Local<void>
+  }
   readonly standing: Local<Standing>
   readonly stalled: Local<ReadonlyArray<{ readonly n: number; readonly error: WireError }>>
 }
@@ -74,6 +88,10 @@ export interface Standing {
   readonly offset: string
   readonly handle: string | undefined
   readonly synced_at: string | null
+  /** The journal here begins after this event: what came before came as rows. 0 where all of it is here. */
+  readonly journal_from: number
+  /** Whether the server has begun a new history that is not complete here yet. */
+  readonly anew: boolean
 }
 
 export const makeReplica = (options: ReplicaOptions): Replica => {
@@ -131,7 +149,9 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   const redo = Effect.fnUntraced(function*(due: ReadonlyArray<KeptCommand>) {
     const store = yield* Store
     if (due.length === 0) return
-    const viewer = yield* options.viewer
+    // Before a replica is filled nobody is known here; what is due waits.
+    const viewer = yield* options.viewer.pipe(Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(fault)))
+    if (viewer === undefined) return
     for (const command of due) yield* redoOne(command, viewer)
     yield* writeMeta(store, "run_n", String(due.at(-1)!.n))
   })
@@ -150,6 +170,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   const tellOutbox = Effect.gen(function*() {
     const store = yield* Store
     const rows = yield* store.run<{ n: number; status: "accepted" | "rejected"; error: string | null }>("select n, status, error from verdicts")
+    yield* tellAccounts(outbox)
     if (rows.length === 0) return
     outbox.settle(rows.map(({ n, status, error }) => ({ n, status, error: error === null ? undefined : JSON.parse(error) as WireError })))
     at("outbox told")
@@ -161,6 +182,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* ensureLocalTables
     if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables
     yield* tellOutbox
+    yield* purge
     if (yield* somethingIsDue) yield* store.transaction(runDue)
   })
   /** Images of rows are of the old form: what is provisional is forgotten, the journal folded again, then decided anew. */
@@ -176,7 +198,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))))
   })
 
-  const ask = Effect.fnUntraced(function*(request: Request, plan: boolean): Effect.fn.Return<Asked, Fault, Store | Site> {
+  const ask = Effect.fnUntraced(function*(request: Request, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
     const found = match(catalogue, request.method, request.path)
     if (found instanceof Rejection) return yield* found
     const viewer = yield* options.viewer
@@ -186,20 +208,32 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       if (yield* somethingIsDue) yield* (yield* Store).transaction(runDue)
       return yield* answerRead(catalogue, request, viewer)
     }
-    return yield* record({ ...found, request, viewer }, plan)
+    return yield* record({ ...found, request, viewer }, plan, again)
   })
-  const record = Effect.fnUntraced(function*(call: Call, plan: boolean): Effect.fn.Return<Asked, Fault, Store | Site> {
+  /** Decides a change as what its person changed; where that does not hold or changes nothing, as it was sent. */
+  const decideOwn = Effect.fnUntraced(function*(call: Call, id: string, ids: KeptCommand["ids"]) {
+    const own = yield* withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis))
+    const tried = own === call ? undefined : yield* decide(own, id, ids).pipe(Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(fault)))
+    return tried !== undefined && tried.events.length > 0 ? { decided: own, outcome: tried } : { decided: call, outcome: yield* decide(call, id, ids) }
+  })
+  const record = Effect.fnUntraced(function*(call: Call, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
     const store = yield* Store
-    const payload = { params: call.params, body: isJsonObject(call.request.body) ? call.request.body : {} }
     return yield* store.transaction(Effect.gen(function*(): Effect.fn.Return<Asked, Fault, Store | Site> {
       yield* runDue
       const id = options.commandId()
-      const outcome = yield* decide(call, id, {})
+      const rows = yield* rowsOfPath(call.endpoint, call.params)
+      const { decided, outcome } = yield* decideOwn(call, id, again?.ids ?? {})
+      const payload = { params: call.params, body: isJsonObject(decided.request.body) ? decided.request.body : {} }
       if (plan) return yield* Effect.die(new Planned(outcome))
       // A write that changes nothing needs no verdict.
       if (outcome.events.length === 0) return outcome.answer
       at("decided")
-      const kept = yield* Effect.sync(() => outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: outcome.events[0]!.recorded_at }))
+      const about = {
+        base: Number((yield* readMeta(store, "position")) ?? 0), named: namedRows(catalogue, call.endpoint, payload).map(rowName),
+        recorded: { events: outcome.events.map(({ stream, type, data }) => ({ stream, type, data })), rows },
+        ...(again === undefined ? {} : { replaces: { id: again.replaces, how: again.how } })
+      }
+      const kept = yield* Effect.sync(() => outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: outcome.events[0]!.recorded_at }, about))
       at("in the outbox")
       yield* writeMeta(store, "run_n", String(kept.n))
       return { ...outcome.answer, command: { n: kept.n, id } }
@@ -214,6 +248,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
     // A person erased on the server is erased here.
     yield* scrubBefore(store, catalogue.scrubs, events)
+    if (events.some((event) => catalogue.scrubs[event.type] !== undefined)) yield* purgeLater(store)
   })
   const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<Settled>) {
     const store = yield* Store
@@ -221,7 +256,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       yield* store.run("insert or replace into verdicts (n, status, error) values (?, ?, ?)", [n, status, error === undefined ? null : JSON.stringify(error)])
     }
   })
-  const keepPlace = Effect.fnUntraced(function*(pulled: Pulled, position: number) {
+  const keepPlace = Effect.fnUntraced(function*(pulled: Pick<Pulled, "offset" | "handle" | "up_to_date">, position: number) {
     const store = yield* Store
     yield* writeMeta(store, "position", String(position))
     yield* writeMeta(store, "offset", pulled.offset)
@@ -242,6 +277,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* writeMeta(store, "run_n", "0")
     yield* fold(events)
     yield* keepVerdicts(verdict.settled)
+    yield* keepAccounts({ catalogue, outbox, replica_id }, events)
     yield* redo(pending.filter((command) => verdict.redo.includes(command.n)))
     at("applied")
     return { applied: events.length, settled: verdict.settled.length }
@@ -269,10 +305,13 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       position = events.at(-1)!.position
     }
     yield* keepVerdicts(settled)
+    yield* keepAccounts({ catalogue, outbox, replica_id }, yield* store.find(journal, { stream: replicaStream(replica_id) }, { order: ["position"] }))
     yield* keepPlace(pulled, position)
     yield* store.run("delete from incoming")
     yield* writeMeta(store, "anew", "no")
     yield* writeMeta(store, "run_n", "0")
+    yield* writeMeta(store, "journal_from", "0")
+    yield* purgeLater(store)
     yield* redo(yield* unsettled)
     at("applied")
     return { applied: pulled.events.length, settled: settled.length }
@@ -285,14 +324,44 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     }))
     at("committed")
     yield* tellOutbox
+    yield* purge
     return result
+  })
+
+  const lay = Effect.fnUntraced(function*(asked: Laying["asked"], page: SnapshotPage): Effect.fn.Return<Filling | undefined, Fault, Store | Site> {
+    const store = yield* Store
+    const filling = yield* store.transaction(Effect.gen(function*() {
+      const laid = yield* layDown(catalogue, { replica_id, pending: yield* unsettled, asked, page })
+      if (laid === undefined) return yield* fillingNow(store)
+      at("page laid down")
+      if (page.next !== null) return laid
+      yield* takeOver(catalogue, laid)
+      yield* keepVerdicts(laid.settled.filter((one) => outbox.pending().some(({ n }) => n === one.n)))
+      yield* keepPlace({ offset: laid.offset, handle: laid.handle, up_to_date: false }, laid.position)
+      yield* purgeLater(store)
+      yield* redo(yield* unsettled)
+      at("rows taken over")
+      return undefined
+    }))
+    at("committed")
+    if (filling !== undefined) return filling
+    yield* tellOutbox
+    yield* purge
+    return undefined
   })
 
   return {
     site, open, ask, apply,
+    fill: {
+      now: Effect.flatMap(Store, fillingNow),
+      begin: (plan) => beginFill(catalogue, plan),
+      lay,
+      drop: Effect.flatMap(Store, (store) => store.transaction(dropFill))
+    },
     beginAnew: Effect.gen(function*() {
       const store = yield* Store
       yield* store.transaction(Effect.gen(function*() {
+        yield* dropFill
         yield* store.run("delete from incoming")
         yield* writeMeta(store, "anew", "yes")
         yield* writeMeta(store, "offset", "-1")
@@ -305,7 +374,9 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
         position: Number((yield* readMeta(store, "position")) ?? 0),
         offset: (yield* readMeta(store, "offset")) ?? "-1",
         handle: yield* readMeta(store, "handle"),
-        synced_at: (yield* readMeta(store, "synced_at")) ?? null
+        synced_at: (yield* readMeta(store, "synced_at")) ?? null,
+        journal_from: Number((yield* readMeta(store, "journal_from")) ?? 0),
+        anew: (yield* readMeta(store, "anew")) === "yes"
       }
     }),
     stalled: Effect.gen(function*() {

@@ -20,7 +20,8 @@ export const simulate = async (seed: number, options: SimulationOptions): Promis
   const chance = chanceOf(seed)
   const faults: Faults = {
     lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, repeated: chance.next() * 0.3,
-    crash: chance.next() * 0.1, skew_millis: chance.pick([0, 0, 60_000, 3 * 86_400_000])
+    crash: chance.next() * 0.1, skew_millis: chance.pick([0, 0, 60_000, 3 * 86_400_000]),
+    anew: chance.next() * 0.1, busy: chance.next() * 0.5
   }
   const live: Faults = { ...noFaults, skew_millis: faults.skew_millis }
   const world = await openWorld(chance, options.replicas, live)
@@ -80,9 +81,13 @@ const check = async (world: World): Promise<Outcome> => {
     const total = Object.values(counts).reduce((sum, n) => sum + n, 0)
     submitted += total
     accepted += counts["accepted"] ?? 0
-    rejected += counts["rejected"] ?? 0
+    rejected += (counts["rejected"] ?? 0) + (counts["held"] ?? 0)
     if ((counts["pending"] ?? 0) !== 0) fail(`replica ${replica.id} still has ${counts["pending"]} pending commands`)
-    if (total !== (counts["accepted"] ?? 0) + (counts["rejected"] ?? 0)) fail(`replica ${replica.id}: commands went missing: ${JSON.stringify(counts)}`)
+    if (total !== (counts["accepted"] ?? 0) + (counts["rejected"] ?? 0) + (counts["held"] ?? 0)) fail(`replica ${replica.id}: commands went missing: ${JSON.stringify(counts)}`)
+    for (const held of replica.outbox.byState("held")) {
+      const cause = replica.outbox.find(held.cause ?? "")
+      if (cause?.state !== "rejected" || cause.n >= held.n) fail(`replica ${replica.id}: command ${held.n} is held by ${held.cause}, which is no refused command before it`)
+    }
     for (const id of replica.acknowledged) if (replica.outbox.find(id) === undefined) fail(`replica ${replica.id} lost the acknowledged command ${id}`)
     equalTables(truth, await replica.tables(), `replica ${replica.id}`)
   }

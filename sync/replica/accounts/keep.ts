@@ -1,0 +1,58 @@
+/**
+ * What became of this device's commands, worked out when their verdicts are pulled, while tables and journal hold just what
+ * is confirmed: for a refused one what changed meanwhile and by whom; for an accepted one whose values it put aside, and
+ * where the outcome is not what was shown here when it was recorded. It waits in the replica until the outbox is told.
+ */
+import { Effect } from "effect"
+import type { Catalogue } from "../../../core/kernel/catalogue.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
+import { journal } from "../../../core/kernel/journal.ts"
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import { baseCurrency } from "../../../core/kernel/settings.ts"
+import { Site } from "../../../core/kernel/site.ts"
+import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { decided_event, type DecidedData, replicaStream } from "../../wire.ts"
+import { provisional_base } from "../local-tables.ts"
+import type { KeptCommand, Outbox } from "../outbox.ts"
+import { meanwhileOf } from "./meanwhile.ts"
+import { differencesOf, mergedOf } from "./outcome.ts"
+import type { Account, Teller } from "./telling.ts"
+
+interface Parts { readonly catalogue: Catalogue; readonly outbox: Outbox; readonly replica_id: number }
+/** Accounts for the commands that these confirmed events decide. */
+export const keepAccounts = Effect.fnUntraced(function*({ catalogue, outbox, replica_id }: Parts, events: ReadonlyArray<StoredEvent>) {
+  const verdicts = events.filter((event) => event.type === decided_event && event.stream === replicaStream(replica_id))
+  if (verdicts.length === 0) return
+  const store = yield* Store
+  const teller: Teller = { catalogue, replica_id, base_currency: baseCurrency(yield* (yield* Site).settings) }
+  for (const verdict of verdicts) {
+    const command = outbox.find((verdict.data as DecidedData).command_id)
+    if (command === undefined || command.account !== null) continue
+    yield* store.run("insert or replace into accounts (n, account) values (?, ?)", [command.n, JSON.stringify(yield* accountOf(teller, command, outbox, verdict))])
+  }
+})
+
+const accountOf = Effect.fnUntraced(function*(teller: Teller, command: KeptCommand, outbox: Outbox, verdict: StoredEvent) {
+  const { status, error } = verdict.data as DecidedData
+  const recorded = outbox.recordedOf(command.n) ?? { events: [], rows: {} }
+  const account: { -readonly [K in keyof Account]: Account[K] } = {}
+  if (status === "rejected") account.changes = yield* meanwhileOf(teller, command, recorded, verdict.position, error)
+  else {
+    const own = yield* confirmedOf(yield* Store, command.id)
+    account.merged = yield* mergedOf(teller, command, recorded, own)
+    account.differences = yield* differencesOf(teller, command, recorded, own)
+  }
+  return Object.fromEntries(Object.entries(account).filter(([, told]) => told !== undefined && told.length > 0)) as Account
+})
+const confirmedOf = (store: StoreShape, command_id: string) => Effect.map(
+  store.find(journal, { command_id }, { order: ["position"] }),
+  (events): ReadonlyArray<StoredEvent> => events.filter((event) => event.position < provisional_base && event.type !== decided_event))
+
+/** Tells the outbox; safe to repeat. */
+export const tellAccounts = Effect.fnUntraced(function*(outbox: Outbox) {
+  const store = yield* Store
+  const rows = yield* store.run<{ n: number; account: string }>("select n, account from accounts order by n")
+  if (rows.length === 0) return
+  outbox.account(rows.map(({ n, account }) => ({ n, account: JSON.parse(account) as JsonObject })))
+  yield* store.transaction(store.run("delete from accounts"))
+})

@@ -1,0 +1,120 @@
+/** What changed between the moment a command was recorded here and its refusal: the part of it that has to do with why. */
+import { Effect } from "effect"
+import type { Fault } from "../../../core/kernel/endpoint.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
+import { journal } from "../../../core/kernel/journal.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { AnyRow } from "../../../core/kernel/table.ts"
+import { claims } from "../../../core/claims/schema.ts"
+import { opportunities } from "../../../core/opportunities/schema.ts"
+import { opportunity_items } from "../../../core/opportunities/parts.ts"
+import { products } from "../../../core/products/schema.ts"
+import { stock_levels } from "../../../core/stock/schema.ts"
+import type { WireError } from "../../wire.ts"
+import { namedRows, rowName } from "../named-rows.ts"
+import type { KeptCommand, Recorded } from "../outbox.ts"
+import { asRow, type Change, isTheirs, rowKey, saysSomething, same, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
+
+/** As many events as are looked through, and as many changes as are told, the latest of each. */
+const events_max = 10_000
+const changes_max = 20
+
+export const meanwhileOf = Effect.fnUntraced(function*(
+  teller: Teller, command: KeptCommand, recorded: Recorded, until: number, error: WireError | undefined
+): Effect.fn.Return<ReadonlyArray<Change>, Fault, Store> {
+  if (command.base === null) return []
+  const store = yield* Store
+  const events = (yield* store.run(
+    `select * from journal where position > ? and position < ? and replica_id is not ? order by position desc limit ${events_max}`, [command.base, until, teller.replica_id]))
+    .map((row) => store.decode(journal, row) as StoredEvent).filter((event) => isTheirs(teller, event)).reverse()
+  const sought = yield* soughtBy(teller, command, recorded, error)
+  const found: Array<{ readonly matters: boolean; readonly change: Change }> = []
+  const latest = new Map<string, unknown>()
+  for (const event of events) {
+    const who = yield* whoOf(event)
+    const about = { who, when: event.recorded_at, event: event.type }
+    for (const touch of touchesOf(teller, event, event.recorded_at)) {
+      const seen = asRow(recorded.rows[rowKey(touch)])
+      const own = sought.streams.has(event.stream) || sought.rows.has(rowKey(touch))
+      if (touch.table === claims) {
+        if (!own && sought.isTaken(touch.columns)) found.push({ matters: true, change: { ...about, ...yield* taken(touch.columns) } })
+        continue
+      }
+      const columns = Object.keys(touch.columns).filter((column) => saysSomething(touch.table, column) && (own ? touch.op !== "insert" || sought.clashes(touch, column) : sought.clashes(touch, column)))
+      if (own && (touch.op !== "update" || touch.columns["deleted_at"])) {
+        found.push({ matters: touch.op !== "insert", change: { ...about, what: yield* whatOf(touch, touch.columns, seen), field: null, from: null, to: null } })
+        continue
+      }
+      for (const column of columns) {
+        const place = `${rowKey(touch)}/${column}`
+        const before = latest.has(place) ? latest.get(place) : wasBefore(event, column) ?? seen?.[column]
+        latest.set(place, touch.columns[column])
+        if (same(before, touch.columns[column])) continue
+        const around = { ...seen, ...touch.columns }
+        found.push({
+          matters: sought.fields.has(column) || !own,
+          change: {
+            ...about, what: yield* whatOf(touch, touch.columns, seen), field: column,
+            from: valueTold(teller, touch.table, column, before, around), to: valueTold(teller, touch.table, column, touch.columns[column], around)
+          }
+        })
+      }
+    }
+  }
+  const mattering = found.filter((one) => one.matters)
+  return (mattering.length > 0 ? mattering : found).slice(-changes_max).map((one) => one.change)
+})
+
+/** Opportunities' events say themselves what stood there. */
+const wasBefore = (event: StoredEvent, column: string): Json | undefined => {
+  const was = event.data["was"]
+  return isJsonObject(was) ? was[column] : undefined
+}
+
+interface Sought {
+  readonly streams: ReadonlySet<string>
+  readonly rows: ReadonlySet<string>
+  /** Fields the command speaks of or was refused for. */
+  readonly fields: ReadonlySet<string>
+  /** Does this column of a row that is not the command's hold what the command was refused for wanting too? */
+  readonly clashes: (touch: Touch, column: string) => boolean
+  /** Does this claim take what the command wanted? */
+  readonly isTaken: (claim: AnyRow) => boolean
+}
+const soughtBy = Effect.fnUntraced(function*(teller: Teller, command: KeptCommand, recorded: Recorded, error: WireError | undefined) {
+  const store = yield* Store
+  const endpoint = teller.catalogue.endpoint(command.name)
+  const named = endpoint === undefined ? [] : namedRows(teller.catalogue, endpoint, command.payload)
+  const errored = Object.keys(error?.errors ?? {})
+  const wanted = (row: { readonly field?: string }): boolean => row.field !== undefined && errored.includes(row.field)
+  const units = new Set(named.filter((row) => row.table === stock_levels.name && wanted(row)).map((row) => row.id))
+  const deal = named.find((row) => row.table === opportunities.name && row.field === undefined)?.id
+  const isShort = errored.includes("shortages") && deal !== undefined
+  const short = new Set(!isShort ? [] : (yield* store.find(opportunity_items, { opportunity_id: deal })).map((line) => line.item_id))
+  const leaves = errored.map((path) => path.split(".").at(-1) ?? path)
+  const body: JsonObject = command.payload.body
+  const shared = new Map(errored.filter((path) => (body[path] ?? null) !== null && typeof body[path] !== "object").map((path) => [path, body[path]!]))
+  const made = teller.catalogue.tables.filter((table) => recorded.events.some((event) => event.type.startsWith(`${table.entity}.`)))
+  return {
+    streams: new Set([
+      ...recorded.events.map((event) => event.stream),
+      ...named.filter((row) => row.field === undefined).map((row) => `${teller.catalogue.table(row.table).entity}:${row.id}`)
+    ]),
+    rows: new Set(named.filter((row) => row.field === undefined || wanted(row)).map(rowName)),
+    fields: new Set([...Object.keys(body), ...leaves, ...(leaves.includes("state") ? ["status"] : []), "deleted_at"]),
+    clashes: (touch, column) => made.includes(touch.table) && shared.has(column) && same(shared.get(column), touch.columns[column]),
+    isTaken: (claim) => claim["is_active"] === true && (units.has(claim["asset_id"] as number) || (short.has(claim["product_id"] as number) && claim["opportunity_id"] !== deal))
+  } satisfies Sought
+})
+
+/** A claim as people speak of it: what is held, by which opportunity, from when to when. */
+const taken = Effect.fnUntraced(function*(claim: AnyRow) {
+  const unit = claim["asset_id"] as number | null, deal = claim["opportunity_id"] as number | null
+  const holder = deal === null ? `container ${String(claim["container_id"])}` : yield* whatOf({ table: opportunities, key: deal })
+  const quantity = unit === null ? `${String(claim["quantity"])} by ` : ""
+  return {
+    what: yield* whatOf(unit === null ? { table: products, key: claim["product_id"] as number } : { table: stock_levels, key: unit }),
+    field: "held_by", from: null, to: `${quantity}${holder} from ${String(claim["starts_at"])} to ${String(claim["ends_at"])}`
+  }
+})

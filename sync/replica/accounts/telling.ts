@@ -1,0 +1,83 @@
+/** How events are told to a person: which row, which field, from what to what, by whom. */
+import { Effect } from "effect"
+import type { Catalogue } from "../../../core/kernel/catalogue.ts"
+import type { Key, RowChange } from "../../../core/kernel/change.ts"
+import { foldEvent, type StoredEvent } from "../../../core/kernel/event.ts"
+import { type Json, type JsonObject, sameJson } from "../../../core/kernel/json.ts"
+import { fieldOut } from "../../../core/kernel/resource.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { type AnyRow, foldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
+import { users } from "../../../core/users/schema.ts"
+import type { Happened } from "../outbox.ts"
+
+/** What somebody else did meanwhile. Values are as answers give them. */
+export interface Change {
+  readonly who: string | null
+  readonly when: string
+  /** The row in words: `product 7 Moving head`. */
+  readonly what: string
+  readonly event: string
+  /** Null: the event as a whole is what matters. */
+  readonly field: string | null
+  readonly from: Json
+  readonly to: Json
+}
+/** A field that somebody else set meanwhile, too: the later writer's value stands, the other is kept here. */
+export interface Merged {
+  readonly what: string
+  readonly field: string
+  readonly was: Json
+  readonly theirs: Json
+  readonly mine: Json
+  readonly who: string | null
+  readonly when: string
+}
+/** Where the confirmed outcome is not what was shown here. */
+export interface Difference { readonly what: string; readonly field: string | null; readonly here: Json; readonly there: Json }
+export interface Account {
+  readonly changes?: ReadonlyArray<Change>
+  readonly merged?: ReadonlyArray<Merged>
+  readonly differences?: ReadonlyArray<Difference>
+}
+
+export interface Teller { readonly catalogue: Catalogue; readonly base_currency: string; readonly replica_id: number }
+
+/** One row as an event leaves it: all columns of a new one, the changed ones of another, nothing of one that goes. */
+export interface Touch { readonly table: Table; readonly key: Key; readonly op: "insert" | "update" | "delete"; readonly columns: AnyRow }
+export const rowKey = ({ table, key }: { readonly table: Table; readonly key: Key }): string => `${table.name}/${key}`
+
+export const touchesOf = ({ catalogue }: Teller, event: Happened, recorded_at: string): ReadonlyArray<Touch> =>
+  foldEvent(catalogue.projection, event, { recorded_at, actor_id: null, position: 0 }).flatMap((change: RowChange): ReadonlyArray<Touch> => {
+    const { table } = change
+    if (change.op === "insert") return [{ table, key: change.row[table.key] as Key, op: "insert", columns: change.row }]
+    if (change.op === "update") return [{ table, key: change.key, op: "update", columns: change.set }]
+    return change.op === "delete" ? [{ table, key: change.key, op: "delete", columns: {} }] : []
+  })
+export const isTheirs = ({ replica_id }: Teller, event: StoredEvent): boolean => event.replica_id !== replica_id
+
+const dull = new Set(["id", "created_at", "updated_at", "path", "quantity_allocated", "active_version_id", "version_id"])
+/** Columns a person would ask about. */
+export const saysSomething = (table: Table, column: string): boolean => {
+  const field = table.columns[column]
+  return field !== undefined && !field.hidden && !dull.has(column) &&
+    !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && foldedName(name) === column)
+}
+
+/** A column's value as answers give it; `around` is the row, or as much of it as is known. */
+export const valueTold = ({ base_currency }: Teller, table: Table, column: string, value: unknown, around: AnyRow): Json => {
+  const field = table.columns[column]
+  return field === undefined || value === undefined ? null : fieldOut(field, value, around, base_currency)
+}
+
+/** The row in words, by what it is called now, or was when it was last seen. */
+export const whatOf = Effect.fnUntraced(function*({ table, key }: Pick<Touch, "table" | "key">, ...seen: ReadonlyArray<AnyRow | undefined>) {
+  const store = yield* Store
+  const row = ((yield* store.get(table, key)) ?? seen.find((one) => one !== undefined)) as AnyRow | undefined
+  const called = ["name", "subject", "item_name", "asset_number", "number"].map((column) => row?.[column]).find((value) => typeof value === "string" && value !== "")
+  return `${table.entity.replaceAll("_", " ")} ${key}${called === undefined ? "" : ` ${String(called)}`}`
+})
+export const whoOf = Effect.fnUntraced(function*({ actor_id }: StoredEvent) {
+  return actor_id === null ? null : (yield* (yield* Store).get(users, actor_id))?.name ?? `user ${actor_id}`
+})
+export const same = (one: unknown, other: unknown): boolean => sameJson((one ?? null) as Json, (other ?? null) as Json)
+export const asRow = (row: JsonObject | undefined): AnyRow | undefined => row

@@ -1,0 +1,52 @@
+/** Which rows a command speaks of: those in its path and those its body refers to. */
+import { Effect } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
+import type { Field, Fields } from "../../core/kernel/field.ts"
+import { wholeNumber } from "../../core/kernel/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { WireCommand } from "../wire.ts"
+
+export interface NamedRow { readonly table: string; readonly id: number; /** In the body, dotted; undefined for rows of the path. */ readonly field?: string }
+export const rowName = ({ table, id }: Pick<NamedRow, "table" | "id">): string => `${table}/${id}`
+
+export const namedRows = (catalogue: Catalogue, endpoint: Endpoint, { params, body }: WireCommand["payload"]): ReadonlyArray<NamedRow> => {
+  const ofPath = Object.entries(endpoint.params as Params).flatMap(([name, { table }]): ReadonlyArray<NamedRow> => {
+    const id = wholeNumber(params[name])
+    return id === undefined ? [] : [{ table: table.name, id }]
+  })
+  return [...ofPath, ...referred(tablesByEntity(catalogue), endpoint.fields as Fields, body, "")]
+}
+
+/** Some ids in bodies are plain integers called after what they name: `opportunity_item_id`. */
+const tablesByEntity = (catalogue: Catalogue): ReadonlyMap<string, string> => {
+  let known = entities.get(catalogue)
+  if (known === undefined) entities.set(catalogue, known = new Map(catalogue.tables.map((table) => [table.entity, table.name])))
+  return known
+}
+const entities = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
+
+const referred = (tables: ReadonlyMap<string, string>, fields: Fields, body: Json | undefined, path: string): ReadonlyArray<NamedRow> =>
+  isJsonObject(body) ? Object.entries(fields).flatMap(([name, field]) => inField(tables, name, field, body[name], `${path}${name}`)) : []
+const inField = (tables: ReadonlyMap<string, string>, name: string, field: Field, value: Json | undefined, path: string): ReadonlyArray<NamedRow> => {
+  const { shape } = field
+  if (value === undefined || value === null) return []
+  if (shape.kind === "list") return Array.isArray(value) ? value.flatMap((item: Json, at) => inField(tables, name, shape.of, item, `${path}.${at}`)) : []
+  if (shape.kind === "object") return referred(tables, shape.fields, value, `${path}.`)
+  const table = shape.kind === "ref" ? shape.table : shape.kind === "integer" ? tables.get(name.replace(/_ids?$/, "")) : undefined
+  const id = wholeNumber(value)
+  return table === undefined || id === undefined || !/_ids?$/.test(name) ? [] : [{ table, id, field: path }]
+}
+
+/** The rows of a command's path as they stand here, by `table/id`. */
+export const rowsOfPath = Effect.fnUntraced(function*(endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
+  const store = yield* Store
+  const rows: { [row: string]: JsonObject } = {}
+  for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
+    const id = wholeNumber(params[name])
+    const row = id === undefined ? undefined : yield* store.get(table, id)
+    if (id !== undefined && row !== undefined) rows[rowName({ table: table.name, id })] = { ...row } as JsonObject
+  }
+  return rows
+})

@@ -1,0 +1,68 @@
+/**
+ * Two people who edit different fields of one thing never get into each other's way: a change is kept as the fields its
+ * person changed, not as the whole object a form or a script sends back. What says just what stands here already was read,
+ * not written, and must not undo what somebody else has written meanwhile.
+ */
+import { Effect } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { operationOf, type Params } from "../../core/kernel/endpoint.ts"
+import type { Call } from "../../core/kernel/engine.ts"
+import type { Field, Fields } from "../../core/kernel/field.ts"
+import { readFields, wholeNumber } from "../../core/kernel/input.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/json.ts"
+import { render, viewContext } from "../../core/kernel/resource.ts"
+import { baseCurrency, type Settings } from "../../core/kernel/settings.ts"
+import { Site } from "../../core/kernel/site.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { AnyRow, Table } from "../../core/kernel/table.ts"
+
+/** Fields that mean something together only: where one of them is given, the others' absence says something else. */
+const together: { readonly [command: string]: ReadonlyArray<ReadonlyArray<string>> } = {
+  "opportunities.update_item": [["starts_at", "ends_at"], ["item_id", "itemable_type", "name"]]
+}
+
+/** The call with only the fields that differ from what stands here; the very call where there is nothing to leave out. */
+export const withOwnFields = Effect.fnUntraced(function*(catalogue: Catalogue, call: Call, now: string) {
+  const { endpoint, request } = call
+  const body = request.body
+  if (endpoint.mode !== "update" || !operationOf(endpoint).startsWith("update") || !isJsonObject(body)) return call
+  const settings = yield* (yield* Site).settings
+  const kept = yield* endpoint.name === "settings.update" ? Effect.succeed(ownSettings(settings, call.params["group"] ?? "", body)) : ownOfRow(catalogue, call, settings, body, now)
+  return kept === undefined || Object.keys(kept).length === 0 || sameJson(kept, body) ? call : { ...call, request: { ...request, body: kept } }
+})
+
+const ownOfRow = Effect.fnUntraced(function*(catalogue: Catalogue, { endpoint, params, viewer }: Call, settings: Settings, body: JsonObject, now: string) {
+  const store = yield* Store
+  const [name, param] = Object.entries(endpoint.params as Params).at(-1) ?? []
+  const id = name === undefined ? undefined : wholeNumber(params[name])
+  const row = param === undefined || id === undefined ? undefined : (yield* store.get(param.table, id)) as AnyRow | undefined
+  if (param === undefined || row === undefined) return undefined
+  const fields = endpoint.fields as Fields
+  const { values } = readFields(fields, body, { mode: "update", base_currency: baseCurrency(settings), current: row as JsonObject })
+  const changed = new Set(Object.keys(body).filter((field) => fields[field] !== undefined && !saysWhatStands(param.table, row, field, values[field])))
+  for (const group of together[endpoint.name] ?? []) if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
+  // An amount means nothing without its currency.
+  for (const field of changed) { const currency = currencyOf(fields[field]); if (currency !== undefined) changed.add(currency) }
+  const kept: { [field: string]: Json } = Object.fromEntries(Object.entries(body).filter(([field]) => changed.has(field)))
+  if (!isJsonObject(kept["custom_fields"])) return kept
+  const resource = catalogue.resources.find((one) => one.table === param.table)
+  if (resource === undefined) return kept
+  const [view] = yield* render(resource, [row as never], [], viewContext({ viewer, settings, now }))
+  const shown = isJsonObject(view?.["custom_fields"]) ? view["custom_fields"] : {}
+  const own = Object.fromEntries(Object.entries(kept["custom_fields"]).filter(([key, value]) => !sameJson(shown[key] ?? null, value)))
+  const { custom_fields: _, ...rest } = kept
+  return Object.keys(own).length === 0 ? rest : { ...rest, custom_fields: own }
+})
+
+/** Was this value read off the row as it stands? Only of what is kept under its own name can that be said. */
+const saysWhatStands = (table: Table, row: AnyRow, field: string, value: Json | undefined): boolean =>
+  field !== "custom_fields" && value !== undefined && table.columns[field] !== undefined && sameJson(value, (row[field] ?? null) as Json)
+const currencyOf = (field: Field | undefined): string | undefined => field?.shape.kind === "money" ? field.shape.currency : undefined
+
+/** Of a group of settings, the keys that differ. */
+const ownSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {
+  const sent = body["settings"]
+  if (!isJsonObject(sent)) return undefined
+  const own = Object.fromEntries(Object.entries(sent).filter(([key, value]) => !sameJson(settings[group]?.[key] ?? null, value)))
+  return Object.keys(own).length === 0 ? undefined : { ...body, settings: own }
+}
