@@ -71,7 +71,7 @@ export const storeOfLine = (line: Pick<LineFacts, "dispatch_store_id">, deal: Pi
 
 /**
  * Every claim of one line. Without a product or a store there is none. Kits claim their pool parts, case kits the case;
- * units allocated claim themselves and the rest of the quantity stays one claim. Throws KitNestedTooDeep.
+ * units allocated claim themselves and the rest of the quantity stays one claim. Throws KitNestedTooDeep and KitTooLarge.
  */
 export const claimsOfLine = (
   line: LineFacts, deal: DealFacts, products: ReadonlyMap<number, StockedProduct>, settings: ClaimSettings
@@ -85,7 +85,7 @@ export const claimsOfLine = (
     releasesAtCheck: settings.release_point === "checked",
     ...lineWindow(line, deal, settings)
   }
-  return needsOf(product, 1, products, settings.kit_nesting_max_depth, 0)
+  return needsOf(product, products, settings.kit_nesting_max_depth)
     .flatMap(({ per_line, product: needed, is_part }) => needed.is_serialised
       // Units of the line itself come back one by one, with their own claims; only parts go by the line's count.
       ? claimsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
@@ -109,20 +109,49 @@ interface Need {
   readonly is_part: boolean
 }
 
-/** What one unit of a product takes from stock, kits taken apart. Parts of unknown products are skipped. */
-const needsOf = (
-  product: StockedProduct, per_line: number, products: ReadonlyMap<number, StockedProduct>, max_depth: number, depth: number
-): ReadonlyArray<Need> => {
-  const composition = compositionOf(product)
-  const itself: Need = { product, per_line, is_part: depth > 0 }
-  if (composition === "plain" || composition === "kit") return [itself]
-  const parts = poolParts(product)
-  if (parts.length > 0 && depth >= max_depth) throw new KitNestedTooDeep(product.id, max_depth)
-  const exploded = parts.flatMap((part) => {
-    const component = products.get(part.component_product_id)
-    return component === undefined ? [] : needsOf(component, per_line * part.quantity, products, max_depth, depth + 1)
-  })
-  return composition === "hybrid" ? [itself, ...exploded] : exploded
+/** Different products one kit may claim: more than any real one has, few enough to be written as one fact. */
+export const kit_products_max = 2_000
+/** A kit would claim more than `kit_products_max` different products. */
+export class KitTooLarge extends Error {
+  readonly _tag = "KitTooLarge"
+  readonly product_id: number
+  constructor(product_id: number) {
+    super(`Kit ${product_id} is made of more than ${kit_products_max.toLocaleString("en")} different products.`)
+    this.product_id = product_id
+  }
+}
+
+/** What one unit of a product takes, by product, and how many levels of kits lie in it, itself included. */
+interface Exploded { readonly per_unit: ReadonlyMap<number, number>; readonly levels: number }
+
+/**
+ * What one unit of a product takes from stock, kits taken apart: each product once, however many ways lead to it, and each
+ * kit looked into once, so the cost goes by what kits are made of and not by the ways. Parts of unknown products are skipped.
+ */
+const needsOf = (product: StockedProduct, products: ReadonlyMap<number, StockedProduct>, max_depth: number): ReadonlyArray<Need> => {
+  const known = new Map<number, Exploded>()
+  const explode = (one: StockedProduct, depth: number): Exploded => {
+    const before = known.get(one.id)
+    const levels = before?.levels ?? 0
+    if (before !== undefined && depth + levels <= max_depth) return before
+    const composition = compositionOf(one)
+    const per_unit = new Map<number, number>(composition === "catalogue" ? [] : [[one.id, 1]])
+    const parts = composition === "plain" || composition === "kit" ? [] : poolParts(one)
+    if (before !== undefined || (parts.length > 0 && depth >= max_depth)) throw new KitNestedTooDeep(one.id, max_depth)
+    let below = 0
+    for (const part of parts) {
+      const component = products.get(part.component_product_id)
+      if (component === undefined) continue
+      const inside = explode(component, depth + 1)
+      for (const [id, units] of inside.per_unit) per_unit.set(id, (per_unit.get(id) ?? 0) + units * part.quantity)
+      below = Math.max(below, inside.levels)
+    }
+    if (per_unit.size > kit_products_max) throw new KitTooLarge(one.id)
+    const found = { per_unit, levels: parts.length === 0 ? 0 : below + 1 }
+    known.set(one.id, found)
+    return found
+  }
+  return [...explode(product, 0).per_unit].map(([id, per_line]) => ({ product: products.get(id) ?? product, per_line, is_part: id !== product.id }))
 }
 
 /** Whole units claimed: a line's own product rounded, a kit's part rounded up; none once all came back. */

@@ -4,7 +4,7 @@ import { type Book, compositionOf } from "../availability/book.ts"
 import { type Claim, bufferedWindow, noBuffers, type StandingClaim, standing } from "../availability/claim.ts"
 import { KitNestedTooDeep } from "../availability/kits.ts"
 import { freeOver, type LineShortage, lineShortage, requestedUnits } from "../availability/line.ts"
-import { type ClaimSettings, claimsOfLine, type DealFacts, lineWindow, type NewClaim, storeOfLine } from "../availability/line-claims.ts"
+import { type ClaimSettings, claimsOfLine, type DealFacts, KitTooLarge, lineWindow, type NewClaim, storeOfLine } from "../availability/line-claims.ts"
 import type { LineAtStore } from "../availability/lines-query.ts"
 import { holdsStock, phaseOf } from "../availability/phase.ts"
 import { demandDateSourceIn, kitDepthIn, releasePointIn } from "../availability/settings.ts"
@@ -26,7 +26,7 @@ const factsOf = (header: OpportunityRow): DealFacts => header
 /** The most units of one product a claim may hold: more than any house has, and what both databases keep exactly. */
 const claimed_quantity_max = 2_147_483_647
 
-/** The claims of one line; a deleted deal claims nothing. 422 on `item_id` for kits nested too deeply, on `quantity` for parts beyond count. */
+/** The claims of one line; a deleted deal claims nothing. 422 on `item_id` for kits nested too deeply or made of too much, on `quantity` for parts beyond count. */
 export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: ClaimSettings): Result.Result<ReadonlyArray<NewClaim>, Rejection> => {
   if (deal.header.deleted_at !== null) return Result.succeed([])
   try {
@@ -46,7 +46,7 @@ export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: Clai
       ? Result.fail(invalidField("quantity", `${line.name}: the line would take more units of one product than can be counted. Lower its quantity.`))
       : Result.succeed(claims)
   } catch (thrown) {
-    if (thrown instanceof KitNestedTooDeep) return Result.fail(invalidField("item_id", thrown.message))
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge) return Result.fail(invalidField("item_id", thrown.message))
     throw thrown
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import {
-  type AllocatedUnit, type ClaimSettings, type DealFacts, type LineFacts, claimOfPackedUnit, claimsOfLine, holdsPacked, lineWindow
+  type AllocatedUnit, type ClaimSettings, type DealFacts, type LineFacts, claimOfPackedUnit, claimsOfLine, holdsPacked, kit_products_max, KitTooLarge, lineWindow
 } from "../../../core/availability/line-claims.ts"
 import { KitNestedTooDeep } from "../../../core/availability/kits.ts"
 import { claimPhaseOf, holdsStock, phaseOf, takesBuffers } from "../../../core/availability/phase.ts"
@@ -168,6 +168,41 @@ describe("the claims of a line", () => {
     expect([of("hybrid"), of("kit")]).toEqual([[[P, 2], [1, 4]], [[P, 2]]])
   })
 
+  /** Levels of kits, each made of all those of the next level, two of each; the last is made of the leaves. */
+  const woven = (levels: number, width: number, leaf = product(9_000)) => [
+    product(P, { is_kit: true, parts: Array.from({ length: width }, (_, at) => pool(1_000 + at, 2)) }),
+    ...Array.from({ length: levels - 1 }, (_, level) => Array.from({ length: width }, (_, at) => product((level + 1) * 1_000 + at, {
+      is_kit: true,
+      parts: level === levels - 2 ? [pool(leaf.id, 1)] : Array.from({ length: width }, (_, next) => pool((level + 2) * 1_000 + next, 2))
+    }))).flat(),
+    leaf
+  ]
+
+  it("claims each product once, however many ways lead to it", () => {
+    // 30 kits of 30 kits: 900 ways to the leaf, two of each on either level.
+    expect(claims(line(1), deal(), woven(3, 30)).map((one) => [one.product_id, one.quantity])).toEqual([[9_000, 3_600]])
+    // 30 to the power of 7 ways are not walked one by one.
+    expect(claims(line(1), deal(), woven(8, 30), { kit_nesting_max_depth: 20 }).map((one) => one.quantity)).toEqual([60 ** 7])
+  })
+  it("claims an allocated unit of such a product once", () => {
+    const leaf = product(9_000, { is_serialised: true })
+    const units = [allocated(7, 0, { product_id: leaf.id })]
+    expect(claims(line(1, { units }), deal(), woven(2, 2, leaf)).map((one) => [one.asset_id, one.quantity])).toEqual([[7, 1], [null, 3]])
+  })
+  it("finds the longest way into a kit that is used at several depths", () => {
+    const products = [
+      product(P, { is_kit: true, parts: [pool(2, 1), pool(3, 1)] }), product(2, { is_kit: true, parts: [pool(9, 1)] }),
+      product(3, { is_kit: true, parts: [pool(4, 1)] }), product(4, { is_kit: true, parts: [pool(2, 1)] }), product(9)
+    ]
+    expect(() => claims(line(1), deal(), products)).toThrow(KitNestedTooDeep)
+    expect(claims(line(1), deal(), products, { kit_nesting_max_depth: 4 }).map((one) => one.quantity)).toEqual([2])
+  })
+  it("refuses a kit of more different products than can be written down", () => {
+    const leaves = (count: number) => Array.from({ length: count }, (_, at) => product(10_000 + at))
+    const kit = (count: number) => [product(P, { is_kit: true, parts: leaves(count).map((leaf) => pool(leaf.id, 1)) }), ...leaves(count)]
+    expect(claims(line(1), deal(), kit(kit_products_max))).toHaveLength(kit_products_max)
+    expect(() => claims(line(1), deal(), kit(kit_products_max + 1))).toThrow(KitTooLarge)
+  })
   it("refuses a kit nested in itself", () => {
     expect(() => claims(line(1), deal(), [product(P, { is_kit: true, parts: [pool(P, 1)] })])).toThrow(KitNestedTooDeep)
   })
