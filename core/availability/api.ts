@@ -3,17 +3,21 @@ import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { type Answer, type Fault, get, type Input } from "../kernel/endpoint.ts"
 import { integer, ref, timestamp } from "../kernel/field.ts"
-import type { Json } from "../kernel/json.ts"
+import type { JsonObject } from "../kernel/json.ts"
 import { ok } from "../kernel/resource.ts"
+import type { Site } from "../kernel/site.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { zoneOf } from "../stores/stores.ts"
-import { clipped, inOrder } from "../values/period.ts"
+import { instantOf } from "../values/time.ts"
+import { clipped, inOrder, type Period } from "../values/period.ts"
 import { freeAssets } from "./assets-query.ts"
 import { access, storeAsked } from "./asked.ts"
-import { bookOf } from "./book.ts"
+import { type Book, bookOf } from "./book.ts"
 import { loadBook } from "./load.ts"
 import { overviews } from "./overviews.ts"
+import { bookAsOf } from "./past.ts"
+import { planning } from "./planning.ts"
 import { pointAvailability } from "./point.ts"
 import { rangeAvailability } from "./range.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
@@ -24,28 +28,38 @@ const storeField = ref("stores", { required: true })
 const whenFields = {
   date: timestamp({ nullable: true, describe: "One moment: a day of the store, or an instant" }),
   from: timestamp({ nullable: true, describe: "Start of a range, with to" }),
-  to: timestamp({ nullable: true, describe: "End of the range, excluded" })
+  to: timestamp({ nullable: true, describe: "End of the range, excluded" }),
+  as_of: timestamp({
+    nullable: true,
+    describe: "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever claimed it are " +
+      "read again up to then, so it costs more the longer these are"
+  })
 }
 
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
-const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer, Fault, Store> {
+const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer, Fault, Store | Site> {
   const store = yield* storeAsked(input)
   const zone = zoneOf(store)
   // Of a deleted product nothing is counted.
   const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
+  const as_of = typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
+  const then = as_of === undefined ? {} : { as_of }
+  const bookOver = (window: Period): Effect.Effect<Book, Fault, Store | Site> => as_of === undefined
+    ? loadBook(store.id, { product_ids, window: spacious(window) }, input)
+    : bookAsOf(store, [product_id], as_of, input)
   if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
     const { at } = momentIn(input.body, "date", zone)
-    const book = yield* loadBook(store.id, { product_ids, window: spacious({ from: at, to: at }) }, input)
-    return ok({ availability: { ...yield* counted(() => pointAvailability(book, product_id, at)) } })
+    const book = yield* bookOver({ from: at, to: at })
+    return ok({ availability: { ...yield* counted(() => pointAvailability(book, product_id, at)), ...then } })
   }
   const span = yield* spanIn(input.body, zone)
   const window = { from: span.from.at, to: span.to.at }
-  const { horizon } = bookOf({ store, resolution: resolutionIn(input.settings), now: input.now, claims: [], stock: [], horizon: horizonIn(input.settings) })
+  const { horizon } = bookOf({ store, resolution: resolutionIn(input.settings), now: as_of ?? input.now, claims: [], stock: [], horizon: horizonIn(input.settings) })
   const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
-  const book = yield* loadBook(store.id, { product_ids, window: spacious(inOrder(inside)) }, input)
-  return ok({ availability: rangeJson(yield* counted(() => rangeAvailability(book, product_id, window))) })
+  const book = yield* bookOver(inOrder(inside))
+  return ok({ availability: { ...rangeJson(yield* counted(() => rangeAvailability(book, product_id, window))), ...then } })
 })
-const rangeJson = ({ slots, ...range }: ReturnType<typeof rangeAvailability>): Json => ({ ...range, slots: slots.map((slot) => ({ ...slot })) })
+const rangeJson = ({ slots, ...range }: ReturnType<typeof rangeAvailability>): JsonObject => ({ ...range, slots: slots.map((slot) => ({ ...slot })) })
 
 const flat = get("/api/v1/availability", {
   name: "availability.show", summary: "What is free of a product at a store, at one moment or over a range", ...access,
@@ -87,5 +101,5 @@ const availableAssets = get("/api/v1/products/{product}/available-assets", {
 
 export const availabilitySlice: Slice = {
   name: "availability",
-  endpoints: [flat, ofProduct, availableAssets, ...overviews]
+  endpoints: [flat, ofProduct, availableAssets, ...overviews, ...planning]
 }

@@ -114,6 +114,16 @@ export const withoutSource = (book: Book, source_type: string, source_id: number
     .filter(({ claim }) => claim.source_type !== source_type || claim.source_id !== source_id)
 })
 
+/** The same book with claims beside those it has: what would be free if they were made. */
+export const withClaims = (book: Book, claims: ReadonlyArray<Claim>): Book => {
+  const more = grouped(claims.filter((claim) => claim.store_id === book.store_id), (claim) => claim.product_id, (claim) => standing(claim, book.now))
+  return {
+    ...book,
+    claimsOf: (product_id) => [...book.claimsOf(product_id), ...more.get(product_id) ?? []],
+    known: [...new Set([...book.known, ...more.keys()])].sort((left, right) => left - right)
+  }
+}
+
 /** `kit`, `hybrid` or a catalogue kit; `plain` for the rest, transport boxes included (availability 7.3). */
 export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
 

@@ -2,6 +2,7 @@
 import { type LocalDay, type Moment, dayOfMoment, localDays } from "../values/period.ts"
 import { dayOf } from "../values/zone.ts"
 import type { Book } from "./book.ts"
+import { freeUnits, KitNestedTooDeep, type KnownFree } from "./kits.ts"
 import { mergedBounds, slotBounds } from "./slots.ts"
 import { timelineOf } from "./timeline.ts"
 
@@ -35,16 +36,39 @@ export const dayGrid = (book: Book, from: Moment, to: Moment): DayGrid => {
 }
 
 /** One cell per day for one product, counted from its own stock. */
-export const dayCells = (book: Book, product_id: number, { bounds, days }: DayGrid): ReadonlyArray<DayCell> => {
-  if (days.length === 0) return []
-  const line = timelineOf(book, product_id, bounds)
+export const dayCells = (book: Book, product_id: number, grid: DayGrid): ReadonlyArray<DayCell> => {
+  if (grid.days.length === 0) return []
+  const { available, pending_checkin } = timelineOf(book, product_id, grid.bounds)
+  return cellsOf(grid, available, pending_checkin)
+}
+
+/**
+ * One cell per day of a composed product: the day's lowest of what its parts allow slot by slot. Undefined when nothing
+ * can be said: a catalogue kit without pool parts, or one nested more deeply than it may be.
+ */
+export const kitCells = (book: Book, product_id: number, grid: DayGrid, known: KnownFree = new Map()): ReadonlyArray<DayCell> | undefined => {
+  if (grid.days.length === 0) return []
+  const available = freeUnlessTooDeep(book, product_id, grid.bounds, known)
+  return available === undefined ? undefined : cellsOf(grid, available, timelineOf(book, product_id, grid.bounds).pending_checkin)
+}
+const freeUnlessTooDeep = (book: Book, product_id: number, bounds: ReadonlyArray<number>, known: KnownFree): ReadonlyArray<number> | undefined => {
+  try {
+    return freeUnits(book, product_id, bounds, known)
+  } catch (thrown) {
+    if (thrown instanceof KitNestedTooDeep) return undefined
+    throw thrown
+  }
+}
+
+/** Figures per slot gathered into the days of the grid. */
+const cellsOf = ({ bounds, days }: DayGrid, available: ReadonlyArray<number>, pending: ReadonlyArray<number>): ReadonlyArray<DayCell> => {
   let slot = 0
   return days.map(({ date, to }) => {
     let min_available = Number.POSITIVE_INFINITY, max_available = Number.NEGATIVE_INFINITY, pending_checkin = 0
-    for (; slot < line.available.length && bounds[slot]! < to; slot++) {
-      min_available = Math.min(min_available, line.available[slot]!)
-      max_available = Math.max(max_available, line.available[slot]!)
-      pending_checkin = Math.max(pending_checkin, line.pending_checkin[slot]!)
+    for (; slot < available.length && bounds[slot]! < to; slot++) {
+      min_available = Math.min(min_available, available[slot]!)
+      max_available = Math.max(max_available, available[slot]!)
+      pending_checkin = Math.max(pending_checkin, pending[slot]!)
     }
     return { date, min_available, max_available, pending_checkin }
   })

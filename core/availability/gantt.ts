@@ -1,9 +1,9 @@
 /** The chart of one product's claims (availability 6.6). */
 import { instantOf } from "../values/time.ts"
 import { type Moment, type Period, endOfMoment, meets, overlaps } from "../values/period.ts"
-import { type Book, isTracked } from "./book.ts"
+import { type Book, compositionOf, isTracked } from "./book.ts"
 import { type DealName, type StandingClaim, sourceColour, sourceName } from "./claim.ts"
-import { dayCells, dayGrid } from "./days.ts"
+import { dayCells, dayGrid, kitCells } from "./days.ts"
 import type { Phase } from "./phase.ts"
 import type { StockLevel } from "./stock.ts"
 import { stockTotals } from "./timeline.ts"
@@ -66,6 +66,47 @@ export const availabilityGantt = (
       .map((claim) => demandRow(claim, levels, deals)),
     shortages: isTracked(book, product_id) ? shortDays(book, product_id, from, to, active) : []
   }
+}
+
+export interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" | "to"> {
+  readonly product_name: string | null
+  /** Units per kit, nested kits multiplied out. */
+  readonly quantity: number
+  readonly binding: "pool" | "fixed"
+}
+export interface KitGantt {
+  /** What the parts allow, day by day; empty when nothing can be said. */
+  readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
+  /** A chart for every part, nested kits taken apart. */
+  readonly parts: ReadonlyArray<GanttPart>
+}
+
+/** Of a composed product: what its parts allow each day, and who claims them. Of a plain one: no parts. */
+export const kitGantt = (
+  book: Book, product_id: number, from: Moment, to: Moment, deals: ReadonlyMap<number, DealName>
+): KitGantt => {
+  const grid = dayGrid(book, from, to)
+  const cells = compositionOf(book.products.get(product_id)) === "plain" ? dayCells(book, product_id, grid) : kitCells(book, product_id, grid)
+  return {
+    days: (cells ?? []).map(({ date, min_available }) => ({ date, available: min_available })),
+    parts: leavesOf(book, product_id, 1, 0).map(({ binding, product_id: part, quantity }) => {
+      const { demands, shortages, total_stock } = availabilityGantt(book, part, from, to, deals)
+      return { product_id: part, product_name: book.products.get(part)?.name ?? null, quantity, binding, total_stock, demands, shortages }
+    })
+  }
+}
+
+interface Leaf { readonly product_id: number; readonly quantity: number; readonly binding: "pool" | "fixed" }
+/** The parts of a composed product down to what is stock itself, no deeper than kits may be nested. */
+export const leavesOf = (book: Book, product_id: number, times: number, depth: number): ReadonlyArray<Leaf> => {
+  const product = book.products.get(product_id)
+  if (compositionOf(product) === "plain" || depth >= book.kit_depth) return []
+  return (product?.parts ?? []).filter((part) => part.quantity > 0).flatMap((part): ReadonlyArray<Leaf> => {
+    const quantity = Math.round(times * part.quantity * 10_000) / 10_000
+    return compositionOf(book.products.get(part.component_product_id)) === "catalogue"
+      ? leavesOf(book, part.component_product_id, quantity, depth + 1)
+      : [{ product_id: part.component_product_id, quantity, binding: part.binding }]
+  })
 }
 
 const demandRow = (

@@ -21,13 +21,14 @@ export class KitNestedTooDeep extends Error {
  * Undefined when a catalogue kit has no pool part, so nothing can be said. Throws KitNestedTooDeep.
  */
 export const freeUnits = (
-  book: Book, product_id: number, bounds: ReadonlyArray<number>
-): ReadonlyArray<number> | undefined => freeAt(book, product_id, bounds, 0, new Map())
+  book: Book, product_id: number, bounds: ReadonlyArray<number>, known: KnownFree = new Map()
+): ReadonlyArray<number> | undefined => freeAt(book, product_id, bounds, 0, known)
 
-type Known = Map<number, ReadonlyArray<number> | undefined>
+/** What was counted already, by product, of ONE book over ONE list of bounds: kits share their parts. */
+export type KnownFree = Map<number, ReadonlyArray<number> | undefined>
 
 const freeAt = (
-  book: Book, product_id: number, bounds: ReadonlyArray<number>, depth: number, known: Known
+  book: Book, product_id: number, bounds: ReadonlyArray<number>, depth: number, known: KnownFree
 ): ReadonlyArray<number> | undefined => {
   if (known.has(product_id)) return known.get(product_id)
   const product = book.products.get(product_id)
@@ -50,7 +51,7 @@ export const kitsFrom = (units: number, part: KitPart): number =>
   Math.max(0, Math.floor((units * 10_000) / Math.round(part.quantity * 10_000)))
 
 const fromPool = (
-  book: Book, kit: StockedProduct, bounds: ReadonlyArray<number>, depth: number, known: Known
+  book: Book, kit: StockedProduct, bounds: ReadonlyArray<number>, depth: number, known: KnownFree
 ): ReadonlyArray<number> | undefined => {
   const parts = poolParts(kit)
   if (parts.length > 0 && depth >= book.kit_depth) throw new KitNestedTooDeep(kit.id, book.kit_depth)

@@ -30,10 +30,10 @@ export interface LineAvailability {
 }
 
 /** One entry of `GET /opportunities/{id}/availability`. A product that is not tracked is never short. */
-export const lineAvailability = (book: Book, line: LineAsked): LineAvailability => {
+export const lineAvailability = (book: Book, line: LineAsked, source_type = "opportunity_item"): LineAvailability => {
   const window = inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) })
   const requested_quantity = requestedUnits(line.quantity)
-  const available_for_item = freeOver(withoutSource(book, "opportunity_item", line.id), line.product_id, window)
+  const available_for_item = freeOver(withoutSource(book, source_type, line.id), line.product_id, window)
   const shortage_quantity = isTracked(book, line.product_id) ? Math.max(0, requested_quantity - available_for_item) : 0
   return {
     opportunity_item_id: line.id,

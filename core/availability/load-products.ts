@@ -24,7 +24,8 @@ interface ProductRow {
 const columns = "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, p.buffer_before_minutes, " +
   "p.post_rent_unavailability, p.deleted_at"
 
-const stocked = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
+/** A product row and its parts as a book has them. */
+export const stocked = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
   id: row.id,
   name: row.deleted_at === null ? row.name : null,
   is_serialised: row.stock_method === serialised,
@@ -70,6 +71,14 @@ export const stockedProductsAt = Effect.fnUntraced(function*(
     `select ${columns} from products p where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
     `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()}))`, bound.values)
   return new Map(rows.map((row) => [row.id, stocked(row, [])]))
+})
+
+/** Every live kit and container product with all it is made of. Three queries. */
+export const composedProducts = Effect.fnUntraced(function*(): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
+  const store = yield* Store
+  const rows = yield* store.run<{ id: number }>(
+    "select id from products where deleted_at is null and (is_kit = true or container_availability_mode in ('kit', 'hybrid'))")
+  return yield* stockedProducts(rows.map((row) => row.id))
 })
 
 export interface StoredContainer extends PackedContainer { readonly store_id: number | null }

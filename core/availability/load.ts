@@ -14,7 +14,7 @@ import { stores } from "../stores/stores.ts"
 import type { Period } from "../values/period.ts"
 import { type Book, bookOf } from "./book.ts"
 import type { Claim } from "./claim.ts"
-import { boundInstant, packedContainers, stockedProducts, stockedProductsAt } from "./load-products.ts"
+import { boundInstant, composedProducts, packedContainers, stockedProducts, stockedProductsAt } from "./load-products.ts"
 import { horizonIn, kitDepthIn, resolutionIn } from "./settings.ts"
 import type { StockLevel } from "./stock.ts"
 
@@ -22,6 +22,8 @@ export interface BooksAsked {
   readonly store_ids: ReadonlyArray<number>
   /** With all they are made of. Undefined: every product these stores have or have promised, compositions aside. */
   readonly product_ids?: ReadonlyArray<number>
+  /** Products not named: every composed product of the catalogue too, with all it is made of. */
+  readonly with_kits?: boolean
   /** What is to be counted, milliseconds; claims outside may be absent from the books. */
   readonly window: Period
 }
@@ -32,7 +34,7 @@ export interface BookContext {
 
 const named_products_max = 2_000
 
-/** One book per store that exists. Nine queries at most, whatever the number of stores, products and claims. */
+/** One book per store that exists. Twelve queries at most, whatever the number of stores, products and claims. */
 export const loadBooks = Effect.fnUntraced(function*(
   asked: BooksAsked, { now, settings }: BookContext
 ): Effect.fn.Return<ReadonlyMap<number, Book>, Fault, Store> {
@@ -41,14 +43,16 @@ export const loadBooks = Effect.fnUntraced(function*(
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
   const { product_ids } = asked
-  const products = product_ids === undefined ? yield* stockedProductsAt(store_ids) : yield* stockedProducts(product_ids)
+  const products = product_ids !== undefined ? yield* stockedProducts(product_ids)
+    : asked.with_kits === true ? new Map([...yield* stockedProductsAt(store_ids), ...yield* composedProducts()])
+    : yield* stockedProductsAt(store_ids)
   // So many that naming them would burst a statement are better read with all the others.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadClaims(store, store_ids, of_products, asked.window, now)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
   const promised = yield* loadPromised(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
-  const containers = product_ids === undefined ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
+  const containers = product_ids === undefined && asked.with_kits !== true ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
   const claimsAt = byStore(rows), levelsAt = byStore(levels), promisedAt = byStore(promised)
   return new Map(found.map((one) => {
     const book = bookOf({
@@ -84,6 +88,9 @@ interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_
   readonly is_gone: boolean
 }
 const writtenOff = 6
+/** A row of the table as a book has it. */
+export const stockLevelOf = (row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }): StockLevel =>
+  ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
 
 const loadStock = Effect.fnUntraced(function*(
   store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined
@@ -92,11 +99,7 @@ const loadStock = Effect.fnUntraced(function*(
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, asset_number, serial_number, " +
     `barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`, bound.values)
-  return rows.map((row) => ({
-    ...row,
-    quantity_held: String(decode(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)),
-    last_transaction_type: row.is_gone ? writtenOff : null
-  }))
+  return rows.map((row) => stockLevelOf({ ...row, quantity_held: String(decode(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)) }))
 })
 
 /** Active claims that meet the window; units overdue; units that wait, or waited in the window, for their check. */

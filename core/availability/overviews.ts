@@ -1,7 +1,8 @@
 /** Availability of many products or many days at once: grid, chart and sweep (availability 6.5 to 6.7). */
 import { Effect } from "effect"
 import { type Fault, get } from "../kernel/endpoint.ts"
-import { integer, list, ref, timestamp } from "../kernel/field.ts"
+import { boolean, integer, list, ref, timestamp } from "../kernel/field.ts"
+import type { JsonObject } from "../kernel/json.ts"
 import { ok } from "../kernel/resource.ts"
 import { Site } from "../kernel/site.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -13,7 +14,7 @@ import { access, storeAsked } from "./asked.ts"
 import type { Book } from "./book.ts"
 import { availabilityCalendar } from "./calendar.ts"
 import type { DealName } from "./claim.ts"
-import { availabilityGantt } from "./gantt.ts"
+import { type AvailabilityGantt, availabilityGantt, kitGantt, leavesOf } from "./gantt.ts"
 import { loadBook, loadBooks } from "./load.ts"
 import { span_max_days } from "./settings.ts"
 import { shortages } from "./shortages.ts"
@@ -23,19 +24,21 @@ import { counted, inOrderCheck, momentIn, type Span, spacious, spanIn } from "./
 /** What a grid, a chart or a sweep costs in metering (conventions 16). */
 const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
+const include_kits = boolean({ default: false, describe: "Kits and other composed products too, each judged slot by slot by what its parts allow" })
 const windowOf = (span: Span, zone: string): Period => spacious({ from: span.from.at, to: endOfMoment(span.to, zone) })
 
 const calendar = get("/api/v1/availability/calendar", {
   name: "availability.calendar", summary: "Lowest availability of every product of a store, day by day", ...access, weight,
-  fields: { store_id: ref("stores", { required: true }), ...spanFields, product_ids: list(integer(), { nullable: true }) },
+  fields: { store_id: ref("stores", { required: true }), ...spanFields, product_ids: list(integer(), { nullable: true }), include_kits },
   check: inOrderCheck,
   run: (input) => Effect.gen(function*() {
     const store = yield* storeAsked(input)
     const zone = zoneOf(store)
     const span = yield* spanIn(input.body, zone, span_max_days)
     const product_ids = input.values.product_ids ?? undefined
-    const book = yield* loadBook(store.id, { ...(product_ids === undefined ? {} : { product_ids }), window: windowOf(span, zone) }, input)
-    const grid = yield* counted(() => availabilityCalendar(book, span.from, span.to, product_ids))
+    const with_kits = input.values.include_kits === true
+    const book = yield* loadBook(store.id, { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) }, input)
+    const grid = yield* counted(() => availabilityCalendar(book, span.from, span.to, { product_ids, include_kits: with_kits }))
     return ok({ calendar: { ...grid, products: grid.products.map((one) => ({ ...one, days: one.days.map((day) => ({ ...day })) })) } })
   })
 })
@@ -43,7 +46,7 @@ const calendar = get("/api/v1/availability/calendar", {
 const gantt = get("/api/v1/availability/{product}/gantt", {
   name: "availability.gantt", summary: "Every claim on a product at a store, and the days it is short", ...access, weight,
   params: { product: { table: products } },
-  fields: { store_id: ref("stores", { required: true }), ...spanFields, asset_ids: list(integer(), { nullable: true }) },
+  fields: { store_id: ref("stores", { required: true }), ...spanFields, asset_ids: list(integer(), { nullable: true }), include_kits },
   check: inOrderCheck,
   run: (input) => Effect.gen(function*() {
     const store = yield* storeAsked(input)
@@ -53,8 +56,17 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
     const book = yield* loadBook(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
     const deals = yield* dealNames(book, id)
     const chart = yield* counted(() => availabilityGantt(book, id, span.from, span.to, deals, input.values.asset_ids ?? undefined))
-    return ok({ gantt: { ...chart, demands: chart.demands.map((one) => ({ ...one })), shortages: chart.shortages.map((one) => ({ ...one })) } })
+    const kit = input.values.include_kits === true ? yield* kitOf(book, id, span) : {}
+    return ok({ gantt: { ...chart, ...rowsJson(chart), ...kit } })
   })
+})
+
+const rowsJson = ({ demands, shortages }: Pick<AvailabilityGantt, "demands" | "shortages">) =>
+  ({ demands: demands.map((one) => ({ ...one })), shortages: shortages.map((one) => ({ ...one })) })
+const kitOf = Effect.fnUntraced(function*(book: Book, product_id: number, span: Span): Effect.fn.Return<JsonObject, Fault, Store | Site> {
+  const deals = yield* dealNames(book, product_id, ...leavesOf(book, product_id, 1, 0).map((leaf) => leaf.product_id))
+  const { days, parts } = yield* counted(() => kitGantt(book, product_id, span.from, span.to, deals))
+  return { days: days.map((one) => ({ ...one })), parts: parts.map((part) => ({ ...part, ...rowsJson(part) })) }
 })
 
 const sweep = get("/api/v1/availability/shortages", {
@@ -97,11 +109,11 @@ const why = get("/api/v1/availability/why", {
   })
 })
 
-/** Subjects and numbers of the opportunities that claim a product. */
+/** Subjects and numbers of the opportunities that claim any of these products. */
 export const dealNames = Effect.fnUntraced(function*(
-  book: Book, product_id: number
+  book: Book, ...product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, DealName>, Fault, Store | Site> {
-  const ids = [...new Set(book.claimsOf(product_id).map(({ claim }) => claim.opportunity_id).filter((one) => one !== null))]
+  const ids = [...new Set(product_ids.flatMap(book.claimsOf).map(({ claim }) => claim.opportunity_id).filter((one) => one !== null))]
   const table = (yield* Site).catalogue.tables.find((one) => one.name === "opportunities")
   if (ids.length === 0 || table === undefined) return new Map()
   const rows: ReadonlyArray<AnyRow> = yield* (yield* Store).getMany(table, ids)

@@ -87,7 +87,7 @@ const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
 }
 
 /** How many bounds lie before an instant. */
-const countBelow = (bounds: ReadonlyArray<number>, instant: number): number => {
+export const countBelow = (bounds: ReadonlyArray<number>, instant: number): number => {
   let low = 0, high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, type Rejection } from "../kernel/rejection.ts"
 import { dayOfMoment, daysInclusive, type Moment, momentOf, type Period } from "../values/period.ts"
 import { KitNestedTooDeep } from "./kits.ts"
+import { KitTooLarge } from "./line-claims.ts"
 import { TooManySlots } from "./slots.ts"
 
 const isSent = (value: Json | undefined): boolean => value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
@@ -51,13 +52,13 @@ const marginMillis = 2 * 86_400_000
 /** The window with the days around it: whatever slots or days it is cut into lie inside. */
 export const spacious = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
 
-/** Counts; a window of too many slots and a kit nested too deeply are told as what they are. */
-export const counted = <A>(count: () => A): Effect.Effect<A, Rejection> => Effect.suspend(() => {
+/** Counts; a window of too many slots and a kit nested too deeply are told as what they are, on the fields to blame. */
+export const counted = <A>(count: () => A, fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }): Effect.Effect<A, Rejection> => Effect.suspend(() => {
   try {
     return Effect.succeed(count())
   } catch (thrown) {
-    if (thrown instanceof TooManySlots) return Effect.fail(invalidField("to", thrown.message))
-    if (thrown instanceof KitNestedTooDeep) return Effect.fail(invalidField("product_id", thrown.message))
+    if (thrown instanceof TooManySlots) return Effect.fail(invalidField(fields.window, thrown.message))
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge) return Effect.fail(invalidField(fields.product, thrown.message))
     throw thrown
   }
 })

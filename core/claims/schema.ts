@@ -1,10 +1,10 @@
 /** Claims: what opportunity lines and packed containers take from stock, one row each (availability 2.1). */
 import { insert, removeWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
-import { event, type NewEvent } from "../kernel/event.ts"
+import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { type RowOf, table } from "../kernel/table.ts"
+import { plainTable, type RowOf, table } from "../kernel/table.ts"
 import type { NewClaim } from "../availability/line-claims.ts"
 
 export const claims = table("claims", {
@@ -46,13 +46,38 @@ interface ClaimsSet {
 export const claimsSet = (stream: string, source_type: string, source_id: number, set: ReadonlyArray<NewClaim & { readonly id: number }>): NewEvent =>
   event(stream, "claims.set", { source_type, source_id, claims: set.map((claim) => ({ ...claim })) })
 
+/**
+ * Which streams of the journal ever moved stock, claims, parts or cases of a product: what it takes to say what was
+ * believed at an earlier time without reading everything that ever happened.
+ */
+export const product_streams = plainTable("product_streams", "key", { key: text(), product_id: ref("products"), stream: text() }, {
+  indexes: [["product_id"]], first_wins: true
+})
+const noted = (product_id: number, stream: string) => insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
+interface OfProduct { readonly id: number; readonly product_id?: number | null }
+const notedAs = (entity: string) => ({ id, product_id }: OfProduct) =>
+  product_id === undefined || product_id === null ? [] : [noted(product_id, streamOf(entity, id))]
+
+/** The owner of a claim: the opportunity it is booked for, else the container it is packed in. */
+const ownerOf = ({ container_id, opportunity_id }: JsonObject): string | undefined =>
+  typeof opportunity_id === "number" ? streamOf("opportunity", opportunity_id)
+    : typeof container_id === "number" ? streamOf("container", container_id) : undefined
+
 export const claimsSlice: Slice = {
   name: "claims",
-  tables: [claims],
+  tables: [claims, product_streams],
   projection: {
     "claims.set": ({ source_type, source_id, claims: set }: ClaimsSet, { recorded_at }) => [
       removeWhere(claims, { source_type, source_id }),
-      ...set.map((claim) => insert(claims, { ...claim, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } as ClaimRow))
-    ]
+      ...set.map((claim) => insert(claims, { ...claim, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } as ClaimRow)),
+      ...set.flatMap((claim) => {
+        const owner = ownerOf(claim)
+        return owner === undefined ? [] : [noted(claim["product_id"] as number, owner)]
+      })
+    ],
+    "stock_level.created": notedAs("stock_level"),
+    "component.created": notedAs("component"),
+    "component.updated": notedAs("component"),
+    "container.created": notedAs("container")
   }
 }

@@ -25,6 +25,7 @@ export interface Table<F extends Fields = Fields> {
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly stream: RowStream | undefined
   readonly reference: boolean
+  readonly first_wins: boolean
 }
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
 export interface RowStream { readonly entity: string; readonly column: string }
@@ -42,6 +43,8 @@ export interface TableOptions {
   readonly stream?: RowStream
   /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
   readonly reference?: boolean
+  /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
+  readonly first_wins?: boolean
 }
 export interface Stamped extends Fields {
   readonly id: Field<number>
@@ -70,7 +73,8 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
-  reference: options.reference ?? false
+  reference: options.reference ?? false,
+  first_wins: options.first_wins ?? false
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -82,7 +86,8 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
-  reference: options.reference ?? false
+  reference: options.reference ?? false,
+  first_wins: options.first_wins ?? false
 })
 
 export const isSearchable = (field: Field): boolean => (field.shape.kind === "text" || field.shape.kind === "json") && field.shape.search === true

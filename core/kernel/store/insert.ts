@@ -18,6 +18,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     ({ name, field, otherwise: field.default ?? null, twin: isSearchable(field) ? foldedName(name) : undefined }))
   const columns = fields.flatMap(({ name, twin }) => twin === undefined ? [name] : [name, twin])
   const named = columns.map(quote).join(", ")
+  const tail = table.first_wins ? " on conflict do nothing" : ""
   const head = `insert into ${quote(table.name)} (${named})`
   const valueOf = (row: AnyRow, { name, field, otherwise }: typeof fields[number]): unknown => {
     const given = row[name]
@@ -29,7 +30,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     let text = texts.get(rows)
     if (text === undefined) {
       const { bind } = bindings(dialect)
-      texts.set(rows, text = `${head} values ${Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", ")}`)
+      texts.set(rows, text = `${head} values ${Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", ")}${tail}`)
     }
     return text
   }
@@ -46,7 +47,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
   }
 
   // One value for all rows, and one text whatever their number: Postgres plans it once, the driver writes it at once.
-  const sentText = `${head} select ${named} from json_populate_recordset(null::${quote(table.name)}, $1::json)`
+  const sentText = `${head} select ${named} from json_populate_recordset(null::${quote(table.name)}, $1::json)${tail}`
   const sent = (rows: ReadonlyArray<AnyRow>): Insert => ({
     text: sentText,
     values: [JSON.stringify(rows.map((row) => {

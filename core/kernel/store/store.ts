@@ -108,7 +108,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
         if (rows === undefined) waiting.set(one.table, new Map([[key, one.row]]))
         else if (!rows.has(key)) rows.set(key, one.row)
         // The second of one key is the database's to refuse.
-        else yield* insertRows(one.table, [one.row])
+        else if (!one.table.first_wins) yield* insertRows(one.table, [one.row])
       } else if (one.op === "update_where" || one.op === "delete_where") {
         waiting.delete(one.table)
         if (rows !== undefined) yield* insertRows(one.table, [...rows.values()])
@@ -124,7 +124,8 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
-    if (one.op === "insert") return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
+    if (one.op === "insert" && !one.table.first_wins) return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
+    if (one.op === "insert") return Effect.map(get(one.table, one.row[key] as Key), (row) => [{ key: one.row[key] as Key, row: row as AnyRow | undefined }])
     const rows = one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
     return Effect.map(rows, (found) => found.map((row) => ({ key: (row as AnyRow)[key] as Key, row: row as AnyRow })))
   }

@@ -79,7 +79,7 @@ describe("the calendar grid", () => {
     })
     const grid = availabilityCalendar(given, moment("2026-07-01"), moment("2026-07-01"))
     expect(grid.products.map((row) => row.product_id)).toEqual([13, 15])
-    const narrowed = availabilityCalendar(given, moment("2026-07-01"), moment("2026-07-01"), [15, 11, 999])
+    const narrowed = availabilityCalendar(given, moment("2026-07-01"), moment("2026-07-01"), { product_ids: [15, 11, 999] })
     expect(narrowed.products.map((row) => row.product_id)).toEqual([15])
   })
 

@@ -1,0 +1,186 @@
+/**
+ * The first window in which a whole list is free. Every product is counted once, slot by slot; what is short is a
+ * stretch of blocked time, and the search leaps from the end of one stretch to the next: (claims + slots + stretches),
+ * never a try per minute.
+ */
+import { instantOf } from "../values/time.ts"
+import { dateAfter } from "../values/period.ts"
+import { dayOf, instantOfWall, startOfDay, wallOf } from "../values/zone.ts"
+import { type Book, isTracked } from "./book.ts"
+import { freeUnits, type KnownFree } from "./kits.ts"
+import { requestedUnits } from "./line.ts"
+import { plannedClaims } from "./planned.ts"
+import { countBelow, slotBounds } from "./slots.ts"
+
+/** Where a window may begin: with a slot, with a day of the store, or at any moment. */
+export type FitAlign = "slot" | "day" | "none"
+
+export interface FitAsked {
+  readonly lines: ReadonlyArray<{ readonly product_id: number; readonly quantity: number }>
+  /** The window lies wholly inside, milliseconds. */
+  readonly from: number
+  readonly until: number
+  /** Minutes as elapsed, days as the store's wall clock counts them. */
+  readonly duration: { readonly minutes: number } | { readonly days: number }
+  readonly align: FitAlign
+}
+
+/**
+ * `not_enough`: never that many free at once; `booked`: free at times, never long enough; `no_common_window`: each product
+ * fits by itself, never all together; `window_too_short`: no permitted start leaves room for the hire.
+ */
+export type NoFit = "not_enough" | "booked" | "no_common_window" | "window_too_short"
+
+export interface Bottleneck {
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly needed_quantity: number
+  /** The most that are free in any slot of the search. */
+  readonly most_available: number
+  /** The lines of the list that need it, from 0: of a kit's part those with the kit. */
+  readonly lines: ReadonlyArray<number>
+}
+export interface Fit {
+  readonly window: { readonly starts_at: string; readonly ends_at: string } | null
+  readonly reason: NoFit | null
+  readonly bottleneck: Bottleneck | null
+}
+
+/** Half-open stretch of slots in which a product is short. */
+interface Stretch { readonly from: number; readonly to: number }
+interface Need extends Bottleneck {
+  readonly before: number
+  readonly after: number
+  readonly blocked: ReadonlyArray<Stretch>
+}
+
+/**
+ * The earliest window of that length in which nothing on the list is short, each product's own preparation and turnaround
+ * included, kits by their parts. Without one, why not. Throws KitNestedTooDeep and TooManySlots.
+ */
+export const earliestFit = (book: Book, asked: FitAsked): Fit => {
+  const reach = widest(book)
+  const bounds = slotBounds(asked.from - reach.before, asked.until + reach.after, book.resolution, book.zone)
+  const needs = needsOfList(book, asked, bounds)
+  const clock = clockOf(book, asked, bounds)
+  const found = firstStart(needs, clock)
+  if (found !== undefined) return { window: { starts_at: instantOf(found), ends_at: instantOf(clock.endOf(found)) }, reason: null, bottleneck: null }
+  if (firstStart([], clock) === undefined) return { window: null, reason: "window_too_short", bottleneck: null }
+  return { window: null, ...bottleneckOf(needs, clock) }
+}
+
+interface Clock {
+  readonly from: number
+  readonly until: number
+  readonly endOf: (start: number) => number
+  /** The first permitted start at or after an instant. */
+  readonly aligned: (instant: number) => number
+}
+
+const clockOf = (book: Book, { align, duration, from, until }: FitAsked, bounds: ReadonlyArray<number>): Clock => ({
+  from,
+  until,
+  endOf: (start) => "minutes" in duration
+    ? start + duration.minutes * 60_000
+    : instantOfWall(wallOf(start, book.zone) + duration.days * 86_400_000, book.zone),
+  aligned: (instant) => align === "none" ? instant
+    : align === "slot" ? bounds[countBelow(bounds, instant)] ?? Number.POSITIVE_INFINITY
+    : dayStartFrom(instant, book.zone)
+})
+
+const dayStartFrom = (instant: number, zone: string): number => {
+  const day = dayOf(instant, zone)
+  const start = startOfDay(day, zone)
+  return start === instant ? start : startOfDay(dateAfter(day), zone)
+}
+
+/** The search itself: every turn leaves at least one blocked stretch behind. */
+const firstStart = (needs: ReadonlyArray<Need>, { aligned, endOf, from, until }: Clock): number | undefined => {
+  const next = needs.map(() => 0)
+  for (let start = aligned(from); start < until;) {
+    const end = endOf(start)
+    if (end > until) return undefined
+    let free = start
+    needs.forEach((need, at) => {
+      while (next[at]! < need.blocked.length && need.blocked[next[at]!]!.to <= start - need.before) next[at]! += 1
+      const stretch = need.blocked[next[at]!]
+      if (stretch !== undefined && stretch.from < end + need.after) free = Math.max(free, stretch.to + need.before)
+    })
+    if (free === start) return start
+    start = aligned(free)
+  }
+  return undefined
+}
+
+const minute = 60_000
+/** The longest preparation and turnaround of any product in the book. */
+const widest = (book: Book): { readonly before: number; readonly after: number } => {
+  let before = 0, after = 0
+  for (const product of book.products.values()) {
+    before = Math.max(before, product.before_minutes)
+    after = Math.max(after, product.after_minutes)
+  }
+  return { before: before * minute, after: after * minute }
+}
+
+/** What the list takes from stock, kits taken apart and equal products added up. Untracked products are never short. */
+const needsOfList = (book: Book, { from, lines, until }: FitAsked, bounds: ReadonlyArray<number>): ReadonlyArray<Need> => {
+  const wanted = new Map<number, { quantity: number; lines: Set<number> }>()
+  const want = (product_id: number, quantity: number, line: number): void => {
+    const before = wanted.get(product_id) ?? { quantity: 0, lines: new Set() }
+    before.quantity += quantity
+    before.lines.add(line)
+    wanted.set(product_id, before)
+  }
+  lines.forEach(({ product_id, quantity }, line) => {
+    if (!isTracked(book, product_id)) return
+    const claims = plannedClaims([{ product_id, quantity, store_id: book.store_id, from, to: until }], book)
+    // A kit of which nothing can be said cannot be promised either.
+    if (claims.length === 0) want(product_id, requestedUnits(quantity), line)
+    for (const claim of claims) want(claim.product_id, claim.quantity, line)
+  })
+  const known: KnownFree = new Map()
+  return [...wanted].map(([product_id, { lines: of, quantity }]) => {
+    const product = book.products.get(product_id)
+    const free = freeUnits(book, product_id, bounds, known)
+    return {
+      product_id,
+      product_name: product?.name ?? null,
+      needed_quantity: quantity,
+      most_available: bounds.slice(1).reduce((most, end, slot) =>
+        bounds[slot]! < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most, Number.NEGATIVE_INFINITY),
+      lines: [...of].sort((one, other) => one - other),
+      before: (product?.before_minutes ?? 0) * minute,
+      after: (product?.after_minutes ?? 0) * minute,
+      blocked: blockedStretches(bounds, (slot) => (free?.[slot] ?? 0) < quantity)
+    }
+  })
+}
+
+const blockedStretches = (bounds: ReadonlyArray<number>, isShort: (slot: number) => boolean): ReadonlyArray<Stretch> => {
+  const stretches: Array<Stretch> = []
+  for (let slot = 0; slot < bounds.length - 1; slot++) {
+    if (!isShort(slot)) continue
+    const first = slot
+    while (slot + 1 < bounds.length - 1 && isShort(slot + 1)) slot++
+    stretches.push({ from: bounds[first]!, to: bounds[slot + 1]! })
+  }
+  return stretches
+}
+
+/** Which product to blame: the one furthest from enough; else, of those that never fit, the one blocked longest. */
+const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reason" | "bottleneck"> => {
+  const lacking = needs.filter((need) => need.most_available < need.needed_quantity)
+  if (lacking.length > 0) return { reason: "not_enough", bottleneck: shown(most(lacking, (need) => need.needed_quantity - need.most_available)) }
+  const blockedFor = (need: Need): number => need.blocked.reduce((sum, { from, to }) => sum + to - from, 0)
+  const alone = needs.filter((need) => firstStart([need], clock) === undefined)
+  return alone.length > 0
+    ? { reason: "booked", bottleneck: shown(most(alone, blockedFor)) }
+    : { reason: "no_common_window", bottleneck: shown(most(needs, blockedFor)) }
+}
+
+const most = (needs: ReadonlyArray<Need>, by: (need: Need) => number): Need =>
+  needs.reduce((worst, need) => by(need) > by(worst) ? need : worst)
+
+const shown = ({ lines, most_available, needed_quantity, product_id, product_name }: Need): Bottleneck =>
+  ({ product_id, product_name, needed_quantity, most_available, lines })

@@ -1,0 +1,91 @@
+/** Lines nobody has ordered: what they would take if they were an order (availability 2.4), to be counted and forgotten. */
+import { instantOf, millisOf } from "../values/time.ts"
+import { type Period, inOrder } from "../values/period.ts"
+import { type Book, withClaims } from "./book.ts"
+import type { Claim } from "./claim.ts"
+import { freeUnits } from "./kits.ts"
+import { lineAvailability } from "./line.ts"
+import { type ClaimSettings, claimsOfLine } from "./line-claims.ts"
+import { type AvailabilitySlot, type RangeAvailability, rangeAvailability } from "./range.ts"
+import { slotBounds } from "./slots.ts"
+
+/** A line of a plan; instants in milliseconds. */
+export interface PlannedLine extends Period {
+  readonly product_id: number
+  readonly quantity: number
+  readonly store_id: number
+}
+
+export const planned_source = "what_if"
+const order = 2, active = 0
+
+/** The claims of planned lines as an active order would make them; `source_id` counts the lines from 1. Throws KitNestedTooDeep. */
+export const plannedClaims = (lines: ReadonlyArray<PlannedLine>, book: Book): ReadonlyArray<Claim> => {
+  const settings: ClaimSettings = {
+    release_point: "returned", demand_date_source: "operational", kit_nesting_max_depth: book.kit_depth, now: instantOf(book.now)
+  }
+  const deal = {
+    id: 0, state: order, status: active, store_id: null, starts_at: null, ends_at: null, charge_starts_at: null, charge_ends_at: null
+  }
+  const claims = lines.flatMap((line, at) => claimsOfLine({
+    id: at + 1, product_id: line.product_id, quantity: line.quantity, dispatched_quantity: 0, returned_quantity: 0,
+    starts_at: instantOf(line.from), ends_at: instantOf(line.to), dispatch_store_id: line.store_id, is_live: true, units: []
+  }, deal, book.products, settings))
+  return claims.map((claim, at) => ({ ...claim, id: -(at + 1), source_type: planned_source, opportunity_id: null }))
+}
+
+export interface PlannedSlot extends AvailabilitySlot {
+  /** What is free without the plan. */
+  readonly available_before: number
+}
+export interface PlannedTimeline extends Omit<RangeAvailability, "slots"> { readonly slots: ReadonlyArray<PlannedSlot> }
+export interface PlannedAnswer {
+  /** Which line of the plan, from 0. */
+  readonly line: number
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly store_id: number
+  readonly requested_quantity: number
+  /** The fewest free in any slot of its window, everything else on the plan counted; may be negative. */
+  readonly available_for_line: number
+  readonly shortage_quantity: number
+  readonly has_shortage: boolean
+  readonly starts_at: string
+  readonly ends_at: string
+}
+export interface PlanAnswers { readonly lines: ReadonlyArray<PlannedAnswer>; readonly timelines: ReadonlyArray<PlannedTimeline> }
+
+/**
+ * The lines of ONE store judged together, each against everything but itself, and the products they name, slot by slot
+ * from their first claim to their last. Throws KitNestedTooDeep and TooManySlots.
+ */
+export const planAnswers = (book: Book, lines: ReadonlyArray<PlannedLine & { readonly line: number }>): PlanAnswers => {
+  const planned = withClaims(book, plannedClaims(lines, book))
+  return {
+    lines: lines.map((one, at) => {
+      const found = lineAvailability(planned, {
+        id: at + 1, product_id: one.product_id, quantity: one.quantity, starts_at: instantOf(one.from), ends_at: instantOf(one.to)
+      }, planned_source)
+      const { available_for_item, from, has_shortage, opportunity_item_id: _id, to, ...rest } = found
+      return {
+        line: one.line, ...rest, product_name: book.products.get(one.product_id)?.name ?? null,
+        available_for_line: available_for_item, has_shortage, starts_at: from, ends_at: to
+      }
+    }),
+    timelines: [...Map.groupBy(lines, (line) => line.product_id)].map(([product_id, of]) => plannedTimeline(book, planned, product_id, of))
+  }
+}
+
+const plannedTimeline = (book: Book, planned: Book, product_id: number, lines: ReadonlyArray<Period>): PlannedTimeline => {
+  const product = book.products.get(product_id)
+  const window = inOrder({
+    from: Math.min(...lines.map((line) => line.from)) - (product?.before_minutes ?? 0) * 60_000,
+    to: Math.max(...lines.map((line) => line.to)) + (product?.after_minutes ?? 0) * 60_000
+  })
+  const range = rangeAvailability(planned, product_id, window)
+  const first = range.slots[0]
+  if (first === undefined) return { ...range, slots: [] }
+  const last = range.slots[range.slots.length - 1]!
+  const before = freeUnits(book, product_id, slotBounds(millisOf(first.slot_start), millisOf(last.slot_start) + 1, book.resolution, book.zone))
+  return { ...range, slots: range.slots.map((slot, at) => ({ ...slot, available_before: before?.[at] ?? 0 })) }
+}

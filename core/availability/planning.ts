@@ -1,0 +1,147 @@
+/** Questions about what is not booked yet: what a list would do to stock, and when a list could first go out. They write nothing. */
+import { Effect } from "effect"
+import { ask, type Fault, type Input } from "../kernel/endpoint.ts"
+import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
+import type { Json, JsonObject } from "../kernel/json.ts"
+import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
+import { ok } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { stores, zoneOf } from "../stores/stores.ts"
+import { endOfMoment } from "../values/period.ts"
+import { access, storeAsked } from "./asked.ts"
+import { type Buffers, noBuffers } from "./claim.ts"
+import { earliestFit, type FitAsked } from "./fit.ts"
+import { loadBook, loadBooks } from "./load.ts"
+import { stockedProducts } from "./load-products.ts"
+import { planAnswers, type PlannedLine } from "./planned.ts"
+import { span_max_days } from "./settings.ts"
+import { slotCeiling } from "./slots.ts"
+import { counted, inOrderCheck, momentIn, spacious } from "./window.ts"
+
+/** What a question about a whole list costs in metering, as grids and charts do (conventions 16). */
+const weight = 5
+export const planned_lines_max = 200
+const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole units" })
+const dayMillis = 86_400_000
+
+const whatIf = ask("/api/v1/availability/what_if", {
+  name: "availability.what_if", ...access, weight,
+  summary: "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line lacks. Nothing is written",
+  fields: {
+    store_id: ref("stores", { nullable: true, describe: "The store of lines that name none" }),
+    lines: list(object({
+      product_id: ref("products", { required: true }),
+      quantity,
+      starts_at: timestamp({ required: true, describe: "A day of the store, or an instant" }),
+      ends_at: timestamp({ required: true, describe: "Excluded; after starts_at, and all lines within 366 days" }),
+      store_id: ref("stores", { nullable: true })
+    }), { required: true, min_items: 1, max_items: planned_lines_max, describe: "At most 200; each is judged against all others" })
+  },
+  run: (input) => Effect.gen(function*() {
+    const lines = yield* linesOf(input)
+    const window = { from: Math.min(...lines.map((line) => line.from)), to: Math.max(...lines.map((line) => line.to)) }
+    const product_ids = [...new Set(lines.map((line) => line.product_id))]
+    const reach = widest(yield* stockedProducts(product_ids))
+    const books = yield* loadBooks({
+      store_ids: [...new Set(lines.map((line) => line.store_id))], product_ids,
+      window: spacious({ from: window.from - reach.before_minutes * 60_000, to: window.to + reach.after_minutes * 60_000 })
+    }, input)
+    const answers = yield* counted(
+      () => [...books.values()].map((book) => planAnswers(book, lines.filter((line) => line.store_id === book.store_id))), { window: "lines", product: "lines" })
+    const timelines = answers.flatMap((one) => one.timelines)
+    if (timelines.reduce((sum, one) => sum + one.slots.length, 0) > slotCeiling) {
+      return yield* invalidField("lines", `The lines need more than ${slotCeiling} slots. Ask for fewer, or for shorter ones.`)
+    }
+    const judged = answers.flatMap((one) => one.lines).sort((one, other) => one.line - other.line)
+    return ok({
+      what_if: {
+        has_shortage: judged.some((one) => one.has_shortage),
+        lines: judged.map((one) => ({ ...one })),
+        timelines: timelines.map(({ slots, ...range }): Json => ({ ...range, slots: slots.map((slot) => ({ ...slot })) }))
+      }
+    })
+  })
+})
+
+/** Lines with their store found and their dates read on its clock; 422 names the line and its field. */
+const linesOf = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<ReadonlyArray<PlannedLine & { readonly line: number }>, Fault, Store> {
+  const given = (input.values as { readonly lines: ReadonlyArray<Omit<PlannedLine, "from" | "to" | "store_id"> & { readonly store_id: number | null }> }).lines
+  const sent = input.body["lines"] as ReadonlyArray<JsonObject>
+  const otherwise = (input.values as { readonly store_id?: number | null }).store_id ?? null
+  const store_ids = given.map((line) => line.store_id ?? otherwise).filter((id) => id !== null)
+  const zones = new Map((yield* (yield* Store).getMany(stores, store_ids)).map((store) => [store.id, zoneOf(store)]))
+  const errors: { [path: string]: ReadonlyArray<string> } = {}
+  const lines = given.flatMap(({ product_id, quantity, store_id }, line) => {
+    const at = store_id ?? otherwise
+    if (at === null) {
+      errors[`lines.${line}.store_id`] = ["The store field is required unless store_id is given for all lines."]
+      return []
+    }
+    const zone = zones.get(at) ?? "UTC"
+    const from = momentIn(sent[line]!, "starts_at", zone).at, to = momentIn(sent[line]!, "ends_at", zone).at
+    if (to <= from) errors[`lines.${line}.ends_at`] = ["The ends at field must be after starts at."]
+    return [{ line, product_id, quantity, store_id: at, from, to }]
+  })
+  const first = Math.min(...lines.map((line) => line.from))
+  for (const { line, to } of lines) {
+    if (to - first > span_max_days * dayMillis) errors[`lines.${line}.ends_at`] = [`All lines must lie within ${span_max_days} days.`]
+  }
+  return Object.keys(errors).length > 0 ? yield* invalid(errors) : lines
+})
+
+const widest = (products: ReadonlyMap<number, Buffers>): Buffers =>
+  [...products.values()].reduce((widest, one) => ({
+    before_minutes: Math.max(widest.before_minutes, one.before_minutes), after_minutes: Math.max(widest.after_minutes, one.after_minutes)
+  }), noBuffers)
+
+const oneDuration = (_values: JsonObject, body: JsonObject): FieldErrors => {
+  const [minutes, days] = ["duration_minutes", "duration_days"].map((name) => (body[name] ?? null) !== null)
+  return minutes === true && days === true ? { duration_days: ["The duration days field cannot be given together with duration minutes."] }
+    : minutes === true || days === true ? {}
+    : { duration_days: ["The duration days field is required unless duration minutes is given."] }
+}
+const untilAfterFrom = (values: JsonObject, body: JsonObject): FieldErrors => {
+  const reversed = inOrderCheck({ from: values["from"] ?? null, to: values["until"] ?? null }, { from: body["from"] ?? null, to: body["until"] ?? null })
+  return "to" in reversed ? { until: ["The until field must be a date on or after from."] } : {}
+}
+
+const fit = ask("/api/v1/availability/earliest_fit", {
+  name: "availability.earliest_fit", ...access, weight,
+  summary: "The first window of a length in which a whole list is free at a store; or none, and the product that stands in the way",
+  fields: {
+    store_id: ref("stores", { required: true }),
+    lines: list(object({ product_id: ref("products", { required: true }), quantity }), { required: true, min_items: 1, max_items: planned_lines_max }),
+    from: timestamp({ required: true, describe: "Not before: a day of the store, or an instant" }),
+    until: timestamp({ required: true, describe: "The window ends by then; a plain date counts whole. At most 366 days after from" }),
+    duration_minutes: integer({ min: 1, max: span_max_days * 1_440, nullable: true, describe: "Length of the hire; or duration_days" }),
+    duration_days: integer({ min: 1, max: span_max_days, nullable: true, describe: "Days on the store's clock, which may have 23 or 25 hours" }),
+    align: choice({ slot: "With a slot", day: "With a day of the store", none: "At any moment" }, { default: "slot", describe: "Where the window may begin" })
+  },
+  check: (values, body) => ({ ...oneDuration(values, body), ...untilAfterFrom(values, body) }),
+  run: (input) => Effect.gen(function*() {
+    const store = yield* storeAsked(input)
+    const zone = zoneOf(store)
+    const from = momentIn(input.body, "from", zone).at, until = endOfMoment(momentIn(input.body, "until", zone), zone)
+    if (until <= from) return yield* invalidField("until", "The until field must be after from.")
+    if (until - from > (span_max_days + 1) * dayMillis) return yield* invalidField("until", `The window must not be longer than ${span_max_days} days.`)
+    const { align = "slot", duration_days, duration_minutes, lines = [] } = input.values
+    const asked: FitAsked = {
+      lines, from, until, align: align as FitAsked["align"],
+      duration: typeof duration_minutes === "number" ? { minutes: duration_minutes } : { days: duration_days ?? 1 }
+    }
+    const product_ids = [...new Set(lines.map((line) => line.product_id))]
+    const reach = widest(yield* stockedProducts(product_ids))
+    const book = yield* loadBook(store.id, {
+      product_ids, window: spacious({ from: from - reach.before_minutes * 60_000, to: until + reach.after_minutes * 60_000 })
+    }, input)
+    const { bottleneck, reason, window } = yield* counted(() => earliestFit(book, asked), { window: "until", product: "lines" })
+    return ok({
+      earliest_fit: {
+        store_id: store.id, window: window === null ? null : { ...window }, reason,
+        bottleneck: bottleneck === null ? null : { ...bottleneck, lines: [...bottleneck.lines] }
+      }
+    })
+  })
+})
+
+export const planning = [whatIf, fit]
