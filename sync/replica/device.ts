@@ -2,7 +2,7 @@
  * A device: one profile's folder on this machine with its replica and its outbox, and the ways to ask it. Any number of
  * processes may open one folder; SQLite's lock keeps writers in line, and one sync runs at a time.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -16,27 +16,24 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { layer as sqliteLayer } from "../sqlite-client.ts"
+import { BundleFault } from "../sealed.ts"
+import { newSeed, type PublicKey, publicKeyOf } from "../signature.ts"
 import type { LeaseRange, WireCommand, WireError } from "../wire.ts"
+import { type Bundled, bundleIn, bundleOut, type Unbundled } from "./bundle.ts"
 import { examine, type Finding } from "./doctor.ts"
+import {
+  DeviceFault, forgetReplica, hasProfile, isDamage, NoProfile, openOutboxOf, outboxPath, type Profile, readProfile, replicaDamaged, replicaIsWhole, replicaPath,
+  revokedFault, sqliteCodeIn, writeProfile
+} from "./folder.ts"
+import { copiedFault, greet } from "./greet.ts"
 import { openOutboxFile, type Outbox } from "./outbox.ts"
 import { type Remote, RemoteError, remoteAt, Unreachable } from "./remote.ts"
 import { type Asked, makeReplica, type Replica } from "./replica.ts"
 import { type Progress, syncOnce, type SyncReport } from "./sync.ts"
 
-export { RemoteError, Unreachable }
-export type { Asked, Finding, Progress, SyncReport }
+export { BundleFault, DeviceFault, hasProfile, NoProfile, readProfile, RemoteError, Unreachable }
+export type { Asked, Bundled, Finding, Profile, Progress, SyncReport, Unbundled }
 
-export interface Profile {
-  readonly name: string
-  readonly url: string
-  /** The address the server calls its own, which feeds and links name. */
-  readonly public_url?: string
-  readonly token: string
-  readonly replica_id: number
-  readonly device: string
-  readonly user_id: number
-  readonly abilities: ReadonlyArray<string>
-}
 export interface Conflict {
   readonly id: string
   readonly n: number
@@ -60,12 +57,23 @@ export interface SyncStatus {
   readonly conflicts: number
 }
 export interface PendingCommand { readonly n: number; readonly id: string; readonly name: string; readonly issued_at: string; readonly stalled: WireError | null }
+export interface SyncOptions {
+  /** How long to wait while another process syncs; 30,000 by default. */
+  readonly patience_millis?: number
+}
+/** Another process syncs this profile at the moment. */
+export class SyncBusy extends Error {
+  override readonly name = "SyncBusy"
+}
 export interface Device {
   readonly profile: Profile
   readonly remote: Remote
   /** Answers from the replica as the server would; refusals are answers too: status and {message, errors}. */
   readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<Asked>
-  readonly sync: (progress?: Progress) => Promise<SyncReport>
+  readonly sync: (progress?: Progress, options?: SyncOptions) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
+  /** Sync by hand: what is pending as a signed file, and what the server answered to it taken in. */
+  readonly bundleOut: () => Promise<Bundled>
+  readonly bundleIn: (text: string) => Promise<Unbundled>
   readonly status: () => Promise<SyncStatus>
   readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
   /** Retry records the command again as a new one, amend with another body, drop gives it up; all keep the history. */
@@ -73,25 +81,6 @@ export interface Device {
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean) => Promise<ReadonlyArray<Finding>>
   readonly close: () => Promise<void>
-}
-
-/** There is no device in this folder yet. */
-export class NoProfile extends Error {
-  override readonly name = "NoProfile"
-  constructor(folder: string) { super(`There is no profile in ${folder}; run flightcase login URL --token T first.`) }
-}
-
-const profilePath = (folder: string): string => join(folder, "profile.json")
-export const hasProfile = (folder: string): boolean => existsSync(profilePath(folder))
-export const readProfile = (folder: string): Profile => {
-  if (!hasProfile(folder)) throw new NoProfile(folder)
-  return JSON.parse(readFileSync(profilePath(folder), "utf8")) as Profile
-}
-/** Written beside and renamed: a crash leaves the old profile or the new one. */
-const writeProfile = (folder: string, profile: Profile): void => {
-  const beside = `${profilePath(folder)}.${process.pid}`
-  writeFileSync(beside, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flush: true })
-  renameSync(beside, profilePath(folder))
 }
 
 /** A UUID v7: 48 bits of milliseconds, so that ids sort by the time they were made, then chance. */
@@ -110,21 +99,25 @@ export interface Enrolment { readonly name: string; readonly url: string; readon
 export const enrolDevice = async (folder: string, enrolment: Enrolment, progress?: Progress): Promise<Device> => {
   if (hasProfile(folder)) throw new Error(`${folder} holds a device already; a new one needs a folder of its own.`)
   const remote = remoteAt(enrolment.url, enrolment.token)
-  const answer = await remote.call("POST", "/api/v1/sync/replicas", { name: enrolment.device })
+  const key = newSeed()
+  const answer = await remote.call("POST", "/api/v1/sync/replicas", { name: enrolment.device, public_key: publicKeyOf(key) })
   if (answer.status >= 400) throw new RemoteError(answer.status, answer.body as { message: string })
-  const { replica, lease } = answer.body as {
-    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url: string | null }; lease: ReadonlyArray<LeaseRange>
+  const { replica, lease, token, server } = answer.body as {
+    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url?: string | null }; lease: ReadonlyArray<LeaseRange>
+    token?: { secret: string }; server?: { public_key: PublicKey | null }
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
   // What an enrolment left that never came to a profile: leases of a device nobody has.
   for (const name of readdirSync(folder)) if (/^(outbox|replica)\.sqlite/.test(name)) rmSync(join(folder, name))
-  const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
+  const outbox = openOutboxFile(outboxPath(folder))
   outbox.addLease(1, lease)
   outbox.close()
   writeProfile(folder, {
-    name: enrolment.name, url: enrolment.url, token: enrolment.token, replica_id: replica.id, device: enrolment.device,
-    user_id: replica.user_id, abilities: replica.abilities, ...(replica.public_url === null ? {} : { public_url: replica.public_url })
+    // The token somebody logged in with stays theirs: the device keeps one of its own, which ends with it.
+    name: enrolment.name, url: enrolment.url, token: token?.secret ?? enrolment.token, replica_id: replica.id, device: enrolment.device,
+    user_id: replica.user_id, abilities: replica.abilities, key, ...(typeof replica.public_url === "string" ? { public_url: replica.public_url } : {}),
+    ...(typeof server?.public_key === "string" ? { server_key: server.public_key } : {})
   })
   const device = await openDevice(folder)
   await device.sync(progress)
@@ -134,15 +127,28 @@ export const enrolDevice = async (folder: string, enrolment: Enrolment, progress
 /** Opens the folder's device: cheap, no network. What a crash left undone is done first. */
 export const openDevice = async (folder: string, options: { readonly at?: (step: string) => void } = {}): Promise<Device> => {
   const profile = readProfile(folder)
-  const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
+  const outbox = openOutboxOf(folder)
+  if (profile.revoked_at !== undefined) {
+    const unsent = outbox.pending().length
+    outbox.close()
+    throw revokedFault(profile, unsent)
+  }
+  if (!replicaIsWhole(folder)) {
+    outbox.close()
+    throw replicaDamaged(folder)
+  }
   const replica = makeReplica({
     catalogue, outbox, replica_id: profile.replica_id, commandId: () => uuidv7(), viewer: viewerHere(profile), public_url: () => profile.public_url ?? profile.url,
     ...(options.at === undefined ? {} : { at: options.at })
   })
   const runtime = ManagedRuntime.make(Layer.merge(
-    Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") })), replica.site))
+    Layer.provide(Store.layer, sqliteLayer({ path: replicaPath(folder) })), replica.site))
   const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => runtime.runPromise(effect)
-  await run(replica.open)
+  try { await run(replica.open) } catch (error) {
+    await runtime.dispose().catch(() => {})
+    outbox.close()
+    throw isDamage(error) ? replicaDamaged(folder, error) : error
+  }
   return deviceOver({ folder, profile, outbox, replica, run, dispose: () => runtime.dispose() })
 }
 
@@ -155,7 +161,8 @@ interface Parts {
   readonly dispose: () => Promise<void>
 }
 
-const deviceOver = ({ folder, profile, outbox, replica, run, dispose }: Parts): Device => {
+const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts): Device => {
+  let { profile } = parts
   const remote = remoteAt(profile.url, profile.token)
   const ask: Device["ask"] = (request, options) => run(asAnswer(replica.ask(request, options?.plan ?? false)))
   const again = (command: WireCommand, body: JsonObject): Promise<Asked> => {
@@ -164,11 +171,39 @@ const deviceOver = ({ folder, profile, outbox, replica, run, dispose }: Parts): 
     const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(command.payload.params[name] ?? ""))
     return ask({ method: endpoint.method, path, query: [], body })
   }
+  /** Greets the server and keeps what it told of itself. */
+  const met = async (): Promise<ReadonlyArray<string>> => {
+    const key = profile.key ?? newSeed()
+    const { position } = await run(replica.standing)
+    const { warnings, server_key, device } = await greet({ profile, outbox, remote, position, public_key: publicKeyOf(key) })
+    const told: Profile = { ...profile, key, ...(server_key === undefined ? {} : { server_key }), ...(device === undefined ? {} : { device }) }
+    if (told.key !== profile.key || told.server_key !== profile.server_key || told.device !== profile.device) writeProfile(folder, told)
+    profile = told
+    return warnings
+  }
+  /** What the server's refusal means for this folder. A device that was revoked holds its data no longer. */
+  const toldHere = (error: unknown): unknown => {
+    if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
+    if (error.status === 403 && error.body.errors?.["replica"]?.includes("revoked") === true) {
+      forgetReplica(folder, profile, new Date().toISOString())
+      return revokedFault(profile, outbox.pending().length)
+    }
+    return error.status === 422 && error.body.errors?.["n"] !== undefined ? copiedFault(profile, error) : error
+  }
   return {
-    profile, remote, ask,
-    sync: async (progress) => {
-      const release = lockSync(folder)
-      try { return await syncOnce({ profile, outbox, replica, remote, run, ...(progress === undefined ? {} : { progress }) }) } finally { release() }
+    get profile() { return profile },
+    remote, ask,
+    sync: async (progress, options) => {
+      const release = lockSync(folder, options?.patience_millis ?? 30_000)
+      try {
+        const warnings = await met()
+        return { ...await syncOnce({ profile, outbox, replica, remote, run, ...(progress === undefined ? {} : { progress }) }), warnings }
+      } catch (error) { throw toldHere(error) } finally { release() }
+    },
+    bundleOut: () => bundleOut({ profile, outbox, replica, run }, new Date().toISOString()),
+    bundleIn: async (text) => {
+      const release = lockSync(folder, 30_000)
+      try { return await bundleIn({ profile, outbox, replica, run }, text) } finally { release() }
     },
     status: async () => {
       const standing = await run(replica.standing)
@@ -223,11 +258,11 @@ const viewerHere = (profile: Profile): Effect.Effect<Viewer, Fault, Store> => Ef
 })
 
 /** One sync at a time: an operating-system lock that dies with its holder. */
-const lockSync = (folder: string): () => void => {
-  const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: 30_000 })
+const lockSync = (folder: string, patience_millis: number): () => void => {
+  const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
   try { lock.exec("begin exclusive") } catch (error) {
     lock.close()
-    throw new Error("Another sync of this profile is running.", { cause: error })
+    throw sqliteCodeIn(error) === 5 ? new SyncBusy("Another sync of this profile is running.", { cause: error }) : error
   }
   return () => lock.close()
 }

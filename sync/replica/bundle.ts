@@ -1,0 +1,109 @@
+/** The device's end of sync by hand: what it would push, as a file to carry away; what it would pull, from the file that comes back. */
+import type { Effect } from "effect"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Fault } from "../../core/kernel/endpoint.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import type { Site } from "../../core/kernel/site.ts"
+import { schema_version } from "../../core/kernel/store/schema.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import { blockSize, leasedTables } from "../ends/leases.ts"
+import { bundle_bytes_max, BundleFault, type CommandsBody, commands_per_bundle_max, type EventsBody, isWhole, readSealed, seal, sealedBy } from "../sealed.ts"
+import { publicKeyOf } from "../signature.ts"
+import type { WireCommand } from "../wire.ts"
+import type { Profile } from "./folder.ts"
+import type { KeptCommand, Outbox } from "./outbox.ts"
+import { eventOf } from "./remote.ts"
+import type { Replica } from "./replica.ts"
+
+export interface BundleParts {
+  readonly profile: Profile
+  readonly outbox: Outbox
+  readonly replica: Replica
+  readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
+}
+export interface Bundled { readonly text: string; readonly commands: number; readonly more: boolean }
+export interface Unbundled {
+  readonly accepted: number
+  readonly rejected: number
+  readonly applied_events: number
+  readonly position: number
+  readonly pending: number
+  readonly conflicts: number
+  /** All of it was here before. */
+  readonly known: boolean
+  /** False when the server has more to tell: another round brings it. */
+  readonly complete: boolean
+}
+
+const wireOf = ({ n, id, name, payload, ids, issued_at, needs }: KeptCommand): WireCommand => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) })
+
+/** What is pending, signed; made as often as one likes, since the server decides each command once. */
+export const bundleOut = async ({ profile, outbox, replica, run }: BundleParts, made_at: string): Promise<Bundled> => {
+  if (profile.key === undefined || profile.server_key === undefined) {
+    throw new BundleFault("This device and its server do not know each other's keys yet.", "Run flightcase sync once while there is a network; bundles work from then on.")
+  }
+  const { position, offset, handle } = await run(replica.standing)
+  const pending = outbox.pending()
+  const commands: Array<WireCommand> = []
+  let bytes = 0
+  for (const command of pending.slice(0, commands_per_bundle_max)) {
+    const wire = wireOf(command)
+    bytes += JSON.stringify(wire).length
+    if (bytes > bundle_bytes_max / 2 && commands.length > 0) break
+    commands.push(wire)
+  }
+  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < blockSize(table) / 2)
+  const body: CommandsBody = {
+    replica_id: profile.replica_id, device: profile.device, server: profile.url, schema_version, position, offset, handle: handle ?? null, commands,
+    more: commands.length < pending.length, leases: short.map((entity) => ({ entity, request_no: outbox.leaseRequestNo(entity) }))
+  }
+  return { text: `${JSON.stringify(seal("commands", body as unknown as JsonObject, profile.key, made_at))}\n`, commands: commands.length, more: body.more }
+}
+
+const place = (offset: string): number => Number(offset.split("_")[0])
+
+/** Applies what the server answered. Again and again if one likes: what is here already stays as it is. */
+export const bundleIn = async ({ profile, outbox, replica, run }: BundleParts, text: string): Promise<Unbundled> => {
+  const sealed = readSealed(text)
+  if (sealed.kind !== "events") {
+    const own = profile.key !== undefined && sealed.key === publicKeyOf(profile.key)
+    throw own
+      ? new BundleFault("This bundle was made here: it is for the server.", "Carry it to a machine with a network: flightcase sync bundle in FILE --to URL --token T writes the answer to bring back.")
+      : new BundleFault("This bundle comes from another device: it is for the server.", "flightcase sync bundle in FILE --to URL --token T delivers it.")
+  }
+  if (!isWhole(sealed)) throw new BundleFault("The bundle was changed after it was made: its signature does not fit. Nothing of it was applied.", "Fetch it again from the server.")
+  const body = sealed.body as unknown as EventsBody
+  if (body.replica_id !== profile.replica_id) {
+    throw new BundleFault(`The bundle is for the replica ${body.replica_id}; this device is replica ${profile.replica_id}.`, "Carry it to the device it was made for.")
+  }
+  if (profile.server_key === undefined || !sealedBy(sealed, profile.server_key)) {
+    throw new BundleFault(`The bundle was not signed by the server this device belongs to (${profile.url}).`, "Deliver the device's bundle to its own server; after the server's key was changed, sync once over a network.")
+  }
+  if (body.schema_version > schema_version) {
+    throw new BundleFault(`The bundle comes from a newer release (schema ${body.schema_version}); this one knows ${schema_version}. Nothing of it was applied.`, "Update Flightcase here, then take the bundle in again.")
+  }
+  const before = outbox.counts()
+  let applied_events = 0
+  let known = true
+  for (const page of body.pages) {
+    const standing = await run(replica.standing)
+    const here = standing.handle === page.handle && place(standing.offset) >= place(page.offset)
+    if (here) continue
+    if (page.anew) await run(replica.beginAnew)
+    else if (standing.handle !== page.handle || place(page.from) > place(standing.offset)) {
+      throw new BundleFault(`The bundle begins at ${place(page.from)}, which this replica has not reached or has left behind.`, "Make a new one: flightcase sync bundle out FILE.")
+    }
+    known = false
+    const events = page.rows.map((row) => eventOf(row as Parameters<typeof eventOf>[0])).sort((a, b) => a.position - b.position)
+    applied_events += (await run(replica.apply({ events, offset: page.offset, handle: page.handle, up_to_date: page.up_to_date }))).applied
+  }
+  for (const { entity, request_no, ranges } of body.leases) {
+    if (request_no === outbox.leaseRequestNo(entity)) outbox.addLease(request_no, ranges)
+  }
+  const after = outbox.counts()
+  const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
+  return {
+    accepted: gained("accepted"), rejected: gained("rejected") + gained("held"), applied_events, position: (await run(replica.standing)).position,
+    pending: after["pending"] ?? 0, conflicts: after["rejected"] ?? 0, known, complete: body.complete
+  }
+}
