@@ -2,7 +2,7 @@
 import type { AnyRow, Table } from "../table.ts"
 import { foldedName, foldedValue, isSearchable } from "../table.ts"
 import { type Dialect, encode } from "./dialect.ts"
-import { bindings, chunked, quote } from "./statement.ts"
+import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
 
 export interface Insert { readonly text: string; readonly values: ReadonlyArray<unknown> }
 /** The statements that insert rows of one table, in order. What a row does not mention is at its default. */
@@ -59,17 +59,6 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
       return whole
     }))]
   })
-  return dialect === "sqlite" ? (rows) => inPowersOfTwo(rows).map(bound)
+  return dialect === "sqlite" ? (rows) => inPowersOfTwo(rows, rows_bound_max).map(bound)
     : (rows) => rows.length === 1 ? [bound(rows)] : chunked(rows, rows_sent_max).map(sent)
-}
-
-/** 300 rows → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
-const inPowersOfTwo = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  const parts: Array<ReadonlyArray<A>> = []
-  for (let at = 0; at < items.length;) {
-    const size = Math.min(rows_bound_max, 2 ** Math.floor(Math.log2(items.length - at)))
-    parts.push(items.slice(at, at + size))
-    at += size
-  }
-  return parts
 }

@@ -64,3 +64,14 @@ export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray
   for (let at = 0; at < items.length; at += size) parts.push(items.slice(at, at + size))
   return parts
 }
+
+/** 300 rows, 128 at most → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
+export const inPowersOfTwo = <A>(items: ReadonlyArray<A>, size_max: number): ReadonlyArray<ReadonlyArray<A>> => {
+  const parts: Array<ReadonlyArray<A>> = []
+  for (let at = 0; at < items.length;) {
+    const size = Math.min(size_max, 2 ** Math.floor(Math.log2(items.length - at)))
+    parts.push(items.slice(at, at + size))
+    at += size
+  }
+  return parts
+}

@@ -7,6 +7,7 @@ import type { AnyRow, RowOf, Table } from "../table.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
 import { type Inserter, makeInserter } from "./insert.ts"
 import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./statement.ts"
+import { isConstrained, updateOne, updatesOf } from "./update.ts"
 
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -85,42 +86,64 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> =>
     Effect.forEach(inserterOf(table)(rows), ({ text, values }) => run(text, values), { discard: true })
-  const setSql = (table: Table, set: AnyRow, bound: ReturnType<typeof bindings>): string =>
-    Object.entries(encodeRow(table, set, dialect)).map(([name, value]) => `${quote(name)} = ${bound.bind(value)}`).join(", ")
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
+    if (one.op === "update") return sent(updateOne(one.table, one, dialect))
     const bound = bindings(dialect)
-    const set = one.op === "update" || one.op === "update_where" ? setSql(one.table, one.set, bound) : ""
-    if (set === "" && (one.op === "update" || one.op === "update_where")) return Effect.void
-    const where = one.op === "update" || one.op === "delete"
-      ? `${quote(one.table.key)} = ${bound.bind(one.key)}`
-      : whereSql(one.table, one.where, dialect, bound)
+    const set = one.op !== "update_where" ? ""
+      : Object.entries(encodeRow(one.table, one.set, dialect)).map(([name, value]) => `${quote(name)} = ${bound.bind(value)}`).join(", ")
+    if (set === "" && one.op === "update_where") return Effect.void
+    const where = one.op === "delete" ? `${quote(one.table.key)} = ${bound.bind(one.key)}` : whereSql(one.table, one.where, dialect, bound)
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
   }
-  // New rows wait, to be inserted together, until rows of their table are changed by a condition. What changes one of
-  // them meanwhile is done to it where it waits; what changes another row by its key does not concern them.
+  const sent = ({ text, values }: { readonly text: string; readonly values: ReadonlyArray<unknown> }): Sql<void> => Effect.asVoid(run(text, values))
+  const updateRows = (table: Table, sets: ReadonlyMap<unknown, AnyRow>): Sql<void> =>
+    Effect.forEach(updatesOf(table, [...sets].map(([key, set]) => ({ key, set })), dialect), sent, { discard: true })
+  // New rows wait, to be inserted together, until rows of their table are changed by a condition; so do changes of rows
+  // by their keys, to be made together. What changes a row that waits is done to it where it waits; what changes another
+  // one does not concern it, unless a constraint stands between them: such changes are made at once, in their order.
   const apply = Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
     const waiting = new Map<Table, Map<unknown, AnyRow>>()
+    const altered = new Map<Table, Map<unknown, AnyRow>>()
     for (const one of changes) {
       const rows = waiting.get(one.table)
       if (one.op === "insert") {
         const key = one.row[one.table.key]
+        // Changes of a row that was not there yet changed nothing.
+        altered.get(one.table)?.delete(key)
         if (rows === undefined) waiting.set(one.table, new Map([[key, one.row]]))
         else if (!rows.has(key)) rows.set(key, one.row)
         // The second of one key is the database's to refuse.
         else if (!one.table.first_wins) yield* insertRows(one.table, [one.row])
-      } else if (one.op === "update_where" || one.op === "delete_where") {
-        waiting.delete(one.table)
-        if (rows !== undefined) yield* insertRows(one.table, [...rows.values()])
-        yield* change(one)
-      } else {
-        const row = rows?.get(one.key)
-        if (row === undefined) yield* change(one)
-        else if (one.op === "update") rows!.set(one.key, changed(one.table, row, one.set))
-        else rows!.delete(one.key)
+        continue
       }
+      const sets = altered.get(one.table)
+      if (one.op === "update_where" || one.op === "delete_where") {
+        waiting.delete(one.table)
+        altered.delete(one.table)
+        if (rows !== undefined) yield* insertRows(one.table, [...rows.values()])
+        if (sets !== undefined) yield* updateRows(one.table, sets)
+        yield* change(one)
+        continue
+      }
+      const row = rows?.get(one.key)
+      if (row !== undefined) {
+        if (one.op === "update") rows!.set(one.key, changed(one.table, row, one.set))
+        else rows!.delete(one.key)
+      } else if (one.op === "delete") {
+        sets?.delete(one.key)
+        yield* change(one)
+      } else if (Object.keys(one.set).length === 0) {
+        continue
+      } else if (one.table.first_wins || isConstrained(one.table, one.set)) {
+        altered.delete(one.table)
+        if (sets !== undefined) yield* updateRows(one.table, sets)
+        yield* change(one)
+      } else if (sets === undefined) altered.set(one.table, new Map([[one.key, one.set]]))
+      else sets.set(one.key, { ...sets.get(one.key), ...one.set })
     }
     for (const [table, rows] of waiting) yield* insertRows(table, [...rows.values()])
+    for (const [table, sets] of altered) yield* updateRows(table, sets)
   })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
