@@ -6,10 +6,12 @@ import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { blockSize, leasedTables } from "../ends/leases.ts"
 import type { Outbox } from "./outbox.ts"
+import { snapshot_beyond_events } from "../snapshot.ts"
 import { type Remote, Unreachable } from "./remote.ts"
 import type { Replica } from "./replica.ts"
 
-export type Progress = (done: { readonly phase: "push" | "pull" | "lease"; readonly done: number; readonly total: number | undefined }) => void
+/** `fill` counts rows, `pull` events. */
+export type Progress = (done: { readonly phase: "push" | "fill" | "pull" | "lease"; readonly done: number; readonly total: number | undefined }) => void
 export interface SyncReport {
   readonly sent: number
   readonly accepted: number
@@ -23,11 +25,15 @@ export interface SyncParts {
   readonly profile: { readonly replica_id: number }
   readonly outbox: Outbox
   readonly replica: Replica
-  readonly remote: Pick<Remote, "push" | "pull" | "lease">
+  readonly remote: Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows">
   readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
   readonly progress?: Progress
+  /** A new history longer than this comes as rows. */
+  readonly snapshot_beyond?: number
 }
 const commands_per_push = 100
+/** New histories in a row: more often than this nobody takes rights away, or puts a backup in place. */
+const beginnings_max = 5
 
 export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   const { outbox, replica, run } = parts
@@ -61,19 +67,63 @@ const push = async ({ profile, outbox, remote, progress }: SyncParts): Promise<n
   return pending.length
 }
 
-/** Verdicts of what was sent arrive by way of the journal, so that a lost reply costs nothing. */
-const pull = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<number> => {
+/**
+ * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply costs
+ * nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
+ */
+const pull = async (parts: SyncParts): Promise<number> => {
+  const { profile, remote, replica, run, progress } = parts
   let pulled = 0
-  const { offset, handle } = await run(replica.standing)
-  await remote.pull(profile.replica_id, { offset, handle }, {
-    chunk: async (chunk) => {
-      const { applied } = await run(replica.apply(chunk))
-      pulled += applied
-      progress?.({ phase: "pull", done: pulled, total: undefined })
-    },
-    refetch: () => run(replica.beginAnew)
-  })
-  return pulled
+  for (let beginnings = 0; beginnings < beginnings_max; beginnings++) {
+    if ((await run(replica.standing)).offset === "-1" && (await run(replica.fill.now)) === undefined) await begin(parts)
+    if (!(await fill(parts))) continue
+    let stopped = false
+    const { offset, handle } = await run(replica.standing)
+    await remote.pull(profile.replica_id, { offset, handle }, {
+      chunk: async (chunk) => {
+        const { applied } = await run(replica.apply(chunk))
+        pulled += applied
+        progress?.({ phase: "pull", done: pulled, total: undefined })
+      },
+      refetch: async () => {
+        if (!(await begin(parts))) return
+        stopped = true
+        return "stop"
+      }
+    })
+    if (!stopped) return pulled
+  }
+  throw new Unreachable("the server", new Error("its history began anew again and again"))
+}
+
+/** A new history: from rows when it is long (true), else event by event, which brings all of it along. */
+const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = snapshot_beyond_events }: SyncParts): Promise<boolean> => {
+  const plan = await remote.plan(profile.replica_id, outbox.pending()[0]?.n ?? 0)
+  const from_rows = plan !== undefined && plan.position > snapshot_beyond
+  if (from_rows) await run(replica.fill.begin(plan))
+  else await run(replica.beginAnew)
+  return from_rows
+}
+
+/** Goes on with a fill, whenever it began; the next page is on its way while one is laid down. False when it must begin again. */
+const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<boolean> => {
+  let filling = await run(replica.fill.now)
+  let coming: ReturnType<Remote["rows"]> | undefined
+  while (filling !== undefined) {
+    progress?.({ phase: "fill", done: filling.rows, total: filling.rows_total })
+    const asked = { handle: filling.handle, offset: filling.offset, after: filling.after }
+    const page = await (coming ?? remote.rows(profile.replica_id, asked))
+    if (page === "anew") {
+      await run(replica.fill.drop)
+      return false
+    }
+    coming = page.next === null ? undefined : remote.rows(profile.replica_id, { handle: asked.handle, offset: page.offset, after: page.next })
+    // Looked at when its turn comes; until then a failure is nobody's.
+    coming?.catch(() => undefined)
+    filling = await run(replica.fill.lay(asked, page))
+    if (filling === undefined) progress?.({ phase: "fill", done: 1, total: 1 })
+  }
+  return true
 }
 
 /** Tables with less than half a block left get another one, asked for under the number that keeps it from coming twice. */

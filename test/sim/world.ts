@@ -22,15 +22,18 @@ import { syncSlice } from "../../sync/ends/api.ts"
 import { lease, leasedTables } from "../../sync/ends/leases.ts"
 import { decidePushed } from "../../sync/ends/push.ts"
 import { shapeAnswer } from "../../sync/ends/shape.ts"
-import { replicas } from "../../sync/ends/tables.ts"
+import { planAnswer, rowsAnswer } from "../../sync/ends/snapshot.ts"
+import { reader_grants, replicas } from "../../sync/ends/tables.ts"
 import { openOutbox, type Outbox } from "../../sync/replica/outbox.ts"
 import { type Asked, makeReplica, type Pulled, type Replica } from "../../sync/replica/replica.ts"
 import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
 import { syncOnce } from "../../sync/replica/sync.ts"
+import type { SnapshotPage, SnapshotPlan } from "../../sync/snapshot.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { owner } from "../app.ts"
 import type { Chance } from "./chance.ts"
+import { nextRequest } from "./work.ts"
 
 export const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice])
 export const world_start = Date.parse("2026-06-18T12:00:00.000Z")
@@ -44,8 +47,12 @@ export interface Faults {
   readonly repeated: number
   readonly crash: number
   readonly skew_millis: number
+  /** Asked to go on, the server says that its history began anew, as it does when somebody's rights change. */
+  readonly anew: number
+  /** While rows of a fill travel, somebody works on the server. */
+  readonly busy: number
 }
-export const noFaults: Faults = { lost_request: 0, lost_reply: 0, repeated: 0, crash: 0, skew_millis: 0 }
+export const noFaults: Faults = { lost_request: 0, lost_reply: 0, repeated: 0, crash: 0, skew_millis: 0, anew: 0, busy: 0 }
 
 const clockAt = (now: () => number): Clock.Clock => {
   const nanos = (): bigint => BigInt(now()) * 1_000_000n
@@ -177,6 +184,8 @@ const openReplica = async (opening: Opening): Promise<SimReplica & { close: () =
   let online = true
   const here = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => runtime.runPromise(Effect.provide(effect, replica.site))
   const remote = flakyRemote(opening, id, () => online)
+  // Some devices are filled from rows, some from events.
+  const snapshot_beyond = chance.pick([0, Number.POSITIVE_INFINITY])
   const acknowledged = new Set<string>()
   const self: SimReplica & { close: () => Promise<void> } = {
     id, outbox, acknowledged,
@@ -187,7 +196,7 @@ const openReplica = async (opening: Opening): Promise<SimReplica & { close: () =
       if (answer.command !== undefined) acknowledged.add(answer.command.id)
       return answer
     },
-    sync: async () => { await syncOnce({ profile: { replica_id: id }, outbox, replica, remote, run: here }) },
+    sync: async () => { await syncOnce({ profile: { replica_id: id }, outbox, replica, remote, run: here, snapshot_beyond }) },
     restart: async () => {
       replica = boot()
       for (;;) {
@@ -220,7 +229,10 @@ const enrol = (name: string, outbox: Outbox) => Effect.gen(function*() {
   }))
 })
 
-const flakyRemote = ({ chance, faults, run }: Opening, id: number, online: () => boolean): Pick<Remote, "push" | "pull" | "lease"> => {
+const flakyRemote = ({ chance, faults, run }: Opening, id: number, online: () => boolean): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
+  const ask = (request: Request): Promise<Answer> => run(told(answer(serverCatalogue, request, owner)))
+  const beginAnew = (): Promise<void> => run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(
+    store.run(`update ${reader_grants.name} set version = version + 1`)))))
   const over = async <A>(request: () => Promise<A>): Promise<A> => {
     if (!online() || chance.happens(faults.lost_request)) throw new Unreachable("sim", new Error("the request was lost"))
     if (chance.happens(faults.repeated)) await request()
@@ -231,13 +243,29 @@ const flakyRemote = ({ chance, faults, run }: Opening, id: number, online: () =>
   return {
     push: (replica_id, commands) => over(() => run(Effect.forEach(commands, (command) => decidePushed(replica_id, command, owner)))),
     lease: (replica_id, entity, request_no) => over(() => run(Effect.flatMap(Store, (store) => store.transaction(lease(replica_id, entity, request_no))))),
+    plan: (replica_id, pending_from) => over(async () =>
+      ((await run(planAnswer(serverCatalogue, { viewer: owner, replica_id, pending_from }))).body as unknown as { snapshot: SnapshotPlan }).snapshot),
+    rows: async (replica_id, place) => {
+      if (chance.happens(faults.anew)) await beginAnew()
+      while (chance.happens(faults.busy)) await ask(await nextRequest(chance, ask))
+      const answered = await over(() => run(rowsAnswer(serverCatalogue, {
+        viewer: owner, replica_id, ...place, rows_per_page: 1 + chance.below(60), events_per_page: 1 + chance.below(20)
+      })))
+      return answered.status === 409 ? "anew" : (answered.body as unknown as { page: SnapshotPage }).page
+    },
     pull: async (_replica_id, from, take) => {
       let { offset, handle } = from
+      if (chance.happens(faults.anew)) await beginAnew()
       for (;;) {
         const place: ReadonlyArray<[string, string]> = handle === undefined ? [["offset", "-1"]] : [["offset", offset], ["handle", handle]]
         const query: ReadonlyArray<[string, string]> = [["table", "journal"], ...place]
         const answer = await over(() => run(shapeAnswer(serverCatalogue, { viewer: owner, replica_id: id, query, events_per_chunk: 1 + chance.below(40) })))
-        if (answer.status === 409) { await take.refetch(); offset = "-1"; handle = undefined; continue }
+        if (answer.status === 409) {
+          if (await take.refetch() === "stop") return
+          offset = "-1"
+          handle = undefined
+          continue
+        }
         const chunk = pulledFrom(answer)
         await take.chunk(chunk)
         if (chunk.up_to_date) return
