@@ -21,7 +21,7 @@ export const declare = (program: Command): void => {
     resolve)
 }
 
-const words = { push: "Sending", pull: "Fetching", lease: "Taking ids" } as const
+const words = { push: "Sending", fill: "Filling", pull: "Fetching", lease: "Taking ids" } as const
 
 const run = async (desk: Desk): Promise<number> => {
   if (desk.offline) throw new Exit(exits.network, "Syncing needs the server, and --offline forbids to ask it.")
