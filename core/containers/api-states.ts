@@ -7,6 +7,7 @@ import type { JsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { created, ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
+import { openEnd } from "../values/time.ts"
 import { loadTarget, loadUnits, type Target } from "./facts.ts"
 import { live_statuses } from "./hold.ts"
 import { dissolve, seal, startRepack, unseal } from "./lifecycle.ts"
@@ -46,7 +47,7 @@ const unsealing = command("POST", `${one}/unseal`, {
   facts: ({ now, rows: { container } }) => Effect.gen(function*() {
     return {
       target: yield* loadTarget(container),
-      claims: container.serialised_item_id === null ? [] : yield* assetConflicts([container.serialised_item_id], { from: now, to: now }, now)
+      claims: container.serialised_item_id === null ? [] : yield* assetConflicts([container.serialised_item_id], { from: now, to: openEnd }, now)
     }
   }),
   decide: ({ claims, target }, _input, context) => unseal(target, claims, context),

@@ -11,7 +11,7 @@ import type { StockLevelRow } from "../stock/schema.ts"
 import { millisOf } from "../values/time.ts"
 import { stateChanged } from "./events.ts"
 import type { Target, Unit } from "./facts.ts"
-import { leaving, moved, targetAgainst } from "./pack.ts"
+import { leaving, moved, targetAgainst, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "./schema.ts"
 
 const refuse = (field: string, text: string): Decided => Result.fail(invalidField(field, text))
@@ -122,7 +122,10 @@ export const templateGap = ({ items, product }: Pick<Target, "items" | "product"
   return stray === undefined ? undefined : `Unit ${stray.serialised_item_id} is not on the template.`
 }
 
-/** Opens a sealed container. 422 `container`: not sealed, on an opportunity, or inside a container that is closed itself. */
+/**
+ * Opens a sealed container. 422 `container`: not sealed, committed to an opportunity now or later, or inside a container that
+ * is closed itself.
+ */
 export const unseal = (target: Target, housing_claims: ReadonlyArray<ClaimRow>, context: DecideContext): Decided => {
   const { chain: [, parent], container } = target
   if (container.status !== "sealed") return refuse("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
@@ -183,7 +186,7 @@ export const startRepack = (
       result: { id: container.id }
     })
   }
-  if (container.status !== "dissolved") return refuse("container_id", `The container is ${container.status}; only returned and dissolved ones are repacked.`)
+  if (container.status !== "dissolved") return Result.fail(wrongStatus("container_id", `The container is ${container.status}; only returned and dissolved ones are repacked.`))
   if (facts.housed !== undefined) return refuse("container_id", `Its case is in use by container ${facts.housed.id}.`)
   if (facts.packed !== undefined) return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
   const barcode = input.barcode ?? container.barcode

@@ -36,12 +36,13 @@ export interface OutFacts {
  * already is, and dispatched; where no line asks for the product the case alone is claimed. 422: `container`, `opportunity_id`.
  */
 export const dispatchContainer = (facts: OutFacts, dispatched_at: string, context: DecideContext): Decided => Result.gen(function*() {
-  const { housing, known, target: { as_case, container } } = facts
+  const { housing, known, target: { as_case, chain: [, parent], container } } = facts
   const { header } = known.deal
   if (container.is_temporary || (as_case.container_mode !== "kit" && as_case.container_mode !== "hybrid")) {
     return yield* refuse("container", "Only kits go out as one piece; what is in other containers goes out unit by unit.")
   }
   if (container.status !== "sealed") return yield* refuse("container", `The container is ${container.status}; only sealed ones are dispatched.`)
+  if (parent !== undefined) return yield* refuse("container", `The container is packed in ${parent.name}; it goes out with that one, or has to be taken out of it first.`)
   if (!goes_out.has(nameOf(header))) return yield* refuse("opportunity_id", "Only an order that is active, dispatched or on hire takes containers out.")
   const lines = liveLines(known.deal).filter((line) => stockedProductOf(line) === container.product_id)
   const stores = lines.length > 0 ? lines.map((line) => line.dispatch_store_id ?? header.store_id) : [header.store_id]
@@ -67,7 +68,7 @@ const caseOut = (
 ): Result.Result<Moved, Rejection> => Result.gen(function*() {
   const { known, target: { container } } = facts
   const unit = known.deal.units.find((one) => one.stock_level_id === housing.id)
-  if (unit === undefined && lines.length === 0) return { events: [caseClaimed(container, housing, dispatched_at, context)], meta: null }
+  if (unit === undefined && lines.length === 0) return { events: [caseClaimed(container, housing, dispatched_at, untilOf(known, dispatched_at), context)], meta: null }
   if (unit !== undefined && unit.status >= checked_in) return yield* refuse("opportunity_id", "The case has been out on this order and is back.")
   if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
   // The first line with room; the line is told when none has any.
@@ -95,10 +96,13 @@ const knownAfter = (known: Known, events: ReadonlyArray<NewEvent>, context: Deci
   return { ...known, deal }
 }
 
-const caseClaimed = (container: ContainerRow, housing: StockLevelRow, from: string, context: DecideContext): NewEvent =>
+/** A case that goes out when the order should be over has no known return. */
+const untilOf = ({ deal: { header } }: Known, from: string): string => header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
+
+const caseClaimed = (container: ContainerRow, housing: StockLevelRow, from: string, to: string, context: DecideContext): NewEvent =>
   claimsSet(streamOf("container", container.id), case_source, container.id, [{
     id: context.id(claims), product_id: housing.product_id, store_id: housing.store_id, asset_id: housing.id, quantity: 1,
-    starts_at: from, ends_at: openEnd, ...bufferedWindow(from, openEnd, "on_hire", noBuffers),
+    starts_at: from, ends_at: to, ...bufferedWindow(from, to, "on_hire", noBuffers),
     source_type: case_source, source_id: container.id, phase: "on_hire", is_active: true, out: true,
     pending_checkin: false, returned_at: null, checked_at: null, opportunity_id: null, container_id: container.id
   }])

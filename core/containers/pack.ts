@@ -4,7 +4,7 @@ import { holdsPacked } from "../availability/line-claims.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { updatedEvent } from "../kernel/register.ts"
-import { invalidField, type Rejection } from "../kernel/rejection.ts"
+import { invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
 import { serialised } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
@@ -12,10 +12,13 @@ import type { Target, Unit } from "./facts.ts"
 import { hold, release } from "./hold.ts"
 import { type ContainerItemRow, container_items, type ContainerStatus, type NewContainerItem } from "./schema.ts"
 
+/** 422 `container`, as for every wrong status, and the field that named the container where one did (availability 8.6). */
+export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
+
 /** 422 `container` unless it is open. */
 export const mustBeOpen = ({ container }: Pick<Target, "container">, field = "container"): Rejection | undefined =>
   container.status === "open" ? undefined
-    : invalidField(field, `The container is ${container.status}; only open ones are packed and unpacked.${wayOut[container.status]}`)
+    : wrongStatus(field, `The container is ${container.status}; only open ones are packed and unpacked.${wayOut[container.status]}`)
 const wayOut: { readonly [S in ContainerStatus]: string } = {
   open: "", sealed: " Unseal it first.", dispatched: " It has to come back first.", returned: " Start repacking it first.", dissolved: ""
 }

@@ -77,7 +77,11 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const id = await order()
     expect(await yard.free(kit.product, "2026-06-20")).toBe(1)
     expect((await out(kit, id)).status).toBe(200)
-    expect([await assets(id), await yard.free(kit.product, "2026-06-20"), await yard.free(kit.product, "2027-01-01")]).toEqual([[], 0, 0])
+    expect([await assets(id), await yard.free(kit.product, "2026-06-20"), await yard.free(kit.product, "2027-01-01")]).toEqual([[], 0, 1])
+    // Late, it is away until it is back.
+    app.setClock("2026-06-24T12:00:00.000Z")
+    expect(await yard.free(kit.product, "2027-01-01")).toBe(0)
+    app.setClock("2026-06-18T12:00:00.000Z")
     await yard.act(kit.id, "return")
     expect(await yard.free(kit.product, "2026-06-20")).toBe(1)
   })
@@ -102,6 +106,23 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await yard.post(`/opportunities/${first}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
     expect(errorKeys(await out(kit, second))).toEqual([422, ["opportunity_id"]])
     expect(errorKeys(await out(kit, await order()))).toEqual([422, ["opportunity_id"]])
+  })
+  it("an order later on does not keep it here", async () => {
+    const kit = await sealed()
+    const later = await order(kit.product, { starts_at: "2026-09-18T09:00:00Z", ends_at: "2026-09-22T17:00:00Z" })
+    const line = (await app.call("GET", `/api/v1/opportunities/${later}?include=items`)).body.opportunity.items[0].id
+    await yard.post(`/opportunities/${later}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
+    const id = await order()
+    expect((await out(kit, id)).status).toBe(200)
+    expect([await yard.free(kit.product, "2026-06-20"), await yard.free(kit.product, "2026-08-01"), await yard.free(kit.product, "2026-09-20")]).toEqual([0, 1, 0])
+    expect((await yard.act(kit.id, "return")).status).toBe(200)
+  })
+  it.each(["kit", "transport"] as const)("one packed in a %s goes out with it or not at all", async (mode) => {
+    const outer = await yard.container(mode), inner = await sealed()
+    expect((await yard.pack(outer.id, inner.housing)).status).toBe(201)
+    for (const id of [await order(), await order(inner.product)]) expect(errorKeys(await out(inner, id))).toEqual([422, ["container"]])
+    await yard.act(outer.id, "unpack", { serialised_item_id: inner.housing })
+    expect((await out(inner, await order())).status).toBe(200)
   })
   it("H8: a unit packed in a kit cannot be allocated to an order", async () => {
     const kit = await sealed()
