@@ -1,43 +1,50 @@
-/** `export`: all data as files, one line of JSON per row. */
-import { createWriteStream } from "node:fs"
+/** `export`: all data as files, and the journal from which an empty server becomes the same. */
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { once } from "node:events"
 import type { Command } from "commander"
 import { operationOf, paramNames, type Endpoint } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Desk } from "../desk.ts"
-import { Exit, exits } from "../exits.ts"
+import { journal_file, writeJournal } from "../export/journal.ts"
+import { writeRows } from "../export/rows.ts"
+import { writeTables } from "../export/tables.ts"
+import { profileExists } from "../home.ts"
 import { coreEndpoints } from "../nouns/endpoints.ts"
 import { progressOf } from "../output/progress.ts"
 import { everyRow } from "../pages.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
-  const out = program.command("export").description("All data as files: one .ndjson per resource, and manifest.json").argument("<dir>", "a folder; made when it is not there")
+  const out = program.command("export").description("All data as files: .csv and .ndjson per list and per table, and the journal, which import all brings into an empty server").argument("<dir>", "a folder; made when it is not there")
   acting(out, async (desk, [folder = ""]) => {
     await mkdir(folder, { recursive: true })
     const progress = progressOf(desk)
     const files: Array<JsonObject> = []
+    let journal: Awaited<ReturnType<typeof writeJournal>>
     const lists = coreEndpoints.filter((endpoint) => operationOf(endpoint) === "list" && endpoint.path.startsWith("/api/v1/"))
     try {
       for (const list of lists.filter(({ path }) => paramNames(path).length === 0)) {
         const ids: Array<number> = []
         const name = list.path.slice("/api/v1/".length).replaceAll("/", ".")
-        const count = await writeRows(join(folder, `${name}.ndjson`), noted(everyRow(desk, list.path), ids, progress.at, name))
+        const count = await writeRows(join(folder, name), noted(everyRow(desk, list.path), ids, progress.at, name))
         if (count === undefined) continue
         files.push({ file: `${name}.ndjson`, rows: count })
         for (const inner of lists.filter((one) => paramNames(one.path).length === 1 && one.path.startsWith(`${list.path}/{`))) {
           const inner_name = `${name}.${inner.path.split("}/")[1]!.replaceAll("/", ".")}`
-          const rows = await writeRows(join(folder, `${inner_name}.ndjson`), innerRows(desk, inner, ids, progress.at, inner_name))
+          const rows = await writeRows(join(folder, inner_name), innerRows(desk, inner, ids, progress.at, inner_name))
           if (rows !== undefined) files.push({ file: `${inner_name}.ndjson`, rows })
         }
       }
+      journal = await writeJournal(desk, folder, progress)
+      const source = typeof journal !== "string" ? { journal: join(folder, journal_file) }
+        : profileExists(desk.profile(), desk.env) ? { replica: join(desk.folder(), "replica.sqlite") } : undefined
+      if (source !== undefined) files.push(...await writeTables(folder, source, progress))
     } finally { progress.end() }
-    const manifest = { exported_at: new Date().toISOString(), files }
+    const manifest = { exported_at: new Date().toISOString(), files, journal: typeof journal === "string" ? null : journal }
     await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+    if (typeof journal === "string") desk.note(journal)
     if (desk.options.json === true) desk.printJson(manifest)
-    else desk.note(`Wrote ${files.reduce((sum, file) => sum + Number(file["rows"]), 0)} rows to ${files.length} files in ${folder}.`)
+    else desk.note(`Wrote ${files.reduce((sum, file) => sum + Number(file["rows"]), 0)} rows in ${files.length} files to ${folder}${typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events`}.`)
   })
 }
 
@@ -54,23 +61,4 @@ async function* innerRows(desk: Desk, list: Endpoint, ids: ReadonlyArray<number>
     tell(name, at + 1, ids.length)
     yield* everyRow(desk, list.path.replace(/\{\w+\}/, String(id)))
   }
-}
-
-/** How many rows were written; undefined when this user may not see them. */
-const writeRows = async (file: string, rows: AsyncGenerator<JsonObject>): Promise<number | undefined> => {
-  let out: ReturnType<typeof createWriteStream> | undefined
-  let count = 0
-  const opened = (): ReturnType<typeof createWriteStream> => out ??= createWriteStream(file, { mode: 0o600 })
-  try {
-    for await (const row of rows) {
-      count++
-      if (!opened().write(`${JSON.stringify(row)}\n`)) await once(opened(), "drain")
-    }
-  } catch (error) {
-    if (!(error instanceof Exit) || error.code !== exits.not_allowed) throw error
-    return undefined
-  }
-  opened().end()
-  await once(opened(), "finish")
-  return count
 }

@@ -31,8 +31,8 @@ const warnings_shown = 20
 const chunk_max = 500
 
 export const declare = (program: Command): void => {
-  const bring = program.command("import").description("Products or rates from CSV or JSON; the same file again changes nothing")
-    .argument("<kind>", "products or rates").argument("<file>", "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input")
+  const bring = program.command("import").description("Products or rates from CSV or JSON, the same file again changes nothing; or a whole export into an empty server")
+    .argument("<kind>", "products, rates or all").argument("<file>", "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export")
     .option("--dry-run", "verdicts only, nothing is written")
     .addOption(repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}"))
     .option("--map-file <file>", "the same from a file: column=Column a line, or JSON")
@@ -44,14 +44,16 @@ export const declare = (program: Command): void => {
     .option("--restart", "from the first row, whatever an interrupted import left")
     .addHelpText("after", `
 flightcase import products price-list.csv
+flightcase import all ./export-of-may --url https://new.example --token T
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
 Columns: docs/IMPORT.md`)
   acting(bring, run)
 }
 
 const run = async (desk: Desk, [given = "", file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  if (given === "all") return (await import("./whole.ts")).importWhole(desk, file, flags["dryRun"] === true)
   const kind = kinds[given]
-  if (kind === undefined) throw misused(`${JSON.stringify(given)} cannot be imported: say products or rates.`)
+  if (kind === undefined) throw misused(`${JSON.stringify(given)} cannot be imported: say products, rates or all.`)
   if (desk.options.plan === true) throw misused("An import is planned with --dry-run.")
   const chunk = Number(flags["chunk"])
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max) throw misused(`--chunk is a number from 1 to ${chunk_max}.`)

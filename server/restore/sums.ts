@@ -2,36 +2,28 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { Key } from "../../core/kernel/change.ts"
 import type { Fault } from "../../core/kernel/endpoint.ts"
 import { hasOwnIds, nextIds, number_sequences } from "../../core/kernel/ids.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { headOf } from "../../core/kernel/journal.ts"
-import { columnList, quote } from "../../core/kernel/store/statement.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
+import { keyOf, rowsAfter } from "../../core/kernel/store/walk.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import type { Manifest, TableSum } from "./schema.ts"
 
-const rows_per_page = 2_000
-
 /** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
 const sumOf = Effect.fnUntraced(function*(table: Table): Effect.fn.Return<TableSum, Fault, Store> {
-  const store = yield* Store
   const hash = createHash("sha256")
   const names = Object.keys(table.columns).sort()
-  const key = quote(table.key)
   let rows = 0
-  for (let after: unknown; ;) {
-    const page = yield* store.run(
-      `select ${columnList(table)} from ${quote(table.name)}${after === undefined ? "" : ` where ${key} > ${store.dialect === "pg" ? "$1" : "?"}`} order by ${key} limit ${rows_per_page}`,
-      after === undefined ? [] : [after])
-    for (const raw of page) {
-      const row = store.decode(table, raw) as { readonly [column: string]: Json | undefined }
-      hash.update(`${canonicalJson(names.map((name) => row[name] ?? null))}\n`)
-      after = row[table.key]
-    }
+  for (let after: Key | undefined; ;) {
+    const page = yield* rowsAfter(table, after)
+    if (page.length === 0) return { name: table.name, rows, checksum: hash.digest("hex") }
+    for (const row of page) hash.update(`${canonicalJson(names.map((name) => row[name] as Json | undefined ?? null))}\n`)
     rows += page.length
-    if (page.length < rows_per_page) return { name: table.name, rows, checksum: hash.digest("hex") }
+    after = keyOf(table, page.at(-1)!)
   }
 })
 export const tableSums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<TableSum>, Fault, Store> =>

@@ -1,0 +1,63 @@
+/** Rows into two files of the same name: NDJSON, which keeps everything as it is, and CSV for spreadsheets. */
+import { once } from "node:events"
+import { createReadStream, createWriteStream, type WriteStream } from "node:fs"
+import { rm } from "node:fs/promises"
+import { createInterface } from "node:readline"
+import { stringify } from "csv-stringify"
+import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import { Exit, exits } from "../exits.ts"
+
+/** An empty file that only its owner may read; whatever stood there is gone. */
+export const openOut = async (file: string): Promise<WriteStream> => {
+  await rm(file, { force: true })
+  const out = createWriteStream(file, { mode: 0o600, flags: "wx" })
+  await once(out, "open")
+  return out
+}
+export const writeLine = async (out: WriteStream, line: string): Promise<void> => {
+  if (!out.write(line)) await once(out, "drain")
+}
+export const closeOut = async (out: WriteStream): Promise<void> => {
+  out.end()
+  await once(out, "finish")
+}
+
+/** How many rows were written to `name.ndjson` and `name.csv`; undefined when this user may not see them. Memory for a page. */
+export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>): Promise<number | undefined> => {
+  const file = `${path}.ndjson`
+  const columns = new Set<string>()
+  let out: WriteStream | undefined
+  let count = 0
+  try {
+    for await (const row of rows) {
+      out ??= await openOut(file)
+      count++
+      for (const column of Object.keys(row)) columns.add(column)
+      await writeLine(out, `${JSON.stringify(row)}\n`)
+    }
+  } catch (error) {
+    out?.destroy()
+    if (!(error instanceof Exit) || error.code !== exits.not_allowed) throw error
+    await rm(file, { force: true })
+    return undefined
+  }
+  await closeOut(out ?? await openOut(file))
+  await writeTable(`${path}.csv`, [...columns], file)
+  return count
+}
+
+/** Every column any row has; what is no plain value stands in its cell as JSON. */
+const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string): Promise<void> => {
+  const out = await openOut(file)
+  const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
+  table.pipe(out)
+  for await (const line of createInterface({ input: createReadStream(from), crlfDelay: Infinity })) {
+    if (line === "") continue
+    const row = JSON.parse(line) as JsonObject
+    if (!table.write(columns.map((column) => cell(row[column])))) await once(table, "drain")
+  }
+  table.end()
+  await once(out, "finish")
+}
+const cell = (value: Json | undefined): string =>
+  value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
