@@ -19,6 +19,9 @@ export const hand_made: { readonly [word: string]: HandMade } = {
   shortages: { says: ["shortages [--from --to]", "where more is promised than there is"], load: () => import("./daily/shortages.ts") },
   quote: { says: ["quote new|add|show|convert|list", "the counter's daily work"], load: () => import("./daily/quote.ts") },
   orders: { says: ["orders list|show|…", "orders by id or number"], load: () => import("./daily/orders.ts"), noun: "opportunities" },
+  containers: {
+    says: ["containers manifest CONTAINER [--labels qr]", "what is in a case, as list, page or labels; also list, show, seal, …"], load: () => import("./daily/containers.ts"), noun: "containers"
+  },
   pack: { says: ["pack CONTAINER [--file F]", "pack the codes that come line by line"], load: () => import("./daily/pack.ts") },
   scan: { says: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"], load: () => import("./daily/scan.ts") },
   calendar: { says: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"], load: () => import("./daily/calendar.ts") },
@@ -33,7 +36,7 @@ export const hand_made: { readonly [word: string]: HandMade } = {
 /** The API's nouns, as the overview groups them. A test holds this list to the endpoint tables. */
 export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
   ...group("Deals", ["opportunities", "members", "activities"]),
-  ...group("Catalogue", ["products", "product-groups", "rate-definitions", "rate-engine", "discount-rules", "surcharge-groups", "stock-levels", "containers"]),
+  ...group("Catalogue", ["products", "product-groups", "rate-definitions", "rate-engine", "discount-rules", "surcharge-groups", "stock-levels"]),
   ...group("Set-up", [
     "stores", "settings", "currencies", "exchange-rates", "countries", "product-tax-classes", "organisation-tax-classes", "tax-rates", "tax-rules",
     "revenue-groups", "cost-groups", "custom-fields", "custom-field-groups", "custom-views", "list-names"

@@ -17,11 +17,11 @@ export const xOf = (axis: Axis, instant: number): number =>
 export const isOpen = (instant: string): boolean => instant >= openEnd
 const character_px = 6.5
 
-/** Subject, number and customer, as far as they are known and differ. */
+/** Subject, number and customer, as far as they are known and differ; each by itself, whichever way it is written. */
 export const calledBy = (demand: Demand, behind: Behind | undefined): string => {
   const { customer, number, subject } = behind?.deal ?? { customer: null, number: null, subject: null }
   const parts = [subject ?? demand.source_name, number, customer].filter((one): one is string => one !== null && one !== "")
-  return [...new Set(parts)].join(" · ")
+  return [...new Set(parts)].map(isolated).join(" · ")
 }
 export const phaseText = (demand: Demand, behind: Behind | undefined): string =>
   behind?.is_overdue === true ? "overdue" : phases[demand.phase]?.said ?? demand.phase.replaceAll("_", " ")
@@ -60,9 +60,9 @@ export const bar = (demand: Demand, behind: Behind | undefined, axis: Axis, y: n
   // However short, a hire can be seen.
   const least = Math.max(late_at, Math.min(hire + 3, axis.width))
   const past_left = Date.parse(demand.period_start) < axis.from, past_right = Date.parse(demand.period_end) > axis.to
-  return html`<g class="bar"><title>${isolated(tooltip(demand, behind, axis.zone))}</title>
+  return html`<g class="bar"><title>${tooltip(demand, behind, axis.zone)}</title>
 ${piece(prep, hire, "prep")}${hire === back && (starts >= axis.to || ends <= axis.from) ? nothing : piece(hire, late ? late_at : Math.max(back, least), kind)}${late ? piece(late_at, back, "late") : nothing}${piece(back, end, "back")}
 ${past_left ? html`<path class="goes" d="M${6} ${y + height / 2 - 4}l-5 4l5 4z"/>` : nothing}${past_right ? html`<path class="goes" d="M${axis.width - 6} ${y + height / 2 - 4}l5 4l-5 4z"/>` : nothing}
-${room < 14 ? nothing : html`<svg x="${from}" y="${y}" width="${Math.round(room * 10) / 10}" height="${height}"><text class="${outside ? "beside" : late && (late_at - hire) < room / 2 ? "on-late" : `on-${kind}`}" x="${past_left && !outside && hire === 0 ? 10 : 6}" y="${height / 2 + 4}">${isolated(text)}</text></svg>`}</g>
+${room < 14 ? nothing : html`<svg x="${from}" y="${y}" width="${Math.round(room * 10) / 10}" height="${height}"><text class="${outside ? "beside" : late && (late_at - hire) < room / 2 ? "on-late" : `on-${kind}`}" x="${past_left && !outside && hire === 0 ? 10 : 6}" y="${height / 2 + 4}">${text}</text></svg>`}</g>
 `
 }

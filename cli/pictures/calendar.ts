@@ -55,9 +55,10 @@ const minus = (value: number): string => value < 0 ? `\u2212${-value}` : String(
 
 const bandTable = (rows: ReadonlyArray<Row>, dates: ReadonlyArray<string>, today: string, one_of_many: boolean, scene: Scene): Markup => {
   const window = stretchText(dates[0]!, dates.at(-1)!)
+  const longest = Math.max(1, ...rows.flatMap(({ byDate }) => dates.map((date) => minus(byDate.get(date)?.available ?? 0).length)))
   const firsts = new Set(runsOf(dates, monthOf).map((month) => month[0]!))
   const classes = new Map(dates.map((date) => [date, [isWeekend(date) ? "we" : "", date === today ? "today" : "", firsts.has(date) ? "first" : ""].filter((one) => one !== "").join(" ")]))
-  return html`<table class="${dates.length > 35 ? "dense" : dates.length > 20 ? "close" : "wide"}">
+  return html`<table class="${dates.length > 35 ? "dense" : dates.length > 20 ? "close" : "wide"}${longest < 3 ? "" : longest < 5 ? " hundreds" : " more"}">
 <caption${one_of_many ? html`` : html` class="unseen"`}>${one_of_many ? window : `Lowest availability of each product at ${scene.store}, day by day, ${window}`}</caption>
 <colgroup><col class="name"></colgroup>${runsOf(dates, monthOf).map((month) => html`<colgroup span="${month.length}"></colgroup>`)}
 <thead>
@@ -106,6 +107,7 @@ caption { text-align: left; font-weight: 600; padding: 12px 20px 4px; position: 
 caption.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); padding: 0; }
 th, td { padding: 0; text-align: center; height: 27px; border-right: 1px solid var(--paper); border-bottom: 1px solid var(--paper); }
 table.wide :is(td, .days th) { min-width: 40px; } table.close :is(td, .days th) { min-width: 33px; } table.dense :is(td, .days th) { min-width: 29px; font-size: 13px; }
+table.hundreds :is(td, .days th) { min-width: 40px; } table.more :is(td, .days th) { min-width: 58px; }
 thead th, thead td { background: var(--band); font-weight: 500; color: var(--quiet); position: sticky; z-index: 2; }
 .months th, .months td { top: 0; height: 24px; text-align: left; border-bottom: 0; color: var(--ink); font-weight: 600; }
 .months th { border-left: 2px solid var(--edge); }
@@ -123,7 +125,7 @@ tbody tr:hover th { background: var(--rest); }
 .none { background: var(--none); color: var(--none-ink); font-weight: 600; }
 .short { background: var(--short); color: var(--short-ink); font-weight: 700; box-shadow: inset 0 0 0 2px var(--short-line); }
 .unknown { color: var(--quiet); }
-td.we { background-image: linear-gradient(rgb(90 110 130 / .13), rgb(90 110 130 / .13)); }
+td.we { background-image: linear-gradient(rgb(90 110 130 / .1), rgb(90 110 130 / .1)); }
 .days th.we { background: var(--rest); }
 td.first, .days th.first { border-left: 2px solid var(--edge); }
 td.today { border-left: 2px solid var(--today); border-right: 2px solid var(--today); }

@@ -26,7 +26,7 @@ export const drawGantt = async (desk: Desk, store: StoreAt, product_id: number, 
   checkPlace(desk, file)
   const chart = body["gantt"] as unknown as Gantt
   const { product } = await desk.read(`/api/v1/products/${product_id}`) as { readonly product: JsonObject }
-  const is_bulk = product["stock_method"] !== "serialised" && product["stock_method"] !== 2
+  const is_bulk = product["stock_method"] !== 2
   const units = is_bulk ? [] : await unitsOf(desk, product_id, store.id)
   const claimed = new Set(chart.demands.map(({ asset_id }) => asset_id))
   const idle = units.filter(({ id }) => !claimed.has(id))

@@ -29,7 +29,7 @@ export const palette = `:root {
   --paper: #13171b; --ink: #e7eaee; --quiet: #a3adb8; --line: #2d343c; --edge: #6b7682; --band: #1a1f25; --rest: #20262d; --today: #62b0ff;
   --free: #14303f; --free-ink: #bfe3f7; --few: #4d4216; --few-ink: #fbeaa6; --none: #7d4a12; --none-ink: #ffe7c7; --short: #ff8a5c; --short-ink: #2a0b00; --short-line: #ffc4ab;
   --held: #5f5118; --held-ink: #fdf0bb; --held-line: #d0b23c; --reserved: #2a6ba3; --reserved-ink: #ffffff; --reserved-line: #7fbdf0;
-  --out: #136b50; --out-ink: #ffffff; --out-line: #5fd0aa; --late: #ff8a5c; --late-ink: #2a0b00; --late-line: #ffc4ab; --other: #56616d; --other-ink: #ffffff; --other-line: #9aa5b1;
+  --out: #136b50; --out-ink: #ffffff; --out-line: #5fd0aa; --late: #b5431a; --late-ink: #ffffff; --late-line: #7d2a0c; --other: #56616d; --other-ink: #ffffff; --other-line: #9aa5b1;
 } } }
 * { box-sizing: border-box; }
 html { background: var(--paper); color: var(--ink); font: 14px/1.4 system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif; }

@@ -31,19 +31,19 @@ text { font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", 
 line { stroke: var(--line); stroke-width: 1; } line.month { stroke: var(--edge); stroke-width: 1.5; } line.now { stroke: var(--today); stroke-width: 2; }
 .g-buffer { fill: var(--paper); } .g-buffer-line { fill: var(--edge); }
 .g-late { fill: var(--late); } .g-late-line { fill: var(--late-line); }
-.g-missing { fill: none; } .g-missing-line { fill: var(--short); opacity: .45; }
+.g-missing { fill: none; } .g-missing-line { fill: var(--short); opacity: .6; }
 .prep, .back, .late { stroke: var(--edge); stroke-width: 1; } .prep { fill: url(#prep); } .back { fill: url(#back); } .late { fill: url(#late); stroke: var(--late-line); } .missing { fill: url(#missing); }
 ${kinds.map((kind) => `.bar .${kind}, .legend .${kind} { fill: var(--${kind}); stroke: var(--${kind}-line); stroke-width: 1; } .on-${kind} { fill: var(--${kind}-ink); }`).join("\n")}
 .bar .held, .legend .held { stroke-dasharray: 4 3; stroke-width: 1.5; }
-.on-late { fill: var(--late-ink); font-weight: 600; paint-order: stroke; stroke: var(--late); stroke-width: 3px; }
+.on-late { fill: var(--late-ink); font-weight: 600; }
 .bar:hover rect { stroke: var(--ink); stroke-width: 2; }
-.goes { fill: var(--ink); }
+.goes { fill: var(--paper); stroke: var(--ink); stroke-width: 1; }
 .now-key { display: inline-block; width: 0; height: 16px; border-left: 2px solid var(--today); }
 main { padding: 16px 20px 28px; overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; font-size: 15px; padding-bottom: 6px; }
 th, td { text-align: left; padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: 400; }
-tbody th { font-weight: 600; max-width: 32ch; overflow-wrap: anywhere; } td { max-width: 28ch; overflow-wrap: anywhere; }
+tbody th { font-weight: 600; max-width: 36ch; } td { max-width: 30ch; } th, td { overflow-wrap: break-word; } td.whole { white-space: nowrap; }
 thead th { color: var(--quiet); border-bottom: 1px solid var(--edge); white-space: nowrap; } .right { text-align: right; }
 .phase { border-left: 4px solid var(--other); padding-left: 6px; white-space: nowrap; }
 .is-held { border-left-style: dashed; border-color: var(--held-line); } .is-reserved { border-color: var(--reserved); } .is-on_hire { border-color: var(--out); } .is-late { border-color: var(--late); font-weight: 700; }

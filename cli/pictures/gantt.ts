@@ -122,15 +122,16 @@ ${dates.map((date) => {
 }
 
 /** The chart in words, for readers that do not see it, and for paper. */
-const claimsTable = ({ behind, chart }: GanttFacts, { zone }: Scene): Markup => {
+const claimsTable = ({ behind, chart, units }: GanttFacts, { zone }: Scene): Markup => {
   if (chart.demands.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
   const shown = (instant: string): string => isOpen(instant) ? "no known end" : momentText(Date.parse(instant), zone)
+  const names = new Map(units.map((unit) => [unit.id, unit.more === undefined ? unit.name : `${unit.name} (${unit.more})`]))
   return html`<table><caption>Claims</caption>
 <thead><tr><th scope="col" class="right">Quantity</th><th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th><th scope="col">Unit</th><th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th><th scope="col">With buffers from</th><th scope="col">to</th></tr></thead>
 <tbody>
 ${chart.demands.map((one) => {
     const known = behind.get(one.demand_id)
-    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td>${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td><td>${words(one.asset_serial ?? "")}</td><td><span class="phase ${known?.is_overdue === true ? "is-late" : `is-${one.phase}`}">${phaseText(one, known)}</span></td><td>${shown(one.starts_at)}</td><td>${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td><td>${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td>${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td></tr>
+    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td><td class="whole">${words((one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? "")}</td><td><span class="phase ${known?.is_overdue === true ? "is-late" : `is-${one.phase}`}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td><td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td></tr>
 `
   })}</tbody></table>`
 }

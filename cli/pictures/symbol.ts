@@ -1,0 +1,34 @@
+/** Barcodes as drawings: Code 128 for laser scanners, QR for cameras. The library is loaded when the first one is drawn. */
+import { type Markup, trusted } from "./markup.ts"
+
+export type SymbolKind = "code128" | "qr"
+export interface Symbol {
+  readonly kind: SymbolKind
+  readonly drawing: Markup
+  /** Its width in modules, quiet zones included; of QR its height too. */
+  readonly modules: number
+}
+
+/** Printable ASCII: what Code 128 holds and every scanner gives back as typed. QR holds any text. */
+export const fitsCode128 = (text: string): boolean => /^[\u0020-\u007e]{1,80}$/.test(text)
+/** As much as a QR code of this size of paper can take and phones still read. */
+export const fitsQr = (text: string): boolean => text !== "" && Buffer.byteLength(text) <= 300
+
+/** What the standards ask for around a symbol, in modules. */
+export const quiet_modules = { code128: 10, qr: 4 } as const
+/** Options for one module to be one unit; the drawing says nothing but bars. */
+export const symbolOptions = (kind: SymbolKind, text: string) => kind === "code128"
+  ? { bcid: "code128", text, scale: 1, height: 8, paddingwidth: quiet_modules.code128 }
+  // A module of a matrix takes two units.
+  : { bcid: "qrcode", text, scale: 1, eclevel: "M", paddingwidth: quiet_modules.qr * 2, paddingheight: quiet_modules.qr * 2 }
+
+/** The symbol as SVG without a size of its own: as large as the place it is put in. Throws when the text does not fit. */
+export const symbolOf = async (kind: SymbolKind, text: string): Promise<Symbol> => {
+  const { code128, drawingSVG, qrcode } = await import("bwip-js/generic")
+  const options = symbolOptions(kind, text)
+  const svg = kind === "code128" ? code128(options, drawingSVG()) : qrcode(options, drawingSVG())
+  const width = Number(/viewBox="0 0 (\d+)/.exec(svg)?.[1])
+  // Bars may be stretched in height, never in width against each other; edges stay sharp.
+  const opened = svg.replace("<svg ", `<svg class="symbol" role="img" aria-hidden="true" shape-rendering="crispEdges" preserveAspectRatio="${kind === "code128" ? "none" : "xMidYMid meet"}" `)
+  return { kind, drawing: trusted(opened), modules: kind === "code128" ? width : width / 2 }
+}
