@@ -18,8 +18,9 @@ import { viewerOf } from "../../core/users/viewer.ts"
 import { layer as sqliteLayer } from "../sqlite-client.ts"
 import { BundleFault } from "../sealed.ts"
 import { newSeed, type PublicKey, publicKeyOf } from "../signature.ts"
-import type { LeaseRange, WireCommand, WireError } from "../wire.ts"
+import type { LeaseRange, WireError } from "../wire.ts"
 import { type Bundled, bundleIn, bundleOut, type Unbundled } from "./bundle.ts"
+import { type Conflict, conflictsOver, type FreeUnit, type Resolved, type Resolving, type Told } from "./conflicts.ts"
 import { examine, type Finding } from "./doctor.ts"
 import {
   DeviceFault, forgetReplica, hasProfile, isDamage, NoProfile, openOutboxOf, outboxPath, type Profile, readProfile, replicaDamaged, replicaIsWhole, replicaPath,
@@ -32,19 +33,8 @@ import { type Asked, makeReplica, type Replica } from "./replica.ts"
 import { type Progress, syncOnce, type SyncReport } from "./sync.ts"
 
 export { BundleFault, DeviceFault, hasProfile, NoProfile, readProfile, RemoteError, Unreachable }
-export type { Asked, Bundled, Finding, Profile, Progress, SyncReport, Unbundled }
+export type { Asked, Bundled, Conflict, Finding, FreeUnit, Profile, Progress, Resolved, Resolving, SyncReport, Told, Unbundled }
 
-export interface Conflict {
-  readonly id: string
-  readonly n: number
-  /** The endpoint's name. */
-  readonly name: string
-  readonly payload: WireCommand["payload"]
-  readonly issued_at: string
-  /** The API's own error. */
-  readonly error: WireError
-  readonly ways_out: ReadonlyArray<string>
-}
 export interface SyncStatus {
   readonly server: string
   readonly replica_id: number
@@ -55,6 +45,8 @@ export interface SyncStatus {
   /** Pending commands that no longer hold here. */
   readonly stalled: number
   readonly conflicts: number
+  /** Commands that wait for a conflict to be settled. */
+  readonly held: number
 }
 export interface PendingCommand { readonly n: number; readonly id: string; readonly name: string; readonly issued_at: string; readonly stalled: WireError | null }
 export interface SyncOptions {
@@ -76,8 +68,14 @@ export interface Device {
   readonly bundleIn: (text: string) => Promise<Unbundled>
   readonly status: () => Promise<SyncStatus>
   readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
-  /** Retry records the command again as a new one, amend with another body, drop gives it up; all keep the history. */
-  readonly resolve: (id: string, how: { readonly retry: true } | { readonly drop: true } | { readonly amend: JsonObject }) => Promise<Asked>
+  /** Settles a conflict, or a held command by itself; every way keeps the history. */
+  readonly resolve: (id: string, how: Resolving) => Promise<Resolved>
+  /** Units that could take the place of the one a command was refused for. */
+  readonly freeUnits: (id: string) => Promise<ReadonlyArray<FreeUnit>>
+  /** Accepted commands with something to tell: values they put aside, outcomes that are not what was shown here. */
+  readonly told: (all: boolean) => ReadonlyArray<Told>
+  /** The person has seen what was told up to this command. */
+  readonly seen: (n: number) => void
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean) => Promise<ReadonlyArray<Finding>>
   readonly close: () => Promise<void>
@@ -147,7 +145,9 @@ export const openDevice = async (folder: string, options: { readonly at?: (step:
   try { await run(replica.open) } catch (error) {
     await runtime.dispose().catch(() => {})
     outbox.close()
-    throw isDamage(error) ? replicaDamaged(folder, error) : error
+    throw isDamage(error) ? replicaDamaged(folder, error)
+      : error instanceof Rejection && error.kind === "unavailable" ? new DeviceFault("newer schema", `The replica in ${folder} was written by a newer release. ${error.message}`, "Update Flightcase on this machine; nothing recorded is lost.", error)
+      : error
   }
   return deviceOver({ folder, profile, outbox, replica, run, dispose: () => runtime.dispose() })
 }
@@ -164,13 +164,19 @@ interface Parts {
 const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts): Device => {
   let { profile } = parts
   const remote = remoteAt(profile.url, profile.token)
-  const ask: Device["ask"] = (request, options) => run(asAnswer(replica.ask(request, options?.plan ?? false)))
-  const again = (command: WireCommand, body: JsonObject): Promise<Asked> => {
-    const endpoint = catalogue.endpoint(command.name)
-    if (endpoint === undefined) return Promise.resolve({ status: 422, body: { message: `This release knows no command ${command.name}.` } })
-    const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(command.payload.params[name] ?? ""))
-    return ask({ method: endpoint.method, path, query: [], body })
+  const ask: Device["ask"] = async (request, options) => {
+    const before = request.method === "GET" ? undefined : outbox.lastN()
+    // What fails after the outbox has a command is told with its number: it is recorded, and would be recorded twice.
+    try { return await run(asAnswer(replica.ask(request, options?.plan ?? false))) } catch (error) { throw before !== undefined && error instanceof Error ? withNumber(error, before) : error }
   }
+  const withNumber = (error: Error, before: number): Error => {
+    const n = outbox.lastN()
+    return n > before ? Object.assign(error, { recorded_n: n }) : error
+  }
+  const conflicts = conflictsOver({
+    outbox, ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))), runDue: () => run(replica.open),
+    base: async () => (await run(replica.standing)).position, commandId: () => uuidv7()
+  })
   /** Greets the server and keeps what it told of itself. */
   const met = async (): Promise<ReadonlyArray<string>> => {
     const key = profile.key ?? newSeed()
@@ -181,14 +187,19 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     profile = told
     return warnings
   }
+  const isCopy = (fault: DeviceFault): DeviceFault => {
+    writeProfile(folder, profile = { ...profile, copied_at: new Date().toISOString() })
+    return fault
+  }
   /** What the server's refusal means for this folder. A device that was revoked holds its data no longer. */
   const toldHere = (error: unknown): unknown => {
+    if (error instanceof DeviceFault && error.kind === "copied") return isCopy(error)
     if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
     if (error.status === 403 && error.body.errors?.["replica"]?.includes("revoked") === true) {
       forgetReplica(folder, profile, new Date().toISOString())
       return revokedFault(profile, outbox.pending().length)
     }
-    return error.status === 422 && error.body.errors?.["n"] !== undefined ? copiedFault(profile, error) : error
+    return error.status === 422 && error.body.errors?.["n"] !== undefined ? isCopy(copiedFault(profile, error)) : error
   }
   return {
     get profile() { return profile },
@@ -197,6 +208,7 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
       const release = lockSync(folder, options?.patience_millis ?? 30_000)
       try {
         const warnings = await met()
+        await conflicts.release()
         return { ...await syncOnce({ profile, outbox, replica, remote, run, ...(progress === undefined ? {} : { progress }) }), warnings }
       } catch (error) { throw toldHere(error) } finally { release() }
     },
@@ -210,28 +222,10 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
       const pending = outbox.pending()
       return {
         server: profile.url, replica_id: profile.replica_id, position: standing.position, synced_at: standing.synced_at, pending: pending.length,
-        oldest_pending_at: pending[0]?.issued_at ?? null, stalled: (await run(replica.stalled)).length, conflicts: outbox.byState("rejected").length
+        oldest_pending_at: pending[0]?.issued_at ?? null, stalled: (await run(replica.stalled)).length, conflicts: outbox.byState("rejected").length, held: outbox.byState("held").length
       }
     },
-    conflicts: async () => outbox.byState("rejected").map((command): Conflict => ({
-      id: command.id, n: command.n, name: command.name, payload: command.payload, issued_at: command.issued_at,
-      error: command.error ?? { status: 422, message: "Refused." },
-      ways_out: [
-        `flightcase sync resolve ${command.id} --retry`, `flightcase sync resolve ${command.id} --amend '${JSON.stringify(command.payload.body)}'`,
-        `flightcase sync resolve ${command.id} --drop`
-      ]
-    })),
-    resolve: async (id, how) => {
-      const command = outbox.find(id)
-      if (command === undefined || command.state !== "rejected") return { status: 404, body: { message: `There is no unresolved conflict ${id}.` } }
-      if ("drop" in how) {
-        outbox.resolve(id, "dropped")
-        return { status: 200, body: { conflict: { id, state: "dropped" } } }
-      }
-      const answer = await again(command, "amend" in how ? how.amend : command.payload.body)
-      if (answer.status < 400) outbox.resolve(id, "amend" in how ? "amended" : "retried")
-      return answer
-    },
+    conflicts: conflicts.list, resolve: conflicts.resolve, freeUnits: conflicts.free, told: conflicts.told, seen: conflicts.seen,
     pending: async () => {
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
       return outbox.pending().map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))

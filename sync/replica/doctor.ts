@@ -6,7 +6,7 @@ import type { Site } from "../../core/kernel/site.ts"
 import { foldJournal } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { writeMeta } from "./local-tables.ts"
-import type { Outbox } from "./outbox.ts"
+import { command_states, type Outbox } from "./outbox.ts"
 import { takeBack } from "./provisional.ts"
 import type { Replica } from "./replica.ts"
 
@@ -24,7 +24,7 @@ export const examine = async ({ outbox, replica, run }: Parts & { readonly [more
   const file = await run(integrity)
   findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
   const pending = outbox.pending()
-  const numbers = [...pending, ...outbox.byState("accepted"), ...outbox.byState("rejected"), ...outbox.byState("dropped"), ...outbox.byState("retried"), ...outbox.byState("amended")]
+  const numbers = command_states.flatMap((state) => outbox.byState(state))
     .map((command) => command.n).sort((a, b) => a - b)
   const gap = numbers.find((n, at) => n !== numbers[0]! + at)
   findings.push({ check: "outbox numbers", ok: gap === undefined, detail: gap === undefined ? `${numbers.length} commands, ${pending.length} pending` : `command ${gap - 1} is missing` })
