@@ -62,6 +62,26 @@ const containerOfHousing = async (desk: Desk, text: string): Promise<number | un
   return active === undefined ? undefined : Number(active["id"])
 }
 
+/** The table of what a command calls `<product>`, `--store` or `--member-id`; undefined for what has no names. */
+export const tableCalled = (word: string): string | undefined => {
+  const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
+  const called = name === "opportunity" || name === "quote" ? "order" : name === "stock level" ? "asset" : name === "rental product" ? "product" : name
+  return Object.keys(things).find((table) => things[table]!.word === called)
+}
+const named_at_once = 50
+/** Names and ids that begin so, as somebody would type them: the newest first when nothing is typed yet. */
+export const namesBeginning = async (desk: Desk, table: string, beginning: string): Promise<ReadonlyArray<string>> => {
+  const { path, plural, by } = things[table]!
+  const listed = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
+    (await desk.read(path, [...query, ["per_page", String(named_at_once)], ["sort", "-created_at"]]))[plural] as ReadonlyArray<JsonObject>
+  const rows = beginning === "" ? await listed([])
+    : (await Promise.all([...by.map((column) => listed([[`q[${column}_start]`, beginning]])), ...looksLikeId(beginning) ? [listed([])] : []])).flat()
+  return rows.flatMap((row) => {
+    const names = by.map((column) => row[column]).filter((name): name is string => typeof name === "string" && name !== "")
+    return beginning === "" ? [names[0] ?? String(row["id"])] : [...names, String(row["id"])].filter((name) => name.startsWith(beginning))
+  })
+}
+
 /** The id of what was given; one that is no code or name of anything is an id of nothing: exit 3. */
 export const idOf = async (desk: Desk, table: string, text: string): Promise<number> => {
   const thing = things[table]!

@@ -1,6 +1,8 @@
 /** `completion`: scripts for shells, which ask this command for the words that may follow. */
 import type { Command } from "commander"
+import type { Desk } from "../desk.ts"
 import { misused } from "../exits.ts"
+import { profileExists } from "../home.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
@@ -11,15 +13,15 @@ zsh:  source <(flightcase completion zsh)
 fish: flightcase completion fish | source`)
     .passThroughOptions()
   acting(completion, async (desk, [shell = "", ...typed]) => {
-    if (shell === "words") return desk.print((await candidates(typed)).map((word) => `${word}\n`).join(""))
+    if (shell === "words") return desk.print((await candidates(typed, desk)).map((word) => `${word}\n`).join(""))
     const script = scripts[shell]
     if (script === undefined) throw misused(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
     desk.print(script)
   })
 }
 
-/** Words that may stand where the last one is being typed. */
-export const candidates = async (typed: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+/** Words that may stand where the last one is being typed: verbs, flags, and names and ids of what the replica knows. */
+const candidates = async (typed: ReadonlyArray<string>, desk: Desk): Promise<ReadonlyArray<string>> => {
   const current = typed.at(-1) ?? ""
   const before = typed.slice(0, -1).filter((word) => word !== "")
   const { hand_made, nouns } = await import("../commands.ts")
@@ -33,8 +35,27 @@ export const candidates = async (typed: ReadonlyArray<string>): Promise<Readonly
   }
   await findNoun(program, word, before).catch(() => undefined)
   let at = program
-  for (const one of before) at = at.commands.find((child) => child.name() === one || child.aliases().includes(one)) ?? at
-  return matching(current.startsWith("-") ? flagsOf(at) : at.commands.map((child) => child.name()))
+  const operands: Array<string> = []
+  for (let next = 0; next < before.length; next++) {
+    const one = before[next]!
+    const flag = at.options.find((option) => option.long === one || option.short === one)
+    const child = at.commands.find((inner) => inner.name() === one || inner.aliases().includes(one))
+    if (flag !== undefined) next += flag.isBoolean() ? 0 : 1
+    else if (child !== undefined && operands.length === 0) at = child
+    else operands.push(one)
+  }
+  const flag = at.options.find((option) => option.long === before.at(-1) && !option.isBoolean())
+  if (flag !== undefined) return flag.argChoices === undefined ? namesOf(desk, flag.long!, current) : matching(flag.argChoices)
+  if (current.startsWith("-")) return matching(flagsOf(at))
+  const argument = at.registeredArguments[operands.length]
+  return [...matching(at.commands.map((child) => child.name())), ...argument === undefined ? [] : await namesOf(desk, argument.name(), current)]
+}
+/** From the replica alone: whoever presses the tab key waits for no network. */
+const namesOf = async (desk: Desk, what: string, beginning: string): Promise<ReadonlyArray<string>> => {
+  const { namesBeginning, tableCalled } = await import("../find.ts")
+  const table = tableCalled(what)
+  if (table === undefined || desk.options.url !== undefined || !profileExists(desk.profile(), desk.env)) return []
+  return namesBeginning(desk, table, beginning).then((names) => [...new Set(names)], () => [])
 }
 const flagsOf = (command: Command): ReadonlyArray<string> => command.options.filter((option) => !option.hidden).flatMap((option) => option.long ?? [])
 
