@@ -36,8 +36,9 @@ export const bookAsOf = Effect.fnUntraced(function*(
     (row) => row.product_id)
   return bookOf({
     store: store_row, resolution: resolutionIn(settings), now: as_of, horizon: horizonIn(settings), kit_nesting_max_depth: kitDepthIn(settings),
-    claims: folded.rows(claims),
-    stock: folded.rows(stock_levels).map(stockLevelOf),
+    // Of a product deleted by then nothing is counted.
+    claims: folded.rows(claims).filter((row) => live.has(row.product_id)),
+    stock: folded.rows(stock_levels).filter((row) => live.has(row.product_id)).map(stockLevelOf),
     products: folded.rows(products).map((row) => stocked(row, (parts.get(row.id) ?? []).map((part) => ({
       component_product_id: part.component_product_id, quantity: Number(part.quantity), binding: part.binding
     })))),

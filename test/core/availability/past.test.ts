@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp } from "../../app.ts"
+import { type House, houseOf } from "../house.ts"
+
+/** Everything asked about the past must be what was answered then: each step of a history is asked at once and again at the end. */
+describe.each(engines)("availability as it was believed, on %s", (engine) => {
+  let app: App, house: House, S: number
+  beforeAll(async () => {
+    app = await openApp(engine, "2026-03-01T00:00:00.000Z")
+    app.setClock("2026-03-01T00:00:00.000Z")
+    house = houseOf(app)
+    S = await house.store({ timezone: "Europe/London" })
+  })
+  afterAll(() => app.close())
+  const get = (path: string) => app.call("GET", `/api/v1${path}`)
+  const asked = async (products: ReadonlyArray<number>, as_of?: string) => {
+    const then = as_of === undefined ? "" : `&as_of=${as_of}`
+    const answers: Array<unknown> = []
+    for (const product of products) {
+      for (const when of ["date=2026-03-12", "from=2026-03-08&to=2026-04-08"]) {
+        const { body, status } = await get(`/availability?product_id=${product}&store_id=${S}&${when}${then}`)
+        if (as_of !== undefined && status === 200) expect(body.availability.as_of).toBe(as_of)
+        const { as_of: _past, ...rest } = body.availability ?? {}
+        // A product that is gone cannot be asked about in the present, in the past it can.
+        answers.push(status === 200 ? rest : "gone")
+      }
+    }
+    return answers
+  }
+  const patched = async (method: string, path: string, body: object = {}) => {
+    const reply = await app.call(method, `/api/v1${path}`, body)
+    if (reply.status >= 300) throw new Error(`${method} ${path} answered ${reply.status}: ${JSON.stringify(reply.body)}`)
+    return reply.body
+  }
+  const order = async (starts_at: string, ends_at: string, ...lines: ReadonlyArray<readonly [product: number, quantity: number]>) => {
+    const { id } = (await house.post("/opportunities", { subject: "Festival", store_id: S, starts_at, ends_at })).opportunity
+    const items: Array<number> = []
+    for (const [item_id, quantity] of lines) {
+      items.push((await house.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })).opportunity.items.at(-1).id)
+    }
+    await house.post(`/opportunities/${id}/convert_to_quotation`)
+    await house.post(`/opportunities/${id}/convert_to_order`)
+    return { id: id as number, items }
+  }
+
+  it("every step of a history is answered again as it was", async () => {
+    const A = await house.bulk(S, 10, { post_rent_unavailability: 600 }), B = await house.bulk(S, 8), U = await house.units(S, 3)
+    const twin = await house.bulk(S, 4), lone = await house.units(S, 1)
+    const K = (await house.post("/products", { name: "Kit" })).product.id as number
+    const H = await house.units(S, 1, { name: "Case" }), F = await house.units(S, 2, { name: "Fixed" })
+    await patched("PUT", `/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "kit" })
+    const products = [A.id, B.id, U.id, twin.id, lone.id, K, H.id, F.id]
+    let booked: Awaited<ReturnType<typeof order>>, second: Awaited<ReturnType<typeof order>>, component: number, box: number, assets: Array<number> = []
+    const steps: ReadonlyArray<readonly [what: string, step: () => Promise<unknown>]> = [
+      ["an order", async () => { booked = await order("2026-03-10T09:00:00Z", "2026-03-14T17:00:00Z", [A.id, 4], [U.id, 2]) }],
+      ["a kit is put together", async () => {
+        component = (await house.post(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })).component.id
+        await house.post(`/products/${K}/components`, { component_product_id: B.id })
+      }],
+      ["the kit is ordered", async () => { second = await order("2026-03-28", "2026-03-31", [K, 3], [twin.id, 2]) }],
+      ["stock is bought", () => house.post(`/products/${A.id}/stock_levels/${A.level}/stock_transactions`, { transaction_type: 4, quantity: 5 })],
+      ["a line is changed", () => patched("PUT", `/opportunities/${booked.id}/items/${booked.items[0]}`, { quantity: 6 })],
+      ["units are allocated", async () => {
+        const { opportunity } = await house.post(`/opportunities/${booked.id}/quick_allocate`, {
+          allocations: [{ opportunity_item_id: booked.items[1], stock_level_id: U.units[0] }, { opportunity_item_id: booked.items[1], stock_level_id: U.units[1] }]
+        })
+        assets = opportunity.items.find((item: any) => item.id === booked.items[1]).assets.map((one: any) => one.id)
+      }],
+      ["a case is filled", async () => {
+        await house.post(`/products/${H.id}/components`, { component_product_id: F.id, quantity: 2, binding: "fixed" })
+        box = (await house.post("/containers", { name: "Box", product_id: H.id, serialised_item_id: H.units[0], store_id: S })).container.id
+        for (const serialised_item_id of F.units) await house.post(`/containers/${box}/pack`, { serialised_item_id })
+      }],
+      ["a unit is written off", () => house.post(`/products/${U.id}/stock_levels/${U.units[2]}/stock_transactions`, { transaction_type: 6, quantity: 1 })],
+      ["the kit takes more", () => patched("PATCH", `/products/${K}/components/${component}`, { quantity: 3 })],
+      ["one product is merged into another", () => house.post(`/products/${B.id}/merge`, { secondary_id: twin.id })],
+      ["a unit is taken out of the case", () => house.post(`/containers/${box}/unpack`, { serialised_item_id: F.units[0] })],
+      ["units go out", () => house.post(`/opportunities/${booked.id}/quick_book_out`, { asset_ids: assets })],
+      ["they are overdue, one comes back", () => house.post(`/opportunities/${booked.id}/quick_check_in`, { asset_ids: [assets[0]] })],
+      ["a line is removed", () => patched("DELETE", `/opportunities/${second.id}/items/${second.items[0]}`)],
+      ["a stock level is deleted", () => patched("DELETE", `/stock_levels/${lone.units[0]}`)],
+      ["an order is cancelled", () => house.post(`/opportunities/${second.id}/change_status`, { status: 6 })],
+      ["a product is deleted", () => patched("DELETE", `/products/${A.id}`)]
+    ]
+    const told: Array<readonly [what: string, at: string, answers: ReadonlyArray<unknown>]> = []
+    for (const [index, [what, step]] of steps.entries()) {
+      const at = `2026-03-${String(index + 2).padStart(2, "0")}T08:30:00.000Z`
+      app.setClock(at)
+      await step()
+      told.push([what, at, await asked(products)])
+    }
+    expect(new Set(told.map(([, , answers]) => JSON.stringify(answers))).size).toBe(steps.length)
+    app.setClock("2026-05-01T12:00:00.000Z")
+    for (const [what, at, answers] of told) {
+      const again = await asked(products, at)
+      answers.forEach((answer, index) => {
+        // What is deleted counts nothing, then and later.
+        if (answer !== "gone") expect([what, index, again[index]]).toEqual([what, index, answer])
+      })
+    }
+    expect(told.at(-1)![2].filter((answer) => answer === "gone")).toEqual([])
+  })
+  it("a plain date is the morning of the store's day", async () => {
+    const P = await house.bulk(S, 1)
+    app.setClock("2026-06-10T23:30:00.000Z")
+    await house.post(`/products/${P.id}/stock_levels/${P.level}/stock_transactions`, { transaction_type: 4, quantity: 1 })
+    app.setClock("2026-06-12T12:00:00.000Z")
+    const believed = async (as_of: string) => {
+      const { availability } = (await get(`/products/${P.id}/availability?store_id=${S}&date=2026-06-20&as_of=${as_of}`)).body
+      return [availability.as_of, availability.available]
+    }
+    expect(await believed("2026-06-11")).toEqual(["2026-06-10T23:00:00.000Z", 1])
+    expect(await believed("2026-06-11T00:30:00%2B01:00")).toEqual(["2026-06-10T23:30:00.000Z", 2])
+  })
+  it("a time the journal does not reach, or that is still to come, is refused by its name", async () => {
+    const P = await house.bulk(S, 1)
+    const refused = async (as_of: string) => {
+      const { body, status } = await get(`/products/${P.id}/availability?store_id=${S}&date=2026-06-20&as_of=${as_of}`)
+      return [status, body.errors]
+    }
+    expect(await refused("2026-02-28T23:59:59Z")).toEqual([422, { as_of: ["The journal begins at 2026-03-01T00:00:00.000Z: what was believed before is not on record."] }])
+    expect(await refused("2099-01-01")).toEqual([422, { as_of: ["The as of field must not be in the future."] }])
+    expect((await refused("yesterday"))[0]).toBe(422)
+  })
+  it("folding the journal again gives the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})
