@@ -19,6 +19,9 @@ export const firstWord = (argv: ReadonlyArray<string>): { readonly word: string 
 
 /** Declares the command of a word on the program; gives the words to parse. Exit 2, with a guess, when there is none. */
 export const findNoun = async (program: Command, word: string, argv: ReadonlyArray<string>): Promise<Array<string>> => {
+  const plural = `${word}s`
+  // A noun with verbs made by hand is known by one of its things too: container.
+  if (hand_made[word] === undefined && hand_made[plural]?.noun === plural) return findNoun(program, plural, argv.with(argv.indexOf(word), plural))
   const made = hand_made[word]
   if (made !== undefined) {
     const { declare } = await made.load()
