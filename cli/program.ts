@@ -29,11 +29,14 @@ export const withGlobals = (command: Command): Command => {
   return command
 }
 
-export const makeProgram = (): Command => withGlobals(new Command("flightcase"))
-  .enablePositionalOptions()
-  .exitOverride()
-  .configureOutput({ outputError: () => {} })
-  .configureHelp({ showGlobalOptions: false })
+export const makeProgram = (): Command => {
+  ended = undefined
+  return withGlobals(new Command("flightcase"))
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .configureHelp({ showGlobalOptions: false })
+}
 
 /** The first exit code an action ended with. */
 let ended: number | undefined

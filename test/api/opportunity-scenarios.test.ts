@@ -17,4 +17,4 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   }
 }
 
-playEverywhere({ title: "opportunities", scenarios, sceneOf, endOf })
+playEverywhere({ title: "opportunities", scenarios, sceneOf, endOf, typed: true })

@@ -13,7 +13,9 @@ import { listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
 import { type Device, enrolDevice } from "../../sync/replica/device.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
 import { owner_token, serve } from "../server/serving.ts"
+import { keeping, type Statuses, typed } from "./typed.ts"
 
 export interface Reply { readonly status: number; readonly body: any }
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
@@ -40,6 +42,8 @@ export interface Told<Name, Scene> {
   readonly endOf: (ask: Ask) => Promise<ReadonlyArray<string>>
   /** What the server is told before anything else. */
   readonly prepare?: (ask: Ask) => Promise<void>
+  /** Also through the command line, offline. */
+  readonly typed?: boolean
   /** The instant every scenario begins at; without it, time is the machine's own. */
   readonly now?: string
 }
@@ -100,10 +104,14 @@ const onDevice = (device: () => Device): Ask => async (method, path, body) => {
   return { status, body: answer === undefined ? undefined : JSON.parse(JSON.stringify(answer)) }
 }
 
-/** Plays all scenarios on both engines over HTTP, then on a device that syncs after each, and compares what is left. */
+/**
+ * Plays all scenarios on both engines over HTTP, then on a device that syncs after each, and through the command line of
+ * one that is offline, and compares what is left.
+ */
 export const playEverywhere = <Name extends string | number, Scene>(told: Told<Name, Scene>): void => {
   const cases = told.scenarios.map((one) => [one.n, one.title, one] as const)
   const ends = new Map<string, ReadonlyArray<string>>()
+  const statuses = new Map<Name, Statuses>()
   const eachBegins = (): void => beforeEach(() => { if (told.now !== undefined) itIs(told.now) })
 
   describe.each(["sqlite", "pg"] as const)(`${told.title} over HTTP on %s`, (engine) => {
@@ -114,8 +122,9 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
 
     it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
       const looks: Array<Look> = []
-      const { ask } = place.settled
-      await run(told.sceneOf(n, { ask, somebody: somebodyAt(place.url, ask), nobody: askAt(place.url, null) }, looks))
+      statuses.set(n, [])
+      const ask = keeping(place.settled.ask, statuses.get(n)!)
+      await run(told.sceneOf(n, { ask, somebody: somebodyAt(place.url, place.settled.ask), nobody: askAt(place.url, null) }, looks))
       for (const look of looks) await look(place.settled)
     })
     it("leave tables that fold again from the journal", async () => {
@@ -152,6 +161,34 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       ends.set(`device ${engine}`, await told.endOf(place.settled.ask))
       expect(ends.get(`device ${engine}`)).toEqual(ends.get("sqlite"))
       expect(ends.get("pg")).toEqual(ends.get("sqlite"))
+    })
+  })
+
+  describe.runIf(told.typed === true)(`${told.title} typed offline`, () => {
+    let place: Awaited<ReturnType<typeof open>>, cli: CommandLine
+    beforeAll(async () => {
+      place = await open("sqlite", told)
+      cli = openCommandLine()
+      expect(await cli.type(["login", place.url, "--token", owner_token, "--name", "desk"])).toMatchObject({ code: 0 })
+    })
+    eachBegins()
+    afterAll(async () => {
+      cli.close()
+      await place.close()
+    })
+
+    it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
+      const looks: Array<Look> = []
+      await run(told.sceneOf(n, { ask: typed(cli, statuses.get(n) ?? []), somebody: undefined, nobody: undefined }, looks))
+      const synced = await cli.type(["sync", "--json"])
+      expect(synced.code, synced.err).toBe(0)
+      expect(JSON.parse(synced.out).sync).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
+      for (const look of looks) await look(place.settled)
+    })
+    it("leave the server and the replica with the same rows, and the same end as work at the server itself", async () => {
+      const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path: join(cli.home, "profiles", "default", "replica.sqlite") })))
+      try { expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables)) } finally { await runtime.dispose() }
+      expect(await told.endOf(place.settled.ask)).toEqual(ends.get("sqlite"))
     })
   })
 }

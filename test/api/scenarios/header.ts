@@ -56,6 +56,19 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     await s.deal({ member_id: member.id })
     expect((await s.get(`${opp}?include=member&q[subject_eq]=${s.subject}`)).body.opportunities[0].member).toEqual({ id: member.id, name: "Org 13" })
   }),
+  scenario(15, "through a saved view", async (s) => {
+    await s.made("/api/v1/custom_fields", { name: "po_reference", module_type: "Opportunity", field_type: 0 }, "custom_field")
+    await s.made("/api/v1/custom_fields", { name: "colour", module_type: "Opportunity", field_type: 0 }, "custom_field")
+    const { id } = await s.deal({ reference: "PO-15", custom_fields: { po_reference: "PO-15", colour: "red" } })
+    const through = async (columns: ReadonlyArray<string>) => {
+      const view = await s.made("/api/v1/custom_views", { name: "V", entity_type: "opportunities", columns }, "custom_view")
+      const { opportunities, meta } = (await s.get(`${opp}?view_id=${view.id}&q[subject_eq]=${s.subject}`)).body
+      expect(meta).toEqual({ total: 1, per_page: 20, page: 1, view: { id: view.id, name: "V" } })
+      return opportunities
+    }
+    expect(await through(["subject", "reference"])).toEqual([{ id, subject: s.subject, reference: "PO-15" }])
+    expect(await through(["subject", "cf.po_reference"])).toEqual([{ id, subject: s.subject, custom_fields: { po_reference: "PO-15" } }])
+  }),
   scenario(17, "lines only on request", async (s) => {
     const product = await s.product()
     const unit = await s.unit(product.id)
