@@ -1,23 +1,36 @@
 /** `sync` and what stands between here and the server. */
 import type { Command } from "commander"
-import { isJsonObject } from "../../core/kernel/json.ts"
+import { declareByHand } from "./bundle.ts"
+import { watching, withWatch } from "./watch.ts"
 import type { Desk } from "../desk.ts"
-import { Exit, exits, misused } from "../exits.ts"
-import { jsonArgument } from "../input.ts"
-import { printAnswer, printRecord } from "../output/print.ts"
+import { Exit, exits } from "../exits.ts"
+import { printRecord } from "../output/print.ts"
 import { progressOf } from "../output/progress.ts"
 import { column, tableText } from "../output/table.ts"
-import { acting } from "../program.ts"
+import { acting, repeatable } from "../program.ts"
+import { asJson, conflicts, toldLines, toldReport } from "./sync-conflicts.ts"
+import { resolve } from "./sync-resolve.ts"
 
 export const declare = (program: Command): void => {
   const sync = program.command("sync").description("Send what was done here, fetch what was done elsewhere")
-  acting(sync, run)
+  acting(withWatch(sync), async (desk, _args, flags) => await watching(desk, flags) ?? run(desk))
+  declareByHand(sync)
   acting(sync.command("status").description("What is pending, and how fresh the replica is"), status)
-  acting(sync.command("conflicts").description("What the server refused, why, and the ways out"), conflicts)
+  acting(sync.command("conflicts").description("What the server refused, what changed meanwhile, and the ways out"), conflicts)
   acting(
-    sync.command("resolve").description("Settle a conflict").argument("<id>", "the conflict's id, or its number")
-      .option("--retry", "record it again as it is").option("--drop", "give it up")
-      .option("--amend <json>", "record it again with this body (JSON, @FILE or @-)"),
+    sync.command("report").description("What was accepted, but came out otherwise than it was shown here")
+      .option("--all", "what was ticked off before, too").option("--seen", "tick off what is listed"),
+    toldReport)
+  acting(
+    sync.command("resolve").description("Settle a conflict; on a terminal, without a flag, by answering")
+      .argument("<id>", "the conflict's id, or its number")
+      .option("--retry", "record it again as it is")
+      .addOption(repeatable("--set <field=value>", "record it again with another value; may be repeated, and dots lead into lists"))
+      .option("--amend <json>", "record it again with this body (JSON, @FILE or @-)")
+      .option("--edit", "change the body in $EDITOR")
+      .option("--substitute [asset]", "take another unit: this one, or the first that is free")
+      .option("--split", "record what can be had now; the rest is asked for again")
+      .option("--drop", "give it up").option("--with-dependants", "with --drop: what builds on it, too"),
     resolve)
 }
 
@@ -27,11 +40,17 @@ const run = async (desk: Desk): Promise<number> => {
   if (desk.offline) throw new Exit(exits.network, "Syncing needs the server, and --offline forbids to ask it.")
   const device = await desk.device()
   const progress = progressOf(desk)
+  const before = new Set(device.told(true).map(({ n }) => n))
   let report
   try { report = await device.sync(({ phase, done, total }) => progress.at(words[phase], done, total)) } finally { progress.end() }
-  if (desk.options.json === true) desk.printJson({ sync: { ...report } })
+  const told = device.told(true).filter(({ n }) => !before.has(n))
+  const { held } = await device.status()
+  if (desk.options.json === true) desk.printJson({ sync: asJson({ ...report, held, told }) })
   else {
+    for (const warning of report.warnings) desk.note(warning)
     desk.note(`Sent ${report.sent}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending. Fetched ${report.pulled_events} events, up to ${report.position}.`)
+    for (const line of toldLines(told)) desk.note(`  ${line}`)
+    if (held > 0) desk.note(`${held} ${held === 1 ? "command waits" : "commands wait"} for a conflict to be settled.`)
     if (report.conflicts > 0) desk.note(`${report.conflicts} ${report.conflicts === 1 ? "conflict is" : "conflicts are"} left; flightcase sync conflicts shows ${report.conflicts === 1 ? "it" : "them"}.`)
   }
   return report.conflicts > 0 ? exits.sync_conflicts : exits.ok
@@ -47,32 +66,4 @@ const status = async (desk: Desk): Promise<void> => {
     desk.print(`\n${tableText([column("n", "NO"), column("name", "COMMAND"), column("issued_at", "ISSUED"), column("stalled", "NO LONGER HOLDS BECAUSE")],
       pending.map((one) => ({ n: one.n, name: one.name, issued_at: one.issued_at, stalled: one.stalled?.message ?? null })), desk.terminal)}`)
   }
-}
-
-const conflicts = async (desk: Desk): Promise<number> => {
-  const found = await (await desk.device()).conflicts()
-  if (desk.options.json === true) {
-    desk.printJson({ conflicts: found.map((one) => ({ ...one, payload: { ...one.payload }, error: { ...one.error, errors: one.error.errors ?? {} } })) })
-  } else if (found.length === 0) desk.note("No conflicts.")
-  else if (!desk.terminal.seen) {
-    desk.print(tableText([column("id"), column("n"), column("name"), column("message")], found.map(({ id, n, name, error }) => ({ id, n, name, message: error.message })), desk.terminal))
-  } else {
-    for (const { n, name, issued_at, error, ways_out } of found) {
-      desk.print(`${n}  ${name}  ${issued_at}\n   ${error.message}\n${ways_out.map((way) => `   ${way}\n`).join("")}`)
-    }
-  }
-  return found.length > 0 ? exits.sync_conflicts : exits.ok
-}
-
-const resolve = async (desk: Desk, [given = ""]: ReadonlyArray<string>, flags: { readonly [name: string]: unknown }): Promise<number | void> => {
-  const ways = ["retry", "drop", "amend"].filter((way) => flags[way] !== undefined)
-  if (ways.length !== 1) throw misused("Say how: one of --retry, --drop or --amend JSON.")
-  const device = await desk.device()
-  const conflict = (await device.conflicts()).find(({ id, n }) => id === given || String(n) === given)
-  if (conflict === undefined) throw new Exit(exits.not_found, `There is no conflict ${given}.`, { way_out: "flightcase sync conflicts lists them." })
-  const body = await jsonArgument(flags["amend"] as string | undefined, "--amend")
-  if (body !== undefined && !isJsonObject(body)) throw misused("--amend wants a JSON object: the body to send instead.")
-  const answer = await device.resolve(conflict.id, body !== undefined ? { amend: body } : flags["drop"] === true ? { drop: true } : { retry: true })
-  if (answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
-  await printAnswer(desk, answer)
 }

@@ -1,0 +1,130 @@
+/** `sync resolve`: settling a conflict, by flags or by answering what to do about it. */
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import type { Conflict, Device, Resolved, Resolving } from "../../sync/replica/device.ts"
+import type { Desk } from "../desk.ts"
+import { Exit, exits, misused } from "../exits.ts"
+import { idOf } from "../find.ts"
+import { jsonArgument } from "../input.ts"
+import { printAnswer } from "../output/print.ts"
+import type { Flags } from "../program.ts"
+import { conflictText } from "./sync-conflicts.ts"
+
+const ways = ["retry", "amend", "edit", "set", "substitute", "split", "drop"] as const
+type Flag = (typeof ways)[number]
+/** What is to be settled: a conflict, or a command that waits for one. */
+type Open = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
+
+export const resolve = async (desk: Desk, [given = ""]: ReadonlyArray<string>, flags: Flags): Promise<number | void> => {
+  const asked = ways.filter((way) => flags[way] !== undefined)
+  if (asked.length > 1) throw misused(`Say one way only: ${asked.map((way) => `--${way}`).join(" or ")}.`)
+  if (asked.length === 0 && !desk.interactive) throw misused("Say how: one of --retry, --drop or --amend JSON, or --set, --edit, --substitute or --split.")
+  if (flags["withDependants"] === true && asked[0] !== "drop") throw misused("--with-dependants goes with --drop.")
+  const device = await desk.device()
+  const conflict = openOf(await device.conflicts(), given)
+  if (conflict === undefined) throw new Exit(exits.not_found, `There is no conflict ${given}.`, { way_out: "flightcase sync conflicts lists them." })
+  const how = asked[0] === undefined ? await chosen(desk, device, conflict) : await flagged(desk, conflict, asked[0], flags)
+  if (how === undefined) return desk.note("Left as it is.")
+  tell(desk, await settled(desk, device, conflict, how))
+}
+const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): Open | undefined => {
+  const all: ReadonlyArray<Open> = conflicts.flatMap((one): ReadonlyArray<Open> => [one, ...one.held.map(({ id, n, name, payload }) => ({ id, n, name, payload }))])
+  return all.find(({ id, n }) => id === given || String(n) === given)
+}
+
+const settled = async (desk: Desk, device: Device, conflict: Open, how: Resolving): Promise<Resolved> => {
+  const answer = await device.resolve(conflict.id, how)
+  if (answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
+  await printAnswer(desk, answer)
+  return answer
+}
+const tell = (desk: Desk, { body, released = [] }: Resolved): void => {
+  if (released.length > 0) desk.note(`Recorded again with it: ${released.length === 1 ? "command" : "commands"} ${released.join(", ")}.`)
+  const dropped = isJsonObject(body) && isJsonObject(body["conflict"]) ? body["conflict"]["dependants"] : undefined
+  if (!Array.isArray(dropped) || dropped.length === 0) return
+  const named = (state: string): string => dropped.filter(isJsonObject).filter((one) => one["state"] === state).map((one) => `${String(one["n"])} ${String(one["name"])}`).join(", ")
+  if (named("dropped") !== "") desk.note(`Dropped with it: ${named("dropped")}.`)
+  if (named("rejected") !== "") desk.note(`What built on it is a conflict of its own now: ${named("rejected")}. --with-dependants drops such commands, too.`)
+}
+
+const flagged = async (desk: Desk, conflict: Open, way: Flag, flags: Flags): Promise<Resolving | undefined> => {
+  if (way === "drop") return dropping(desk, conflict, flags["withDependants"] === true)
+  if (way === "split") return { split: true }
+  if (way === "edit") return edited(desk, conflict)
+  if (way === "set") return { amend: await withValues(conflict, [flags["set"] ?? []].flat().map(String)) }
+  if (way === "substitute") {
+    const unit = flags["substitute"]
+    return { substitute: typeof unit === "string" ? await idOf(desk, "stock_levels", unit) : true }
+  }
+  if (way === "retry") return { retry: true }
+  const body = await jsonArgument(String(flags["amend"]), "--amend")
+  if (!isJsonObject(body)) throw misused("--amend wants a JSON object: the body to send instead.")
+  return { amend: body }
+}
+/** On a terminal, what waits for it is shown, and may go with it. */
+const dropping = async (desk: Desk, conflict: Open, with_dependants: boolean): Promise<Resolving> => {
+  const held = conflict.held ?? []
+  if (with_dependants || held.length === 0 || !desk.interactive) return { drop: true, with_dependants }
+  desk.note(`These build on it:\n${held.map((one) => `  ${one.n}  ${one.name}`).join("\n")}`)
+  return { drop: true, with_dependants: await (await import("../prompt.ts")).agree("Drop them, too?") }
+}
+
+/** `field=value`, a step into lists and objects by dots; values are read as the field wants them. */
+const withValues = async (conflict: Open, given: ReadonlyArray<string>): Promise<JsonObject> => {
+  const { catalogue } = await import("../../core/catalogue.ts")
+  const fields = catalogue.endpoint(conflict.name)?.fields as { readonly [name: string]: { readonly shape: { readonly kind: string } } } | undefined
+  return given.reduce<JsonObject>((body, one) => {
+    const at = one.indexOf("=")
+    const path = one.slice(0, at).split(".")
+    const kind = fields?.[path[0] ?? ""]?.shape.kind
+    if (at <= 0) throw misused(`--set wants field=value, and ${JSON.stringify(one)} is none.`)
+    if (kind === undefined) throw misused(`${conflict.name} has no field ${path[0]}.`, `It has: ${Object.keys(fields ?? {}).join(", ")}.`)
+    return put(body, path, valueOf(one.slice(at + 1), path.length > 1 ? "json" : kind)) as JsonObject
+  }, conflict.payload.body)
+}
+const valueOf = (text: string, kind: string): Json => {
+  if (text === "null") return null
+  if (!["boolean", "json", "list", "object", "integer", "code", "ref"].includes(kind)) return text
+  try { return JSON.parse(text) as Json } catch { return text }
+}
+const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by: Json): Json => {
+  if (step === undefined) return by
+  if (Array.isArray(value)) return value.map((item: Json, at) => String(at) === step ? put(item, rest, by) : item)
+  return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
+}
+
+/** The body in the person's own editor; saved unchanged, nothing happens. */
+const edited = async (desk: Desk, { payload }: Open): Promise<Resolving | undefined> => {
+  if (!desk.interactive) throw misused("--edit needs a terminal.", "--amend JSON and --set FIELD=VALUE do not.")
+  const [{ mkdtemp, readFile, rm, writeFile }, { tmpdir }, { join }, { spawnSync }] =
+    await Promise.all([import("node:fs/promises"), import("node:os"), import("node:path"), import("node:child_process")])
+  const folder = await mkdtemp(join(tmpdir(), "flightcase-edit-"))
+  const file = join(folder, "command.json")
+  const before = `${JSON.stringify(payload.body, null, 2)}\n`
+  try {
+    await writeFile(file, before, { mode: 0o600 })
+    const editor = desk.env["VISUAL"] ?? desk.env["EDITOR"] ?? "vi"
+    const { status, error } = spawnSync(editor, [file], { stdio: "inherit", shell: editor.includes(" ") })
+    if (error !== undefined || status !== 0) throw new Exit(exits.failed, `The editor ${editor} ended with ${error?.message ?? `code ${String(status)}`}; nothing was changed.`)
+    const after = await readFile(file, "utf8")
+    if (after === before) return undefined
+    const body = await jsonArgument(after, "The edited file")
+    if (!isJsonObject(body)) throw misused("The edited file must hold a JSON object.")
+    return { amend: body }
+  } finally { await rm(folder, { recursive: true, force: true }) }
+}
+
+const questions = { retry: "Record it again as it is", substitute: "Take another unit", split: "Record what can be had now, ask again for the rest", amend: "Change it in an editor", drop: "Give it up" } as const
+/** What to do, asked on a terminal: the ways that make sense for this conflict. */
+const chosen = async (desk: Desk, device: Device, conflict: Open): Promise<Resolving | undefined> => {
+  const { choose } = await import("../prompt.ts")
+  if (conflict.error !== undefined) desk.note(conflictText(desk, conflict as Conflict).slice(0, -1 - (conflict.ways_out?.length ?? 0)).join("\n"))
+  const offered = conflict.ways_out?.map(({ way, says }) => ({ name: `${questions[way]} (${says})`, value: way })) ??
+    (["retry", "amend", "drop"] as const).map((way) => ({ name: questions[way], value: way }))
+  const way = await choose("What is to be done?", [...offered, { name: "Leave it for now", value: "leave" as const }])
+  if (way === "leave") return undefined
+  if (way === "amend") return edited(desk, conflict)
+  if (way === "drop") return dropping(desk, conflict, false)
+  if (way !== "substitute") return way === "split" ? { split: true } : { retry: true }
+  const free = await device.freeUnits(conflict.id)
+  return { substitute: await choose("Which one?", free.map((unit) => ({ name: unit.location === null ? unit.name : `${unit.name}, ${unit.location}`, value: unit.id }))) }
+}
