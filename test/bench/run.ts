@@ -12,6 +12,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   http: async () => (await import("./http.ts")).http,
   import: async () => (await import("./import.ts")).imports,
   write: async () => (await import("./write.ts")).write,
+  availability: async () => (await import("./availability.ts")).availability,
   pricing: async () => (await import("./pricing.ts")).pricing,
   order: async () => (await import("./order.ts")).order,
   cli: async () => (await import("./cli.ts")).cli,

@@ -1,0 +1,225 @@
+/**
+ * Availability of a large house: 5,000 products and 250,000 claims over 380 days. Each question through the product (token,
+ * checks, rules, JSON; no socket) against one hand-written statement on the same tables that finds the same figures; then
+ * both again with twice the history and the window where it was.
+ */
+import { join } from "node:path"
+import { DatabaseSync, type SQLInputValue } from "node:sqlite"
+import { Effect } from "effect"
+import pg from "pg"
+import { claims } from "../../core/claims/schema.ts"
+import { insert, type RowChange } from "../../core/kernel/change.ts"
+import { initial } from "../../core/kernel/register.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { AnyRow, Table } from "../../core/kernel/table.ts"
+import { productFields, products } from "../../core/products/schema.ts"
+import { stock_levels } from "../../core/stock/schema.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
+import { askOf, owner_token } from "../server/serving.ts"
+import { inTurns, median, print, type Side, type Taken } from "./measure.ts"
+import { temporaryFolder } from "./processes.ts"
+import { onPostgres } from "./stage.ts"
+
+const product_count = 5_000
+const claims_each = 50
+const days = 380
+const rounds = 7
+const dayMillis = 86_400_000
+const store_id = 1
+const calendar_products = 200
+const calendar_days = 60
+/** Every fifth product is serialised, in five units. */
+const is_serialised = (product: number): boolean => product % 5 === 0
+const units = 5
+
+const today = Math.floor(Date.now() / dayMillis) * dayMillis
+const first_day = today - days / 2 * dayMillis
+const instant = (millis: number): string => new Date(millis).toISOString()
+const dateOf = (millis: number): string => instant(millis).slice(0, 10)
+const stamps = { created_at: instant(first_day), updated_at: instant(first_day), deleted_at: null }
+
+const stock = (): ReadonlyArray<RowChange> => Array.from({ length: product_count }, (_, at) => at + 1).flatMap((id) => {
+  const level = (level_id: number, more: AnyRow) => insert(stock_levels, { ...initial(stock_levels, stock_levels.columns), id: level_id, product_id: id, store_id, ...stamps, ...more })
+  return [
+    insert(products, { ...initial(products, { ...products.columns, ...productFields }), id, name: `Product ${id}`, stock_method: is_serialised(id) ? 2 : 1, ...stamps }),
+    ...is_serialised(id)
+      ? Array.from({ length: units }, (_, unit) => level(id * 10 + unit, { stock_category: 50, serial_number: `SN-${id}-${unit}` }))
+      // One in twenty has too little for what is asked of it.
+      : [level(id * 10, { stock_category: 10, quantity_held: id % 20 === 1 ? "3.00" : "20.00" })]
+  ]
+})
+
+/** The claims of one stretch of `days` days; those that are over are closed, as returned orders leave them. */
+const claimsFrom = (from: number, first_id: number): ReadonlyArray<RowChange> =>
+  Array.from({ length: product_count * claims_each }, (_, at) => {
+    const product_id = at % product_count + 1, turn = Math.floor(at / product_count)
+    const starts = from + (Math.floor(turn * days / claims_each) + product_id % 7) * dayMillis
+    const ends = starts + (1 + (product_id + turn) % 6) * dayMillis
+    const is_over = ends <= today
+    return insert(claims, {
+      ...initial(claims, claims.columns), id: first_id + at, product_id, store_id, quantity: is_serialised(product_id) ? 1 : 1 + (product_id + turn) % 3,
+      asset_id: is_serialised(product_id) ? product_id * 10 + turn % units : null,
+      starts_at: instant(starts), ends_at: instant(ends), buffered_starts_at: instant(starts), buffered_ends_at: instant(ends),
+      source_type: "opportunity_item", source_id: first_id + at, opportunity_id: Math.floor((first_id + at) / 20),
+      phase: is_over ? "closed" : starts <= today ? "on_hire" : "reserved", is_active: !is_over, out: !is_over && starts <= today, pending_checkin: false, ...stamps
+    })
+  })
+
+const write = (app: ServerApp, changes: ReadonlyArray<RowChange>): Promise<void> => app.run(Effect.gen(function*() {
+  const store = yield* Store
+  for (let at = 0; at < changes.length; at += 5_000) yield* store.transaction(store.apply(changes.slice(at, at + 5_000)))
+}))
+
+type Rows = ReadonlyArray<{ readonly [column: string]: unknown }>
+/** One statement, its values in the order of their numbers. */
+type Ask = (text: string, values: ReadonlyArray<unknown>) => Promise<Rows>
+
+interface Dialect {
+  readonly name: "SQLite" | "Postgres"
+  /** Days from ?1, as many as ?2, as `day(starts, ends)`. */
+  readonly calendar: string
+  readonly held: string
+}
+const sqlite: Dialect = {
+  name: "SQLite",
+  calendar: "with recursive n(i) as (select 0 union all select i + 1 from n where i < $2 - 1), " +
+    "day(starts, ends) as materialized (select strftime('%Y-%m-%dT%H:%M:%fZ', $1, i || ' days'), strftime('%Y-%m-%dT%H:%M:%fZ', $1, (i + 1) || ' days') from n) ",
+  held: "sum(case when stock_category = 50 then 1 else (quantity_held + 50) / 100 end)"
+}
+const postgres: Dialect = {
+  name: "Postgres",
+  calendar: "with day(starts, ends) as materialized (select $1::timestamptz + i * interval '24 hours', $1::timestamptz + (i + 1) * interval '24 hours' from generate_series(0, $2::integer - 1) i) ",
+  held: "sum(case when stock_category = 50 then 1 else round(quantity_held) end)"
+}
+const meets = (from: string, to: string): string => `is_active = true and buffered_ends_at > ${from} and buffered_starts_at < ${to}`
+
+interface Question {
+  readonly name: string
+  readonly repeat: number
+  readonly path: (product: number) => string
+  readonly sql: (product: number) => readonly [text: string, values: ReadonlyArray<unknown>]
+  /** One figure of each answer, which must be the same. */
+  readonly figure: (body: any) => unknown
+  readonly found: (rows: Rows) => unknown
+}
+const at = "/api/v1/availability"
+const span = (from: number, count: number): string => `from=${dateOf(from)}&to=${dateOf(from + count * dayMillis)}`
+const questions = (dialect: Dialect): ReadonlyArray<Question> => {
+  const perDay = (count: number, where: string, more = "") => dialect.calendar +
+    `select product_id, d.starts, stock.held - coalesce((select sum(c.quantity) from claims c where c.product_id = stock.product_id and c.store_id = $3 and ${meets("d.starts", "d.ends")}), 0) as available ` +
+    `from (select product_id, ${dialect.held} as held from stock_levels where store_id = $3${where} group by product_id) stock cross join day d where $2 = ${count}${more} order by 1, 2`
+  return [
+    {
+      name: "one moment of one product", repeat: 40,
+      path: (product) => `${at}?product_id=${product}&store_id=1&date=${dateOf(today + 10 * dayMillis)}`,
+      sql: (product) => [`select (select ${dialect.held} from stock_levels where product_id = $1 and store_id = $2) - ` +
+        `coalesce((select sum(quantity) from claims where product_id = $1 and store_id = $2 and ${meets("$3", "$4")}), 0) as available`,
+        [product, store_id, instant(today + 10 * dayMillis), instant(today + 11 * dayMillis)]],
+      figure: (body) => body.availability.available, found: ([row]) => Number(row!["available"])
+    },
+    {
+      name: "14 days of one product", repeat: 40,
+      path: (product) => `${at}?product_id=${product}&store_id=1&${span(today, 14)}`,
+      sql: (product) => [perDay(14, " and product_id = $4"), [instant(today), 14, store_id, product]],
+      figure: (body) => body.availability.slots.map((slot: any) => slot.available), found: (rows) => rows.map((row) => Number(row["available"]))
+    },
+    {
+      name: `a calendar of ${calendar_products} products and ${calendar_days} days`, repeat: 2,
+      path: (product) => `${at}/calendar?store_id=1&${span(today, calendar_days - 1)}&${block(product).map((id) => `product_ids[]=${id}`).join("&")}`,
+      sql: (product) => [perDay(calendar_days, ` and product_id between $4 and $4 + ${calendar_products - 1}`), [instant(today), calendar_days, store_id, block(product)[0]]],
+      figure: (body) => body.calendar.products.flatMap((one: any) => one.days.map((day: any) => day.available)), found: (rows) => rows.map((row) => Number(row["available"]))
+    },
+    {
+      name: "the chart of one product, 60 days", repeat: 40,
+      path: (product) => `${at}/${product}/gantt?store_id=1&${span(today, 59)}`,
+      sql: (product) => [`select * from claims where product_id = $1 and store_id = $2 and ${meets("$3", "$4")} order by asset_id, starts_at`,
+        [product, store_id, instant(today), instant(today + 60 * dayMillis)]],
+      figure: (body) => body.gantt.demands.length, found: (rows) => rows.length
+    },
+    {
+      name: "a sweep of the store for shortages, 60 days", repeat: 1,
+      path: () => `${at}/shortages?store_id=1&per_page=200&${span(today, 59)}`,
+      sql: () => [`select * from (${perDay(60, "")}) found where available < 0`, [instant(today), 60, store_id]],
+      figure: (body) => body.meta.total, found: (rows) => rows.length
+    }
+  ]
+}
+const block = (product: number): ReadonlyArray<number> => {
+  const from = Math.min(product, product_count - calendar_products)
+  return Array.from({ length: calendar_products }, (_, step) => from + step)
+}
+
+/** Products in turn, so that no answer is one given before. */
+const sidesOf = (app: ServerApp, sql: Ask, question: Question, dialect: Dialect): readonly [Side, Side] => {
+  const timed = (name: string, once: (product: number) => Promise<unknown>): Side => {
+    let product = 0
+    return {
+      name,
+      round: async () => {
+        const started = performance.now()
+        for (let time = 0; time < question.repeat; time++) await once((product = (product + 37) % product_count) + 1)
+        return { seconds: (performance.now() - started) / 1000, count: question.repeat }
+      }
+    }
+  }
+  const product = async (id: number): Promise<any> => {
+    const got = await askOf(app, question.path(id), {})
+    if (got.status !== 200) throw new Error(`${question.path(id)} answered ${got.status}: ${got.text}`)
+    return got.body
+  }
+  const statement = (id: number): Promise<Rows> => sql(...question.sql(id))
+  return [timed("flightcase", product), timed(`one statement, ${dialect.name}`, statement)]
+}
+const sameFigures = async (app: ServerApp, sql: Ask, question: Question): Promise<void> => {
+  for (const id of [1, 5, 2_741]) {
+    const ours = JSON.stringify(question.figure((await askOf(app, question.path(id), {})).body)), theirs = JSON.stringify(question.found(await sql(...question.sql(id))))
+    if (ours !== theirs) throw new Error(`${question.name}, product ${id}: the product says ${ours.slice(0, 200)}, the statement ${theirs.slice(0, 200)}`)
+  }
+}
+const milliseconds = ({ samples }: Taken): number => median(samples.map(({ count, seconds }) => seconds * 1000 / count))
+
+const measured = async (database: ServerOptions["database"], dialect: Dialect, sql: Ask): Promise<void> => {
+  const app = await openServerApp({ database, key: "key-of-the-benchmarks-which-is-long", owner_token, rate_limit: 1_000_000_000 })
+  try {
+    await write(app, [...stock(), ...claimsFrom(first_day, 1)])
+    await sql("analyze", [])
+    const before = new Map<string, ReadonlyArray<Taken>>()
+    for (const question of questions(dialect)) {
+      await sameFigures(app, sql, question)
+      const taken = await inTurns(sidesOf(app, sql, question, dialect), rounds, 2)
+      before.set(question.name, taken)
+      print(`availability: ${question.name}; ${(product_count * claims_each).toLocaleString("en")} claims, ${dialect.name}`, taken, { unit: "answers", as: "duration" })
+    }
+    await write(app, claimsFrom(first_day - days * dayMillis, product_count * claims_each + 1))
+    await sql("analyze", [])
+    console.log(`\navailability with twice the history, ${dialect.name}: milliseconds of an answer, and how many times as long as before`)
+    for (const question of questions(dialect)) {
+      const taken = await inTurns(sidesOf(app, sql, question, dialect), rounds, 2)
+      const grown = taken.map((one, side) => `${one.name} ${milliseconds(one).toPrecision(3)} (× ${(milliseconds(one) / milliseconds(before.get(question.name)![side]!)).toFixed(2)})`)
+      console.log(`  ${question.name.padEnd(46)}${grown.join("; ")}`)
+    }
+  } finally { await app.close() }
+}
+
+export const availability = async (): Promise<void> => {
+  const path = join(temporaryFolder(), "availability.sqlite")
+  let db: DatabaseSync | undefined
+  const prepared = new Map<string, ReturnType<DatabaseSync["prepare"]>>()
+  await measured({ kind: "sqlite", path }, sqlite, async (text, values) => {
+    db ??= new DatabaseSync(path)
+    let statement = prepared.get(text)
+    if (statement === undefined) prepared.set(text, statement = db.prepare(text))
+    // Numbered as in Postgres; to SQLite those are names.
+    return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value as SQLInputValue]))) as Rows
+  })
+  db?.close()
+  const engine = await onPostgres()
+  const client = new pg.Client(engine.url)
+  try {
+    await client.connect()
+    await measured({ kind: "pg", url: engine.url, connections_max: 5 }, postgres, async (text, values) => (await client.query({ name: text.length > 60 ? text.slice(0, 10) + text.length : "", text, values: [...values] })).rows)
+  } finally {
+    await client.end()
+    await engine.stop()
+  }
+}
