@@ -14,7 +14,7 @@ import { stock_levels } from "../../../core/stock/schema.ts"
 import type { WireError } from "../../wire.ts"
 import { namedRows, rowName } from "../named-rows.ts"
 import type { KeptCommand, Recorded } from "../outbox.ts"
-import { asRow, type Change, isTheirs, rowKey, saysSomething, same, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
+import { type Change, isTheirs, rowKey, saysSomething, same, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
 
 /** As many events as are looked through, and as many changes as are told, the latest of each. */
 const events_max = 10_000
@@ -35,7 +35,7 @@ export const meanwhileOf = Effect.fnUntraced(function*(
     const who = yield* whoOf(event)
     const about = { who, when: event.recorded_at, event: event.type }
     for (const touch of touchesOf(teller, event, event.recorded_at)) {
-      const seen = asRow(recorded.rows[rowKey(touch)])
+      const seen: AnyRow | undefined = recorded.rows[rowKey(touch)]
       const own = sought.streams.has(event.stream) || sought.rows.has(rowKey(touch))
       if (touch.table === claims) {
         if (!own && sought.isTaken(touch.columns)) found.push({ matters: true, change: { ...about, ...yield* taken(touch.columns) } })
@@ -53,7 +53,7 @@ export const meanwhileOf = Effect.fnUntraced(function*(
         if (same(before, touch.columns[column])) continue
         const around = { ...seen, ...touch.columns }
         found.push({
-          matters: sought.fields.has(column) || !own,
+          matters: !own || sought.isAbout(column),
           change: {
             ...about, what: yield* whatOf(touch, touch.columns, seen), field: column,
             from: valueTold(teller, touch.table, column, before, around), to: valueTold(teller, touch.table, column, touch.columns[column], around)
@@ -75,8 +75,8 @@ const wasBefore = (event: StoredEvent, column: string): Json | undefined => {
 interface Sought {
   readonly streams: ReadonlySet<string>
   readonly rows: ReadonlySet<string>
-  /** Fields the command speaks of or was refused for. */
-  readonly fields: ReadonlySet<string>
+  /** A column the command speaks of, or was refused for: a quantity may be a dispatched_quantity. */
+  readonly isAbout: (column: string) => boolean
   /** Does this column of a row that is not the command's hold what the command was refused for wanting too? */
   readonly clashes: (touch: Touch, column: string) => boolean
   /** Does this claim take what the command wanted? */
@@ -94,6 +94,7 @@ const soughtBy = Effect.fnUntraced(function*(teller: Teller, command: KeptComman
   const short = new Set(!isShort ? [] : (yield* store.find(opportunity_items, { opportunity_id: deal })).map((line) => line.item_id))
   const leaves = errored.map((path) => path.split(".").at(-1) ?? path)
   const body: JsonObject = command.payload.body
+  const fields = new Set([...Object.keys(body), ...leaves, ...(leaves.includes("state") ? ["status"] : []), "deleted_at"])
   const shared = new Map(errored.filter((path) => (body[path] ?? null) !== null && typeof body[path] !== "object").map((path) => [path, body[path]!]))
   const made = teller.catalogue.tables.filter((table) => recorded.events.some((event) => event.type.startsWith(`${table.entity}.`)))
   return {
@@ -102,7 +103,7 @@ const soughtBy = Effect.fnUntraced(function*(teller: Teller, command: KeptComman
       ...named.filter((row) => row.field === undefined).map((row) => `${teller.catalogue.table(row.table).entity}:${row.id}`)
     ]),
     rows: new Set(named.filter((row) => row.field === undefined || wanted(row)).map(rowName)),
-    fields: new Set([...Object.keys(body), ...leaves, ...(leaves.includes("state") ? ["status"] : []), "deleted_at"]),
+    isAbout: (column) => fields.has(column) || leaves.some((leaf) => column.endsWith(`_${leaf}`)),
     clashes: (touch, column) => made.includes(touch.table) && shared.has(column) && same(shared.get(column), touch.columns[column]),
     isTaken: (claim) => claim["is_active"] === true && (units.has(claim["asset_id"] as number) || (short.has(claim["product_id"] as number) && claim["opportunity_id"] !== deal))
   } satisfies Sought

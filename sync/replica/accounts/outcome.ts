@@ -8,7 +8,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow } from "../../../core/kernel/table.ts"
 import { claims } from "../../../core/claims/schema.ts"
 import type { KeptCommand, Recorded } from "../outbox.ts"
-import { asRow, type Difference, isTheirs, type Merged, rowKey, same, saysSomething, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
+import { type Difference, isTheirs, type Merged, rowKey, same, saysSomething, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
 
 /** Rows as the last of several events leaves them. Custom fields are fields of their own. */
 interface Left { readonly touch: Touch; readonly columns: { [column: string]: unknown }; op: Touch["op"] }
@@ -46,7 +46,7 @@ export const mergedOf = Effect.fnUntraced(function*(
   for (const event of theirs) {
     for (const touch of touchesOf(teller, event, event.recorded_at)) {
       const set = touch.op === "update" ? mine.get(rowKey(touch)) : undefined
-      const seen = asRow(recorded.rows[rowKey(touch)])
+      const seen: AnyRow | undefined = recorded.rows[rowKey(touch)]
       for (const { field, of } of set === undefined ? [] : fieldsIn(touch.columns, body)) {
         const [was, their, my] = [of(seen ?? {}), of(touch.columns), of(set!.columns)]
         if (my === undefined || same(their, my)) { notes.delete(`${rowKey(touch)}/${field}`); continue }
@@ -82,7 +82,7 @@ export const differencesOf = Effect.fnUntraced(function*(
   for (const key of new Set([...here.keys(), ...there.keys()])) {
     const [mine, theirs] = [here.get(key), there.get(key)]
     const { touch } = (mine ?? theirs)!
-    const seen = asRow(recorded.rows[key])
+    const seen: AnyRow | undefined = recorded.rows[key]
     const now = (yield* store.get(touch.table, touch.key)) as AnyRow | undefined
     const what = yield* whatOf(touch, mine?.columns, theirs?.columns)
     if ((mine?.op === "insert") !== (theirs?.op === "insert") || (mine?.op === "delete") !== (theirs?.op === "delete")) {

@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { Key, RowChange } from "../../../core/kernel/change.ts"
 import { foldEvent, type StoredEvent } from "../../../core/kernel/event.ts"
-import { type Json, type JsonObject, sameJson } from "../../../core/kernel/json.ts"
+import { type Json, sameJson } from "../../../core/kernel/json.ts"
 import { fieldOut } from "../../../core/kernel/resource.ts"
+import { settings_table } from "../../../core/kernel/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type AnyRow, foldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
 import { users } from "../../../core/users/schema.ts"
@@ -49,6 +50,8 @@ export const rowKey = ({ table, key }: { readonly table: Table; readonly key: Ke
 export const touchesOf = ({ catalogue }: Teller, event: Happened, recorded_at: string): ReadonlyArray<Touch> =>
   foldEvent(catalogue.projection, event, { recorded_at, actor_id: null, position: 0 }).flatMap((change: RowChange): ReadonlyArray<Touch> => {
     const { table } = change
+    // Rows that are no thing of their own (what streams a product is in) tell a person nothing.
+    if (table.key !== "id" && table !== settings_table) return []
     if (change.op === "insert") return [{ table, key: change.row[table.key] as Key, op: "insert", columns: change.row }]
     if (change.op === "update") return [{ table, key: change.key, op: "update", columns: change.set }]
     return change.op === "delete" ? [{ table, key: change.key, op: "delete", columns: {} }] : []
@@ -80,4 +83,3 @@ export const whoOf = Effect.fnUntraced(function*({ actor_id }: StoredEvent) {
   return actor_id === null ? null : (yield* (yield* Store).get(users, actor_id))?.name ?? `user ${actor_id}`
 })
 export const same = (one: unknown, other: unknown): boolean => sameJson((one ?? null) as Json, (other ?? null) as Json)
-export const asRow = (row: JsonObject | undefined): AnyRow | undefined => row
