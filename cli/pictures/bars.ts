@@ -25,6 +25,7 @@ export const calledBy = (demand: Demand, behind: Behind | undefined): string => 
 }
 export const phaseText = (demand: Demand, behind: Behind | undefined): string =>
   behind?.is_overdue === true ? "overdue" : phases[demand.phase]?.said ?? demand.phase.replaceAll("_", " ")
+export const phaseClass = (demand: Demand, behind: Behind | undefined): string => behind?.is_overdue === true ? "late" : phases[demand.phase]?.class ?? "other"
 const phases: { readonly [phase: string]: { readonly said: string; readonly mark: string; readonly class: string } } = {
   held: { said: "held by a quotation", mark: "? ", class: "held" },
   reserved: { said: "reserved", mark: "", class: "reserved" },

@@ -46,7 +46,7 @@ th, td { text-align: left; padding: 4px 14px 4px 0; border-bottom: 1px solid var
 tbody th { font-weight: 600; max-width: 36ch; } td { max-width: 30ch; } th, td { overflow-wrap: break-word; } td.whole { white-space: nowrap; }
 thead th { color: var(--quiet); border-bottom: 1px solid var(--edge); white-space: nowrap; } .right { text-align: right; }
 .phase { border-left: 4px solid var(--other); padding-left: 6px; white-space: nowrap; }
-.is-held { border-left-style: dashed; border-color: var(--held-line); } .is-reserved { border-color: var(--reserved); } .is-on_hire { border-color: var(--out); } .is-late { border-color: var(--late); font-weight: 700; }
+.is-held { border-left-style: dashed; border-color: var(--held-line); } .is-reserved { border-color: var(--reserved); } .is-out { border-color: var(--out); } .is-late { border-color: var(--late); font-weight: 700; }
 @media print {
   .region { max-height: none; }
   .chart { grid-template-columns: ${label_px}fr ${width_px}fr; width: 100%; max-width: ${label_px + width_px}px; }

@@ -1,7 +1,7 @@
 /** The chart of one product's claims as a page: a lane per unit, bars per claim, and the same as a table. */
 import { dayOf, startOfDay } from "../../core/values/zone.ts"
 import { misused } from "../exits.ts"
-import { type Axis, bar, type Behind, calledBy, isOpen, phaseText, xOf } from "./bars.ts"
+import { type Axis, bar, type Behind, calledBy, isOpen, phaseClass, phaseText, xOf } from "./bars.ts"
 import type { CalendarDay } from "./calendar.ts"
 import { dayText, daysThrough, isWeekend, momentText, monthOf, nextDay, runsOf, stretchText, weekdayOf } from "./days.ts"
 import { heading, palette, type Scene } from "./frame.ts"
@@ -131,7 +131,7 @@ const claimsTable = ({ behind, chart, units }: GanttFacts, { zone }: Scene): Mar
 <tbody>
 ${chart.demands.map((one) => {
     const known = behind.get(one.demand_id)
-    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td><td class="whole">${words((one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? "")}</td><td><span class="phase ${known?.is_overdue === true ? "is-late" : `is-${one.phase}`}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td><td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td></tr>
+    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td><td class="whole">${words((one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? "")}</td><td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td><td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td></tr>
 `
   })}</tbody></table>`
 }

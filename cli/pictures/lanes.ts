@@ -38,11 +38,13 @@ export const groupsOf = (demands: ReadonlyArray<Demand>, units: ReadonlyArray<Un
 
 /** First fit, by start: each bar in the first row that is free again. */
 export const packed = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> => {
-  const rows: Array<Array<Demand>> = []
-  for (const one of [...demands].sort((a, b) => Date.parse(a.period_start) - Date.parse(b.period_start) || a.demand_id - b.demand_id)) {
-    const row = rows.find((bars) => Date.parse(bars.at(-1)!.period_end) <= Date.parse(one.period_start))
-    if (row === undefined) rows.push([one])
-    else row.push(one)
+  const rows: Array<Array<Demand>> = [], ends: Array<number> = []
+  const timed = demands.map((demand) => ({ demand, from: Date.parse(demand.period_start), to: Date.parse(demand.period_end) }))
+  for (const { demand, from, to } of timed.sort((a, b) => a.from - b.from || a.demand.demand_id - b.demand.demand_id)) {
+    const at = ends.findIndex((end) => end <= from)
+    if (at < 0) rows.push([demand])
+    else rows[at]!.push(demand)
+    ends[at < 0 ? rows.length - 1 : at] = to
   }
   return rows
 }

@@ -84,11 +84,11 @@ body { margin: 0; } header { padding: 14px 20px 0; } h1 { font-size: 18px; margi
 .symbol { display: block; fill: #000; }
 .text { min-width: 0; display: flex; flex-direction: column; font-size: ${small ? 6 : large ? 11 : 8}pt; line-height: 1.15; }
 .text b, .text small { overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: ${large ? 3 : small ? 1 : 2}; overflow-wrap: anywhere; flex: none; }
-.text small { font-size: .85em; color: #333; -webkit-line-clamp: ${large ? 2 : 1}; }
+.text small { font-size: .85em; color: #333; -webkit-line-clamp: 2; }
 .text code { font: 600 ${small ? 7 : large ? 14 : 9.5}pt/1.2 ui-monospace, "SF Mono", Consolas, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
 .code128 { flex-direction: column; }
 .code128 .bars { flex: 1 1 auto; min-height: 0; order: 2; } .code128 .symbol { width: 100%; height: 100%; }
-.code128 .text { display: contents; } .code128 .text b { order: 1; font-size: ${small ? 6 : large ? 11 : 8}pt; -webkit-line-clamp: ${large ? 2 : 1}; } .code128 .text small { order: 4; font-size: ${small ? 5 : large ? 9 : 6.5}pt; } .code128 .text code { order: 3; text-align: center; }
+.code128 .text { display: contents; } .code128 .text b { order: 1; font-size: ${small ? 6 : large ? 11 : 8}pt; -webkit-line-clamp: ${large ? 2 : 1}; } .code128 .text small { order: 4; -webkit-line-clamp: 1; font-size: ${small ? 5 : large ? 9 : 6.5}pt; } .code128 .text code { order: 3; text-align: center; }
 .qr { gap: 2mm; align-items: center; } .qr .bars { flex: none; width: ${Math.min(height_mm - 2 * pad_mm, width_mm * 0.5).toFixed(2)}mm; } .qr .symbol { width: 100%; height: auto; }
 .qr .text { gap: .6mm; flex: 1 1 auto; }
 .case { border-left: ${mark_mm}mm solid #000; }
