@@ -1,4 +1,4 @@
-/** `availability`: what is free, as numbers, a coloured grid, bars, and the reasons behind a number. */
+/** `availability`: what is free, as numbers, a coloured grid, bars, the reasons behind a number; plans are beside it. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Desk } from "../desk.ts"
@@ -8,18 +8,25 @@ import { barsText, gridText } from "../output/grid.ts"
 import { column, recordText, tableText } from "../output/table.ts"
 import { acting, type Flags } from "../program.ts"
 import { momentIn, shownIn } from "../when.ts"
+import { declarePlans } from "./availability-plans.ts"
 
 export const declare = (program: Command): void => {
   const availability = windowed(program.command("availability").description("What is free of a product at a store, over a window or at one moment"))
-    .argument("<product>", "id, sku or barcode").option("--date <date>", "one moment instead of a window")
+    .argument("<product>", "id, sku or barcode").option("--date <date>", "one moment instead of a window").option("--as-of <time>", as_of_text)
   acting(availability, ofProduct)
-  acting(windowed(availability.command("calendar").description("Every product of a store, day by day")).option("--products <a,b>", "only these").option("--html <file>", picture_text), calendar)
-  acting(windowed(availability.command("gantt").description("Who has a product, when")).argument("<product>", "id, sku or barcode").option("--html <file>", picture_text), gantt)
+  acting(windowed(availability.command("calendar").description("Every product of a store, day by day")).option("--products <a,b>", "only these").option("--kits", "kits too, by what their parts allow").option("--html <file>", picture_text), calendar)
+  acting(windowed(availability.command("gantt").description("Who has a product, when")).argument("<product>", "id, sku or barcode").option("--kits", "of a kit, who has its parts").option("--html <file>", picture_text), gantt)
   acting(
     availability.command("why").description("The stock and the claims behind one number").argument("<product>", "id, sku or barcode")
-      .option("--date <date>", "the day or moment").option("--store <store>", "id or name (default: the default store)"),
+      .option("--date <date>", "the day or moment").option("--store <store>", "id or name (default: the default store)").option("--as-of <time>", as_of_text),
     why)
+  declarePlans(availability)
 }
+const as_of_text = "what was believed at this earlier time"
+/** `--as-of` as the service is asked. */
+const pastOf = (flags: Flags, store: StoreAt): ReadonlyArray<readonly [string, string]> =>
+  typeof flags["asOf"] === "string" ? [["as_of", plainOr(flags["asOf"], store, "--as-of")]] : []
+const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> => flags["kits"] === true ? [["include_kits", "1"]] : []
 const picture_text = "a page to look at and to print; - for standard output"
 const windowed = (command: Command): Command => command
   .option("--from <time>", "start: a date, or a time on the store's clock").option("--to <time>", "end").option("--store <store>", "id or name (default: the default store)")
@@ -40,7 +47,7 @@ const ofProduct = async (desk: Desk, [product = ""]: ReadonlyArray<string>, flag
   const store = await storeAt(desk, flags["store"] as string | undefined)
   const when = flags["date"] === undefined ? windowOf(flags, store) : [["date", plainOr(String(flags["date"]), store, "--date")] as const]
   const id = await idOf(desk, "products", product)
-  const body = await desk.read(`/api/v1/products/${id}/availability`, [["store_id", String(store.id)], ...when])
+  const body = await desk.read(`/api/v1/products/${id}/availability`, [["store_id", String(store.id)], ...when, ...pastOf(flags, store)])
   if (desk.options.json === true) return desk.printJson(body)
   const { slots, ...sums } = body["availability"] as JsonObject & { readonly slots?: ReadonlyArray<JsonObject> }
   if (slots === undefined || desk.terminal.seen) desk.print(recordText({ ...sums, demand_breakdown: breakdown(sums["demand_breakdown"]) }, desk.terminal))
@@ -59,7 +66,7 @@ const calendar = async (desk: Desk, _args: ReadonlyArray<string>, flags: Flags):
   const store = await storeAt(desk, flags["store"] as string | undefined)
   const ids: Array<readonly [string, string]> = []
   for (const one of typeof flags["products"] === "string" ? flags["products"].split(",") : []) ids.push(["product_ids[]", String(await idOf(desk, "products", one.trim()))])
-  const body = await desk.read("/api/v1/availability/calendar", [["store_id", String(store.id)], ...windowOf(flags, store), ...ids])
+  const body = await desk.read("/api/v1/availability/calendar", [["store_id", String(store.id)], ...windowOf(flags, store), ...ids, ...kitsOf(flags)])
   if (typeof flags["html"] === "string") return (await import("../pictures/draw.ts")).drawCalendar(desk, store, body, flags["html"])
   if (desk.options.json === true) return desk.printJson(body)
   desk.print(gridText((body["calendar"] as unknown as { readonly products: Parameters<typeof gridText>[0] }).products, desk.terminal))
@@ -68,17 +75,23 @@ const calendar = async (desk: Desk, _args: ReadonlyArray<string>, flags: Flags):
 const gantt = async (desk: Desk, [product = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const store = await storeAt(desk, flags["store"] as string | undefined)
   const id = await idOf(desk, "products", product)
-  const body = await desk.read(`/api/v1/availability/${id}/gantt`, [["store_id", String(store.id)], ...windowOf(flags, store)])
+  const body = await desk.read(`/api/v1/availability/${id}/gantt`, [["store_id", String(store.id)], ...windowOf(flags, store), ...kitsOf(flags)])
   if (typeof flags["html"] === "string") return (await import("../pictures/draw.ts")).drawGantt(desk, store, id, body, flags["html"])
   if (desk.options.json === true) return desk.printJson(body)
-  desk.print(barsText(body["gantt"] as unknown as Parameters<typeof barsText>[0], store.zone, desk.terminal))
+  const chart = body["gantt"] as unknown as Parameters<typeof barsText>[0] & { readonly parts?: ReadonlyArray<KitPart> }
+  desk.print(barsText(chart, store.zone, desk.terminal))
+  for (const part of chart.parts ?? []) {
+    if (desk.terminal.seen) desk.print(`\n${part.quantity}× ${part.product_name ?? `product ${part.product_id}`}, ${part.total_stock} in stock\n`)
+    desk.print(barsText({ ...part, from: chart.from, to: chart.to }, store.zone, desk.terminal))
+  }
 }
+type KitPart = Omit<Parameters<typeof barsText>[0], "from" | "to"> & { readonly product_id: number; readonly product_name: string | null; readonly quantity: number }
 
 const why = async (desk: Desk, [product = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   if (typeof flags["date"] !== "string") throw missingFlag("--date", "the day")
   const store = await storeAt(desk, flags["store"] as string | undefined)
   const id = await idOf(desk, "products", product)
-  const body = await desk.read("/api/v1/availability/why", [["product_id", String(id)], ["store_id", String(store.id)], ["date", plainOr(flags["date"], store, "--date")]])
+  const body = await desk.read("/api/v1/availability/why", [["product_id", String(id)], ["store_id", String(store.id)], ["date", plainOr(flags["date"], store, "--date")], ...pastOf(flags, store)])
   if (desk.options.json === true) return desk.printJson(body)
   const { claims, parts, demand_breakdown, stock_level_ids: _levels, ...sums } = body["reasons"] as JsonObject & { readonly claims: ReadonlyArray<JsonObject>; readonly parts: ReadonlyArray<JsonObject> }
   if (desk.terminal.seen) desk.print(`${recordText({ ...sums, demand_breakdown: breakdown(demand_breakdown) }, desk.terminal)}\n`)

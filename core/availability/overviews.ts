@@ -10,12 +10,14 @@ import type { AnyRow } from "../kernel/table.ts"
 import { products } from "../products/schema.ts"
 import { stores, zoneOf } from "../stores/stores.ts"
 import { endOfMoment, type Period } from "../values/period.ts"
+import { instantOf } from "../values/time.ts"
 import { access, storeAsked } from "./asked.ts"
 import type { Book } from "./book.ts"
 import { availabilityCalendar } from "./calendar.ts"
 import type { DealName } from "./claim.ts"
 import { type AvailabilityGantt, availabilityGantt, kitGantt, leavesOf } from "./gantt.ts"
 import { loadBook, loadBooks } from "./load.ts"
+import { bookAsOf } from "./past.ts"
 import { span_max_days } from "./settings.ts"
 import { shortages } from "./shortages.ts"
 import { availabilityReasons } from "./why.ts"
@@ -92,17 +94,23 @@ const sweep = get("/api/v1/availability/shortages", {
 
 const why = get("/api/v1/availability/why", {
   name: "availability.why", summary: "What one number rests on: the stock counted, the claims that take it, the parts that limit it", ...access,
-  fields: { product_id: ref("products", { required: true }), store_id: ref("stores", { required: true }), date: timestamp({ required: true }) },
+  fields: {
+    product_id: ref("products", { required: true }), store_id: ref("stores", { required: true }), date: timestamp({ required: true }),
+    as_of: timestamp({ nullable: true, describe: "What was believed at this earlier time, at the cost of reading the product's history again" })
+  },
   run: (input) => Effect.gen(function*() {
     const store = yield* storeAsked(input)
     const product_id = input.values.product_id ?? 0
-    const { at } = momentIn(input.body, "date", zoneOf(store))
-    const book = yield* loadBook(store.id, { product_ids: [product_id], window: spacious({ from: at, to: at }) }, input)
+    const zone = zoneOf(store)
+    const { at } = momentIn(input.body, "date", zone)
+    const as_of = typeof input.values.as_of === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
+    const book = as_of === undefined ? yield* loadBook(store.id, { product_ids: [product_id], window: spacious({ from: at, to: at }) }, input)
+      : yield* bookAsOf(store, [product_id], as_of, input)
     const deals = yield* dealNames(book, product_id)
     const { claims, demand_breakdown, parts, stock_level_ids, ...reasons } = yield* counted(() => availabilityReasons(book, product_id, at, deals))
     return ok({
       reasons: {
-        ...reasons, demand_breakdown: { ...demand_breakdown }, stock_level_ids: [...stock_level_ids],
+        ...reasons, ...(as_of === undefined ? {} : { as_of }), demand_breakdown: { ...demand_breakdown }, stock_level_ids: [...stock_level_ids],
         claims: claims.map((one) => ({ ...one })), parts: parts.map((one) => ({ ...one }))
       }
     })
