@@ -38,8 +38,8 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
     name: "opportunities.fulfil_item", summary: "Dispatch, return or adjust a line counted in bulk", ...edit, params: item, mode: "create", fields,
     facts: (input) => {
-      const { item_id } = input.rows.item
-      return knownOf(input.rows.id, input, { stock: true, rated: item_id === null ? [] : [item_id] })
+      const { id, item_id } = input.rows.item
+      return knownOf(input.rows.id, input, { live_only: true, line_ids: [id], stock: true, rated: item_id === null ? [] : [item_id] })
     },
     decide: (known, input, context) => acts[input.values.action!](known, input.rows.item, input.values, context),
     respond: (result, input) => Effect.map(shownById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) => ({

@@ -41,7 +41,7 @@ const add = command("POST", `${path}/{id}/items`, {
     const included = item_id === null || (sent.item_type ?? "product") !== "product" ? []
       : yield* (yield* Store).find(product_accessories, { product_id: item_id, included: true }, { order: ["sort_order", "id"] })
     const product_ids = [...item_id === null ? [] : [item_id], ...included.map((one) => one.accessory_product_id)]
-    return { included, known: yield* knownOf(header, input, { product_ids, rated: product_ids, ...lookedAt(header, input, product_ids, sent) }) }
+    return { included, known: yield* knownOf(header, input, { product_ids, rated: product_ids, live_only: true, touches: [], ...lookedAt(header, input, product_ids, sent) }) }
   }),
   decide: (facts, input, context) => addLine(facts, input.values, context),
   respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts, 201)
@@ -53,7 +53,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
     const sent: ChangeLine = input.values
     const header = input.rows.id
     const ids = [sent.item_id, input.rows.item.item_id].filter((id) => typeof id === "number")
-    return knownOf(header, input, { product_ids: ids, rated: ids, ...lookedAt(header, input, ids, sent) })
+    return knownOf(header, input, { product_ids: ids, rated: ids, live_only: true, touches: [input.rows.item.id], ...lookedAt(header, input, ids, sent) })
   },
   decide: (known, input, context) => changeLine(known, input.rows.item, input.values, input.body, context),
   respond: shown
@@ -61,7 +61,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item, answers: 200,
-  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  facts: (input) => knownOf(input.rows.id, input, { live_only: true, stock: holds(input.rows.id, input.settings) }),
   decide: (known, input, context) => removeLine(known, input.rows.item, context),
   respond: shown
 })
@@ -72,7 +72,9 @@ const tree = command("PATCH", `${path}/{id}/items/tree`, {
     nodes: list(object({ id: integer({ required: true, min: 1 }), depth: integer({ required: true, min: 1, max: 100 }) }), { required: true, min_items: 1 }),
     prune_orphans: boolean({ default: false })
   },
-  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  // Another order changes neither what is charged nor what is claimed, unless lines are pruned.
+  facts: (input) => knownOf(input.rows.id, input, input.values.prune_orphans === true
+    ? { live_only: true, stock: holds(input.rows.id, input.settings) } : { live_only: true, touches: [] }),
   decide: (known, input, context) => restructure(known, input.values.nodes ?? [], input.values.prune_orphans ?? false, context),
   respond: shown
 })

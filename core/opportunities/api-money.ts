@@ -21,19 +21,19 @@ const shown = (_result: unknown, input: Input) => dealAnswer((input.rows as { re
 const costs: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/costs`, {
     name: "opportunities.add_cost", summary: "Add a cost", ...edit, params: one, fields: costFields,
-    facts: (input) => knownOf(input.rows.id, input),
+    facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => addCost(known, input.values, context),
     respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts, 201)
   }),
   command("PATCH", `${path}/{id}/costs/{cost}`, {
     name: "opportunities.update_cost", summary: "Change a cost; what is left out stays", ...edit, params: cost, fields: costFields,
-    facts: (input) => knownOf(input.rows.id, input),
+    facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => changeCost(known, input.rows.cost, input.values, context),
     respond: shown
   }),
   command("DELETE", `${path}/{id}/costs/{cost}`, {
     name: "opportunities.remove_cost", summary: "Remove a cost", ...edit, params: cost, answers: 200,
-    facts: (input) => knownOf(input.rows.id, input),
+    facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => removeCost(known, input.rows.cost, context),
     respond: shown
   })
@@ -42,13 +42,13 @@ const costs: ReadonlyArray<Endpoint> = [
 const dealPrice: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/deal_price`, {
     name: "opportunities.set_deal_price", summary: "Agree one price for the whole deal", ...edit, params: one, fields: dealPriceFields,
-    facts: (input) => knownOf(input.rows.id, input),
+    facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => setDealPrice(known, input.values.deal_total!, input.values.currency, context),
     respond: shown
   }),
   command("DELETE", `${path}/{id}/deal_price`, {
     name: "opportunities.clear_deal_price", summary: "Go back to the sum of lines and costs", ...edit, params: one, answers: 200,
-    facts: (input) => knownOf(input.rows.id, input),
+    facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, _input, context) => clearDealPrice(known, context),
     respond: shown
   })

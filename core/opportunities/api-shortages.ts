@@ -15,7 +15,7 @@ const acknowledgementResource = resource({ singular: "acknowledgement", plural: 
 const list = get(`${path}/{id}/shortages`, {
   name: "opportunities.shortages", summary: "The lines that are short, and by how much", ability: "opportunities:read", permission: "shortages.view", params: one,
   run: (input) => Effect.gen(function*() {
-    const known = yield* knownOf(input.rows.id, input, { stock: true })
+    const known = yield* knownOf(input.rows.id, input, { live_only: true, stock: true })
     const shortages = shortagesOf(known, known.deal, known.claims, input.settings, input.now)
     return ok({
       shortages: shortages.map((shortage) => ({ ...shortage })),
@@ -28,7 +28,7 @@ const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
   name: "opportunities.acknowledge_shortages", summary: "Record that the shortages were seen", ability: "opportunities:write",
   permission: "shortages.resolve", params: one, answers: 201, mints: [acknowledgements],
   fields: { notes: prose({ nullable: true, max: 2000 }) },
-  facts: (input) => knownOf(input.rows.id, input, { stock: true }),
+  facts: (input) => knownOf(input.rows.id, input, { live_only: true, stock: true }),
   decide: (known, input, context) => acknowledgeShortages(known, input.values.notes ?? null, context),
   respond: (result, input) => Effect.map(shownById(acknowledgementResource, Number(result["id"]), input.query, viewContext(input)), created)
 })

@@ -24,7 +24,7 @@ import type { OpportunityRow } from "./schema.ts"
 /** Writers of one unit wait for each other, whichever deal they work on. */
 const unitStreams = (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams => (params, body) =>
   [`opportunity:${params["id"]}`, ...entries(body).filter((id) => typeof id === "number" || typeof id === "string").map((id) => `stock_level:${id}`)]
-const stockOf = (input: Input): Wanted => ({ stock: holds((input.rows as { readonly id: OpportunityRow }).id, input.settings) })
+const stockOf = (input: Input): Wanted => ({ live_only: true, stock: holds((input.rows as { readonly id: OpportunityRow }).id, input.settings) })
 
 const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   name: "opportunities.quick_allocate", summary: "Allocate many units to lines, all or none", ...edit, params: one,
@@ -60,7 +60,7 @@ const namedUnits = Effect.fnUntraced(function*(input: Input, ids: ReadonlyArray<
   const units = yield* store.getMany(asset_assignments, ids)
   if (units.some((unit) => unit.opportunity_id !== header.id)) return yield* notFound("No such asset assignment.")
   yield* waitFor(units.map((unit) => `stock_level:${unit.stock_level_id}`))
-  const known = yield* knownOf(header, input, { stock: true })
+  const known = yield* knownOf(header, input, { live_only: true, stock: true })
   const byId = new Map(known.deal.units.map((unit) => [unit.id, unit]))
   return {
     known, moving: ids.map((id, at): Moving => ({ unit: byId.get(id)!, field: `asset_ids.${at}` })),
@@ -169,7 +169,7 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
     const { stock_level_id } = input.values
     yield* waitFor([`stock_level:${input.rows.asset.stock_level_id}`])
     return {
-      known: yield* knownOf(input.rows.id, input, { stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] }),
+      known: yield* knownOf(input.rows.id, input, { live_only: true, stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] }),
       around: yield* containersAround([input.rows.asset.stock_level_id], input.now)
     }
   }),

@@ -75,7 +75,9 @@ export const heldText = (unit: string, { claim, holder }: Holding): string =>
   `${unit} is held by ${holder} from ${claim.starts_at} to ${claim.ends_at}.`
 
 /** A book with the deal's claims as they are to be in place of those that are stored. Each product is put together once. */
-const withDeal = (book: Book, deal_id: number, own: ReadonlyArray<Claim>): Book => {
+const withDeal = (book: Book, { deal: { header: { id: deal_id } }, touches }: Known, own: ReadonlyArray<Claim>): Book => {
+  const stays = (claim: Claim): boolean =>
+    claim.opportunity_id !== deal_id || (touches !== undefined && (claim.source_type !== "opportunity_item" || !touches.has(claim.source_id)))
   const ownOf = Map.groupBy(own.filter((claim) => claim.store_id === book.store_id), (claim) => claim.product_id)
   const known = new Map<number, ReadonlyArray<StandingClaim>>()
   return {
@@ -84,7 +86,7 @@ const withDeal = (book: Book, deal_id: number, own: ReadonlyArray<Claim>): Book 
       const found = known.get(product_id)
       if (found !== undefined) return found
       const claims = [
-        ...book.claimsOf(product_id).filter(({ claim }) => claim.opportunity_id !== deal_id),
+        ...book.claimsOf(product_id).filter(({ claim }) => stays(claim)),
         ...(ownOf.get(product_id) ?? []).map((claim) => standing(claim, book.now))
       ]
       known.set(product_id, claims)
@@ -107,7 +109,7 @@ export const askedLines = (deal: Deal, settings: ClaimSettings): ReadonlyArray<L
  * Where a plain product has enough for everybody over all its lines' time, no line of it is looked at by itself.
  */
 export const shortagesOf = (known: Known, deal: Deal, claims: ReadonlyArray<Claim>, settings: Settings, now: string): ReadonlyArray<LineShortage> => {
-  const books = new Map([...known.books ?? []].map(([id, book]) => [id, withDeal(book, deal.header.id, claims)]))
+  const books = new Map([...known.books ?? []].map(([id, book]) => [id, withDeal(book, known, claims)]))
   const back = new Map(deal.lines.map((line) => [line.id, Number(line.returned_quantity)]))
   const unitsByLine = Map.groupBy(deal.units.filter((unit) => unit.status < checked_in), (unit) => unit.opportunity_item_id)
   const asked = askedLines(deal, claimSettings(settings, now))

@@ -16,7 +16,7 @@ import type { OpportunityRow } from "./schema.ts"
 
 export interface Deal {
   readonly header: OpportunityRow
-  /** Every version's lines, in path order. */
+  /** Lines of the active version in path order, and such of other versions as the command asks about. */
   readonly lines: ReadonlyArray<ItemRow>
   readonly costs: ReadonlyArray<CostRow>
   readonly units: ReadonlyArray<AssignmentRow>
@@ -51,8 +51,10 @@ export interface Known {
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
   /** Stock levels of allocated units and of those named by the command. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
-  /** The deal's own claims as they stand. */
+  /** The deal's own claims as they stand: all of them, or those of the lines that are touched. */
   readonly claims: ReadonlyArray<ClaimRow>
+  /** The only stored lines whose claims may change; undefined: all. */
+  readonly touches: ReadonlySet<number> | undefined
   readonly holdings: ReadonlyArray<Holding>
   /** Stock by store, read only where shortages matter: for deals that hold stock or are about to. */
   readonly books: ReadonlyMap<number, Book> | undefined

@@ -39,8 +39,10 @@ export const partChanged = (
 export const partRemoved = (
   deal_id: number, part: Part, name: string, row: AnyRow & { readonly id: number }, was: JsonObject, also: JsonObject = {}
 ): NewEvent => dealEvent(deal_id, name, { [keyOf[part]]: row.id, was, also })
-export const itemsRestructured = (deal_id: number, paths: ReadonlyArray<{ readonly id: number; readonly path: string }>): NewEvent =>
-  dealEvent(deal_id, "items_restructured", { paths: paths.map((one) => ({ ...one })) })
+/** All lines in their order; `moved` are those that stand elsewhere than before. */
+export const itemsRestructured = (
+  deal_id: number, paths: ReadonlyArray<{ readonly id: number; readonly path: string }>, moved: ReadonlyArray<number>
+): NewEvent => dealEvent(deal_id, "items_restructured", { paths: paths.map((one) => ({ ...one })), moved })
 
 /** A version, the lines it has of its own, or (the first) all lines there are; `set` is what becomes of the header. */
 export const versionCreated = (

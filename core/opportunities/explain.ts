@@ -49,6 +49,6 @@ const pick = (row: { readonly [name: string]: unknown }): JsonObject =>
 export const explanationOf = Effect.fnUntraced(function*(header: OpportunityRow, input: Input): Effect.fn.Return<ReadonlyArray<JsonObject>, Fault, Store> {
   const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: header.id, is_live: true })
   const rated = [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
-  const known = yield* knownOf(header, input, { rated })
+  const known = yield* knownOf(header, input, { live_only: true, rated })
   return explainDeal(known, input.now).map((step) => ({ ...step }))
 })

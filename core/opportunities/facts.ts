@@ -34,17 +34,28 @@ export interface Wanted {
   readonly member_id?: number | null
   readonly store_id?: number | null
   readonly surcharge_group_ids?: ReadonlyArray<number>
+  /** Lines of the active version only, and those of others that hold units: enough for all but choosing between versions and asking whether anything ever went out. */
+  readonly live_only?: boolean
+  /** The only stored lines whose claims and units the command may change: those of others are not read. Absent: any may. */
+  readonly touches?: ReadonlyArray<number>
+  /** Lines to read whatever their version. */
+  readonly line_ids?: ReadonlyArray<number>
 }
 const untaxed: TaxTable = { rules: [], rates: [], default_organisation_tax_class_id: null, default_product_tax_class_id: null }
 interface Now { readonly settings: Settings; readonly now: string }
 
-export const dealOf = Effect.fnUntraced(function*(header: OpportunityRow): Effect.fn.Return<Deal, Fault, Store> {
+export const dealOf = Effect.fnUntraced(function*(header: OpportunityRow, { line_ids = [], live_only = false }: Wanted = {}): Effect.fn.Return<Deal, Fault, Store> {
   const store = yield* Store
+  const units = yield* store.find(asset_assignments, { opportunity_id: header.id })
+  const whole = !live_only || header.version_count < 2
+  const found = yield* store.find(opportunity_items, { opportunity_id: header.id, ...(whole ? {} : { is_live: true }) }, { order: ["path", "id"] })
+  const there = new Set(found.map((line) => line.id))
+  const others = whole ? []
+    : yield* store.getMany(opportunity_items, [...line_ids, ...units.map((unit) => unit.opportunity_item_id)].filter((id) => !there.has(id)))
   return {
-    header,
-    lines: yield* store.find(opportunity_items, { opportunity_id: header.id }, { order: ["path", "id"] }),
-    costs: yield* store.find(opportunity_costs, { opportunity_id: header.id }, { order: ["sort_order", "id"] }),
-    units: yield* store.find(asset_assignments, { opportunity_id: header.id })
+    header, units,
+    lines: others.length === 0 ? found : [...found, ...others],
+    costs: yield* store.find(opportunity_costs, { opportunity_id: header.id }, { order: ["sort_order", "id"] })
   }
 })
 
@@ -55,10 +66,12 @@ export const customerOf = Effect.fnUntraced(function*(member_id: number | null):
 /** The deal, and what pricing, claims and guards ask about. */
 export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now, settings }: Now, wanted: Wanted = {}): Effect.fn.Return<Known, Fault, Store> {
   const store = yield* Store
-  const deal = yield* dealOf(header)
+  const deal = yield* dealOf(header, wanted)
   const store_id = wanted.store_id === undefined ? header.store_id : wanted.store_id
   const product_ids = [...new Set([...deal.lines.map((line) => line.item_id).filter((id) => id !== null), ...wanted.product_ids ?? []])]
-  const level_ids = [...new Set([...deal.units.map((unit) => unit.stock_level_id), ...wanted.level_ids ?? []])]
+  const { touches } = wanted
+  const touched = touches === undefined ? deal.units : deal.units.filter((unit) => touches.includes(unit.opportunity_item_id))
+  const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...wanted.level_ids ?? []])]
   const customer = yield* customerOf(wanted.member_id === undefined ? header.member_id : wanted.member_id)
   const asked = wanted.stock === true ? [...askedLines(deal, claimSettings(settings, now)), ...wanted.lines ?? []] : undefined
   return {
@@ -75,7 +88,9 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
     discount_rules: yield* discountFacts,
     surcharge_groups: yield* surchargeFacts(wanted.surcharge_group_ids ?? header.surcharge_group_ids),
     levels: new Map((yield* store.getMany(stock_levels, level_ids)).map((row) => [row.id, row])),
-    claims: yield* store.find(claims, { opportunity_id: header.id }),
+    claims: touches?.length === 0 ? [] : yield* store.find(claims, touches === undefined ? { opportunity_id: header.id }
+      : { source_type: "opportunity_item", source_id: touches }),
+    touches: touches === undefined ? undefined : new Set(touches),
     holdings: yield* holdingsOf(header.id, level_ids),
     books: asked === undefined ? undefined : yield* booksForLines(asked, { now, settings })
   }

@@ -51,6 +51,12 @@ export const assignmentChanges = [
 
 export const versionChanges = ["version_sent", "version_accepted", "version_declined", "version_superseded", "version_relabelled"] as const
 
+interface Restructured {
+  readonly id: number
+  readonly paths: ReadonlyArray<{ readonly id: number; readonly path: string }>
+  /** Absent in events of old: any of them. */
+  readonly moved?: ReadonlyArray<number>
+}
 interface ActiveWas { readonly was: { readonly active_version_id: number } }
 interface VersionCreated extends Changed, ActiveWas {
   readonly version: JsonObject & { readonly id: number }
@@ -81,9 +87,13 @@ export const projection: Projection = {
   "opportunity.item_added": added(opportunity_items, "item"),
   ...many(itemChanges, altered(opportunity_items, "item")),
   "opportunity.item_removed": dropped(opportunity_items, "item"),
-  "opportunity.items_restructured": (
-    { id, paths }: { readonly id: number; readonly paths: ReadonlyArray<{ readonly id: number; readonly path: string }> }, { recorded_at }
-  ) => [...paths.map((one) => update(opportunity_items, one.id, { path: one.path, updated_at: recorded_at })), touched(id, recorded_at)],
+  "opportunity.items_restructured": ({ id, moved, paths }: Restructured, { recorded_at }) => {
+    const elsewhere = moved === undefined ? undefined : new Set(moved)
+    return [
+      ...paths.filter((one) => elsewhere?.has(one.id) ?? true).map((one) => update(opportunity_items, one.id, { path: one.path, updated_at: recorded_at })),
+      touched(id, recorded_at)
+    ]
+  },
   "opportunity.cost_added": added(opportunity_costs, "cost"),
   "opportunity.cost_updated": altered(opportunity_costs, "cost"),
   "opportunity.cost_removed": dropped(opportunity_costs, "cost"),

@@ -103,7 +103,7 @@ export const newCost = (header: OpportunityRow, context: DecideContext): CostRow
 })
 
 const withoutStamps = <R extends AnyRow>(row: R): JsonObject => {
-  const { created_at: _c, updated_at: _u, deleted_at: _d, ...kept } = row
+  const { created_at: _c, updated_at: _u, deleted_at: _d, reaches_to: _r, ...kept } = row
   return kept as JsonObject
 }
 const changed = (before: AnyRow, after: AnyRow): JsonObject =>
@@ -147,21 +147,24 @@ const claimsAfter = (known: Known, deal: Deal, touched: ReadonlyArray<number> | 
   Result.gen(function*() {
     const settings = claimSettings(context.settings, context.now)
     const own = known.claims
-    const lines = touched === "all" ? [...new Set([...deal.lines.map(({ id }) => id), ...own.map((claim) => claim.source_id)])] : [...new Set(touched)]
+    // Lines that were not read are those of versions that are not active: they hold nothing, and nothing of theirs changes.
+    const lines = new Set(touched === "all" ? [...deal.lines, ...known.deal.lines].map(({ id }) => id) : touched)
     const events: Array<NewEvent> = []
     const set: Array<ClaimRow> = []
+    const lineOf = new Map(deal.lines.map((line) => [line.id, line]))
+    const claimed = Map.groupBy(own, (claim) => claim.source_id)
     for (const id of lines) {
-      const line = deal.lines.find((one) => one.id === id)
+      const line = lineOf.get(id)
       const wanted = line === undefined ? [] : yield* claimsOf(known, deal, line, settings)
       yield* heldByNobodyElse(known, wanted, context)
-      const before = own.filter((claim) => claim.source_id === id)
+      const before = claimed.get(id) ?? []
       const rows = withIds(wanted, before, context)
       set.push(...rows)
       if (!sameClaims(rows, before)) {
         events.push(claimsSet(streamOfDeal(deal.header.id), "opportunity_item", id, rows.map((row) => withoutStamps(row) as unknown as ClaimRow)))
       }
     }
-    const rest = own.filter((claim) => !lines.includes(claim.source_id))
+    const rest = own.filter((claim) => !lines.has(claim.source_id))
     return { claims: [...rest, ...set], events }
   })
 

@@ -25,11 +25,15 @@ export const restructure = (known: Known, nodes: ReadonlyArray<Node>, prune: boo
   yield* removable(deal, left)
   const paths = yield* restructured(nodes, byId)
   const places = new Map(paths.map(({ id, path }) => [id, path]))
-  const kept = deal.lines.filter((line) => !left.includes(line)).map((line) => ({ ...line, path: places.get(line.id) ?? line.path }))
-  const moved = paths.some(({ id, path }) => byId.get(id)?.path !== path)
-  const settled = yield* settle(known, { ...deal, lines: kept }, { claimed: left.map(({ id }) => id), ...(left.length === 0 ? { totals: false } : {}) }, context)
+  const gone = new Set(left.map(({ id }) => id))
+  const moved = paths.filter(({ id, path }) => byId.get(id)?.path !== path).map(({ id }) => id)
+  const kept = deal.lines.filter(({ id }) => !gone.has(id)).map((line) => {
+    const path = places.get(line.id) ?? line.path
+    return path === line.path ? line : { ...line, path }
+  })
+  const settled = yield* settle(known, { ...deal, lines: kept }, { claimed: [...gone], ...(left.length === 0 ? { totals: false } : {}) }, context)
   return {
-    events: [...left.map(lineRemoved), ...(moved ? [itemsRestructured(deal.header.id, paths)] : []), ...settled.events],
+    events: [...left.map(lineRemoved), ...(moved.length > 0 ? [itemsRestructured(deal.header.id, paths, moved)] : []), ...settled.events],
     result: { id: deal.header.id }
   }
 })
