@@ -20,7 +20,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { merge, type Settled } from "../merge.ts"
 import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
-import { keepAccounts, tellAccounts } from "./accounts/keep.ts"
+import { keepAccounts, keepAccountsOfRows, tellAccounts } from "./accounts/keep.ts"
 import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
 import { ensureLocalTables, provisional_base, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
@@ -337,6 +337,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       if (page.next !== null) return laid
       yield* takeOver(catalogue, laid)
       yield* keepVerdicts(laid.settled.filter((one) => outbox.pending().some(({ n }) => n === one.n)))
+      yield* keepAccountsOfRows({ catalogue, outbox, replica_id }, laid.settled)
       yield* keepPlace({ offset: laid.offset, handle: laid.handle, up_to_date: false }, laid.position)
       yield* purgeLater(store)
       yield* redo(yield* unsettled)

@@ -15,7 +15,7 @@ import { decided_event, type DecidedData, replicaStream } from "../../wire.ts"
 import { provisional_base } from "../local-tables.ts"
 import type { KeptCommand, Outbox } from "../outbox.ts"
 import { meanwhileOf } from "./meanwhile.ts"
-import { differencesOf, mergedOf } from "./outcome.ts"
+import { differencesInRows, differencesOf, mergedOf } from "./outcome.ts"
 import type { Account, Teller } from "./telling.ts"
 
 interface Parts { readonly catalogue: Catalogue; readonly outbox: Outbox; readonly replica_id: number }
@@ -47,6 +47,18 @@ const accountOf = Effect.fnUntraced(function*(teller: Teller, command: KeptComma
 const confirmedOf = (store: StoreShape, command_id: string) => Effect.map(
   store.find(journal, { command_id }, { order: ["position"] }),
   (events): ReadonlyArray<StoredEvent> => events.filter((event) => event.position < provisional_base && event.type !== decided_event))
+
+/** Accounts for accepted commands whose verdict came with the rows of a fill. What changed before those is not known here. */
+export const keepAccountsOfRows = Effect.fnUntraced(function*({ catalogue, outbox, replica_id }: Parts, settled: ReadonlyArray<{ readonly n: number; readonly status: string }>) {
+  if (settled.length === 0) return
+  const store = yield* Store
+  const teller: Teller = { catalogue, replica_id, base_currency: baseCurrency(yield* (yield* Site).settings) }
+  const accepted = new Set(settled.filter((one) => one.status === "accepted").map((one) => one.n))
+  for (const command of outbox.pending().filter((one) => accepted.has(one.n))) {
+    const differences = yield* differencesInRows(teller, command, outbox.recordedOf(command.n) ?? { events: [], rows: {} })
+    yield* store.run("insert or replace into accounts (n, account) values (?, ?)", [command.n, JSON.stringify(differences.length === 0 ? {} : { differences } satisfies Account)])
+  }
+})
 
 /** Tells the outbox; safe to repeat. */
 export const tellAccounts = Effect.fnUntraced(function*(outbox: Outbox) {

@@ -74,10 +74,19 @@ const differences_max = 50
 export const differencesOf = Effect.fnUntraced(function*(
   teller: Teller, command: KeptCommand, recorded: Recorded, own: ReadonlyArray<StoredEvent>
 ): Effect.fn.Return<ReadonlyArray<Difference>, Fault, Store> {
-  if (recorded.events.length === 0 || own.length === 0) return []
+  return recorded.events.length === 0 || own.length === 0 ? [] : yield* compared(teller, command, recorded, leftBy(teller, own))
+})
+/** The same where the command's own events are not at hand (it was decided before the rows a device was filled with). */
+export const differencesInRows = Effect.fnUntraced(function*(teller: Teller, command: KeptCommand, recorded: Recorded): Effect.fn.Return<ReadonlyArray<Difference>, Fault, Store> {
+  return yield* compared(teller, command, recorded, undefined)
+})
+
+const compared = Effect.fnUntraced(function*(
+  teller: Teller, command: KeptCommand, recorded: Recorded, confirmed: ReadonlyMap<string, Left> | undefined
+): Effect.fn.Return<ReadonlyArray<Difference>, Fault, Store> {
   const store = yield* Store
   const here = leftBy(teller, recorded.events.map((event) => ({ ...event, recorded_at: command.issued_at })))
-  const there = leftBy(teller, own)
+  const there = confirmed ?? here
   const found: Array<Difference> = []
   for (const key of new Set([...here.keys(), ...there.keys()])) {
     const [mine, theirs] = [here.get(key), there.get(key)]
@@ -91,9 +100,9 @@ export const differencesOf = Effect.fnUntraced(function*(
     }
     for (const column of new Set([...Object.keys(mine?.columns ?? {}), ...Object.keys(theirs?.columns ?? {})])) {
       const shown = mine !== undefined && column in mine.columns ? mine.columns[column] : seen?.[column]
-      const stands = theirs !== undefined && column in theirs.columns ? theirs.columns[column] : now?.[column]
-      if (shown === undefined || same(shown, stands) || isMoment(shown, command.issued_at)) continue
-      const around = { ...now, ...seen, ...theirs?.columns }
+      const stands = confirmed !== undefined && theirs !== undefined && column in theirs.columns ? theirs.columns[column] : now?.[column]
+      if (shown === undefined || (confirmed === undefined && now === undefined) || same(shown, stands) || isMoment(shown, command.issued_at)) continue
+      const around = { ...seen, ...now, ...(confirmed === undefined ? {} : theirs?.columns) }
       found.push({
         what, field: column, here: valueTold(teller, touch.table, column, shown, { ...around, ...mine?.columns }), there: valueTold(teller, touch.table, column, stands, around)
       })
