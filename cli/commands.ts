@@ -12,9 +12,10 @@ export interface HandMade {
 export const hand_made: { readonly [word: string]: HandMade } = {
   login: { says: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"], load: () => import("./daily/login.ts") },
   sync: { says: ["sync [status|conflicts|resolve ID]", "send what was done here, fetch what was done elsewhere"], load: () => import("./daily/sync.ts") },
+  devices: { says: ["devices list|rename|revoke", "the machines that hold replicas"], load: () => import("./daily/devices.ts") },
   price: { says: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"], load: () => import("./daily/price.ts") },
   availability: {
-    says: ["availability PRODUCT --from --to", "what is free; also calendar, gantt PRODUCT, why PRODUCT --date D"], load: () => import("./daily/availability.ts"), noun: "availability"
+    says: ["availability PRODUCT --from --to", "what is free; also calendar, gantt, why, what-if, fit PRODUCT"], load: () => import("./daily/availability.ts"), noun: "availability"
   },
   shortages: { says: ["shortages [--from --to]", "where more is promised than there is"], load: () => import("./daily/shortages.ts") },
   quote: { says: ["quote new|add|show|convert|list", "the counter's daily work"], load: () => import("./daily/quote.ts") },

@@ -3,6 +3,7 @@ import type { Answer, Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json, JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import type { Asked, Device } from "../sync/replica/device.ts"
+import type { Occasion } from "./background.ts"
 import { Exit, exits, misused } from "./exits.ts"
 import { type Environment, profileExists, profileFolder, profileName } from "./home.ts"
 import { type Terminal, terminalOf } from "./output/terminal.ts"
@@ -60,6 +61,13 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
   const folder = (): string => profileFolder(profile(), env)
   let opened: Promise<Device> | undefined
   const device = (): Promise<Device> => opened ??= openHere(profile(), env)
+  /** The replica has answered something: afterwards there may be something to send. */
+  let answered_here = false
+  const close = async (): Promise<void> => {
+    const open = await opened?.catch(() => undefined)
+    if (open === undefined) return
+    try { if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, (text) => process.stderr.write(`${text}\n`)) } finally { await open.close() }
+  }
 
   const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
     if (offline) throw new Exit(exits.network, "This needs the server, and --offline forbids to ask it.", { way_out: "Leave out --offline when there is a network." })
@@ -76,7 +84,10 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     const named = options.remote === true || options.url !== undefined
     if (!named && profileExists(profile(), env)) {
       const { answeredHere } = await import("./routing.ts")
-      if (await answeredHere(whole)) return (await device()).ask(whole, options.plan === true ? { plan: true } : {})
+      if (await answeredHere(whole)) {
+        answered_here = true
+        return (await device()).ask(whole, options.plan === true ? { plan: true } : {})
+      }
     }
     if (options.plan === true && asking.method !== "GET") {
       throw misused("--plan needs a replica that can decide this here.", named ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T.")
@@ -95,8 +106,20 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     printJson: (value) => print(`${JSON.stringify(value, null, 2)}\n`),
     note: (text) => { process.stderr.write(`${text}\n`) },
     read: async (path, query = []) => (await ask({ method: "GET", path, query })).body as JsonObject,
-    close: async () => { await (await opened?.catch(() => undefined))?.close() }
+    close
   }
+}
+
+/** News of what was refused meanwhile, and a sync in the background; neither may hold up or spoil an answer. */
+const afterAnswering = async (device: Device, where: Pick<Occasion, "folder" | "profile" | "env" | "offline">, note: (text: string) => void): Promise<void> => {
+  try {
+    const { arrivedText, startBackgroundSync, worthSyncing } = await import("./background.ts")
+    const arrived = arrivedText(where.folder)
+    if (arrived !== undefined) note(arrived)
+    const pending = device.lastPending() > 0
+    const occasion: Occasion = { ...where, pending, synced_at: pending ? null : (await device.place()).synced_at }
+    if (worthSyncing(occasion, Date.now())) await startBackgroundSync(occasion)
+  } catch { /* The command has been answered; what is wrong here will be told by the next sync. */ }
 }
 
 const wholeOf = (asking: Asking): Request => ({

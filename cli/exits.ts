@@ -2,7 +2,9 @@
 import type { Json } from "../core/kernel/json.ts"
 
 export const exits = {
-  ok: 0, failed: 1, usage: 2, not_found: 3, not_allowed: 4, invalid: 5, conflict: 6, network: 7, sync_conflicts: 8, interrupted: 130
+  ok: 0, failed: 1, usage: 2, not_found: 3, not_allowed: 4, invalid: 5, conflict: 6, network: 7, sync_conflicts: 8,
+  /** `sync --watch` after the program was replaced: whoever keeps it running starts the new one. */
+  replaced: 75, interrupted: 130
 } as const
 export type ExitCode = (typeof exits)[keyof typeof exits]
 

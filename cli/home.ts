@@ -1,5 +1,5 @@
 /** Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile. */
-import { existsSync, mkdirSync, readdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { misused } from "./exits.ts"
@@ -23,7 +23,15 @@ export const profileName = (asked: string | undefined, env: Environment): string
 }
 export const profileFolder = (name: string, env: Environment): string => join(homeFolder(env), "profiles", name)
 /** A profile exists once somebody logged in. */
-export const profileExists = (name: string, env: Environment): boolean => existsSync(join(profileFolder(name, env), "profile.json"))
+export const profileExists = (name: string, env: Environment): boolean => {
+  const folder = profileFolder(name, env)
+  if (existsSync(join(folder, "profile.json"))) return true
+  // A login that was cut off between putting the old folder aside and the new one in its place.
+  const filled = join(homeFolder(env), "profiles", `.${name}.new`)
+  if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
+  renameSync(filled, folder)
+  return true
+}
 export const profileNames = (env: Environment): ReadonlyArray<string> => {
   const folder = join(homeFolder(env), "profiles")
   return existsSync(folder) ? readdirSync(folder).filter((name) => profileExists(name, env)).sort() : []

@@ -1,5 +1,6 @@
 /** Telling what went wrong, on standard error: for people in words, with --json as `{message, errors}`. */
 import { Exit, exits } from "./exits.ts"
+import { misfortuneOf } from "./misfortune.ts"
 
 /** Prints the error and gives the exit code it stands for. */
 export const report = (error: unknown, json: boolean): number => {
@@ -32,6 +33,8 @@ export const exitFrom = (error: unknown): Exit => {
     return new Exit(exits.network, error.message, { way_out: "Check the address and the connection; the replica goes on working without it.", cause: error })
   }
   if (name === "RemoteError") return fromRemote(error)
+  const misfortune = misfortuneOf(error)
+  if (misfortune !== undefined) return misfortune
   if (name === "NoProfile") return new Exit(exits.usage, error.message)
   if ("code" in error && String(error.code).startsWith("commander.")) return new Exit(exits.usage, error.message.replace(/^error: /, ""))
   if ("code" in error && error.code === "ENOENT" && "path" in error) return new Exit(exits.usage, `There is no file ${String(error.path)}.`, { cause: error })
@@ -43,6 +46,7 @@ const fromRemote = (error: Error): Exit => {
     : status === 409 || status === 425 ? exits.conflict : status === 503 ? exits.network : exits.failed
   return new Exit(code, error.message, {
     errors: body.errors, cause: error,
-    way_out: status === 401 ? "Log in again with another: flightcase login URL --token T." : undefined
+    way_out: status === 401 ? "Log in again with another: flightcase login URL --token T."
+      : status === 426 ? "Nothing is lost: update Flightcase on this machine, then flightcase sync." : undefined
   })
 }

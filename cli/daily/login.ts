@@ -1,9 +1,11 @@
 /** `login`: makes this machine a device of the server, with a replica of its own. */
-import { renameSync, rmSync } from "node:fs"
+import { renameSync, rmSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
 import type { Command } from "commander"
-import type { Profile } from "../../sync/replica/device.ts"
+import type { Device, Profile } from "../../sync/replica/device.ts"
+import type { Moved } from "../../sync/replica/move.ts"
+import type { KeptCommand } from "../../sync/replica/outbox.ts"
 import { Exit, exits, missingFlag } from "../exits.ts"
 import { type Desk, privately } from "../desk.ts"
 import { standardInput } from "../input.ts"
@@ -17,6 +19,7 @@ export const declare = (program: Command): void => {
     .argument("<url>", "the server's address")
     .option("--token <token>", "a token of yours; - reads it from standard input")
     .option("--name <device>", "what this machine is called (default: its host name)")
+    .option("--set-aside", "begin anew although the profile cannot be read or holds unsent commands; its folder is kept beside")
   acting(login, async (desk, [url = ""], flags) => {
     const address = serverUrl(url)
     // FLIGHTCASE_TOKEN keeps the secret out of the list of processes, as standard input does.
@@ -27,42 +30,97 @@ export const declare = (program: Command): void => {
     const name = profileName(desk.options.profile, desk.env)
     const profiles = privateFolder(homeFolder(desk.env), "profiles")
     const folder = profileFolder(name, desk.env)
-    const before = profileExists(name, desk.env) ? await settled(desk) : undefined
+    const there = profileExists(name, desk.env)
+    const set_aside = there && flags["setAside"] === true
+    const before = there && !set_aside ? await standingOf(folder) : undefined
     // Logging in again begins a new device beside the old one, which stays whole until the new one is filled.
-    const filling = before === undefined ? folder : join(profiles, `.${name}.new`)
-    if (before !== undefined) rmSync(filling, { recursive: true, force: true })
+    const filling = there ? join(profiles, `.${name}.new`) : folder
+    if (there) rmSync(filling, { recursive: true, force: true })
     const { enrolDevice, openDevice } = await import("../../sync/replica/device.ts")
     const progress = progressOf(desk)
-    const called = typeof flags["name"] === "string" ? flags["name"] : before?.device ?? hostname()
+    const called = typeof flags["name"] === "string" ? flags["name"] : before?.profile.device ?? hostname()
     let device = await privately(() => enrolDevice(filling, { name, url: address, token, device: called },
-      ({ phase, done, total }) => progress.at(phase === "lease" ? "Taking ids" : "Fetching", done, total)))
-    if (before !== undefined) {
+      ({ phase, done, total }) => progress.at(phase === "lease" ? "Taking ids" : phase === "fill" ? "Filling" : "Fetching", done, total)))
+    let moved: Moved | undefined
+    let aside: string | undefined
+    if (there) {
+      try { moved = before === undefined ? undefined : await takeAlong(before, device, filling) } catch (error) {
+        await device.remote.call("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`).catch(() => undefined)
+        await device.close()
+        rmSync(filling, { recursive: true, force: true })
+        throw error
+      }
       await device.close()
-      const old = join(profiles, `.${name}.old`)
-      rmSync(old, { recursive: true, force: true })
-      renameSync(folder, old)
-      renameSync(filling, folder)
-      rmSync(old, { recursive: true, force: true })
+      aside = set_aside ? join(profiles, `.${name}.aside-${stamp()}`) : undefined
+      swap({ folder, filling, to: aside ?? join(profiles, `.${name}.old`), keep: aside !== undefined })
       device = await privately(() => openDevice(folder))
-      // The server forgets the device that is no more; when it cannot be told, nothing is lost.
-      if (before.url === address) await device.remote.call("DELETE", `/api/v1/sync/replicas/${before.replica_id}`).catch(() => undefined)
+      // The server forgets the device that is no more; when it cannot be told, nothing is lost. A copy's original lives on.
+      if (before !== undefined && before.profile.url === address && before.profile.copied_at === undefined) {
+        await device.remote.call("DELETE", `/api/v1/sync/replicas/${before.profile.replica_id}`).catch(() => undefined)
+      }
     }
     try {
       const status = await device.status()
       progress.end()
       const { replica_id, user_id, url: server } = device.profile
-      if (desk.options.json === true) desk.printJson({ profile: { name, server, device: called, replica_id, user_id, position: status.position } })
-      else desk.note(`Logged in to ${server} as ${called} (replica ${replica_id}); everything up to event ${status.position} is here.`)
+      const left_file = moved === undefined ? undefined : keepLeft(folder, moved)
+      if (desk.options.json === true) {
+        desk.printJson({
+          profile: { name, server, device: called, replica_id, user_id, position: status.position },
+          ...(moved === undefined ? {} : { moved: { commands: moved.moved, decided: moved.decided, left: moved.left.length, left_file: left_file ?? null } }), ...(aside === undefined ? {} : { aside })
+        })
+        return
+      }
+      desk.note(`Logged in to ${server} as ${called} (replica ${replica_id}); everything up to event ${status.position} is here.`)
+      if (aside !== undefined) desk.note(`What was there before is kept in ${aside}.`)
+      if (moved !== undefined && moved.moved > 0) desk.note(`Took along ${moved.moved} unsent ${moved.moved === 1 ? "command" : "commands"}; flightcase sync sends ${moved.moved === 1 ? "it" : "them"}.`)
+      if (moved !== undefined && left_file !== undefined) desk.note(`${moved.left.length} ${moved.left.length === 1 ? "does" : "do"} not hold any more or ${moved.left.length === 1 ? "was" : "were"} refused before: see ${left_file}.`)
     } finally { await device.close() }
   })
 }
 
-/** The device there is, when nothing of it would be lost: everything sent, no conflict open. */
-const settled = async (desk: Desk): Promise<Profile> => {
-  const device = await desk.device()
-  const { pending, conflicts } = await device.status()
-  if (pending + conflicts === 0) return device.profile
-  throw new Exit(exits.conflict, `This profile still holds ${pending} unsent commands and ${conflicts} conflicts.`, {
-    way_out: "flightcase sync sends them, flightcase sync conflicts settles them; or log in under another --profile."
-  })
+interface Standing { readonly profile: Profile; readonly pending: ReadonlyArray<KeptCommand>; readonly conflicts: ReadonlyArray<KeptCommand> }
+
+/** The device there is: one whose commands are all sent and settled, or one that may send no more, whose commands go along. */
+const standingOf = async (folder: string): Promise<Standing> => {
+  const { openOutboxOf, readProfile } = await import("../../sync/replica/folder.ts")
+  const profile = readProfile(folder)
+  const outbox = openOutboxOf(folder)
+  try {
+    const pending = outbox.pending()
+    const conflicts = [...outbox.byState("rejected"), ...outbox.byState("held")]
+    if (pending.length + conflicts.length === 0 || profile.revoked_at !== undefined || profile.copied_at !== undefined) return { profile, pending, conflicts }
+    throw new Exit(exits.conflict, `This profile still holds ${pending.length} unsent commands and ${conflicts.length} conflicts.`, {
+      way_out: "flightcase sync sends them, flightcase sync conflicts settles them; or log in under another --profile."
+    })
+  } finally { outbox.close() }
 }
+
+/** Only their own person may give commands again. */
+const takeAlong = async ({ profile, pending, conflicts }: Standing, device: Device, folder: string): Promise<Moved | undefined> => {
+  if (pending.length + conflicts.length === 0) return undefined
+  if (device.profile.user_id !== profile.user_id) {
+    throw new Exit(exits.conflict, `The profile holds ${pending.length} unsent commands of somebody else.`, {
+      way_out: "flightcase sync export-pending FILE writes them out for review; flightcase login URL --token T --set-aside then begins anew and keeps the old folder."
+    })
+  }
+  const { moveUnsent } = await import("../../sync/replica/move.ts")
+  const moved = await moveUnsent(pending, profile.replica_id, device, folder)
+  return { ...moved, left: [...moved.left, ...conflicts.map((command) => ({ command, error: command.error ?? { status: 422, message: "Refused." } }))] }
+}
+
+/** What could not be taken along stays readable, beside the new outbox. */
+const keepLeft = (folder: string, { left }: Moved): string | undefined => {
+  if (left.length === 0) return undefined
+  const file = join(folder, `left-behind-${stamp()}.json`)
+  writeFileSync(file, `${JSON.stringify({ left }, null, 2)}\n`, { mode: 0o600, flush: true })
+  return file
+}
+
+const swap = ({ folder, filling, to, keep }: { readonly folder: string; readonly filling: string; readonly to: string; readonly keep: boolean }): void => {
+  if (!keep) rmSync(to, { recursive: true, force: true })
+  renameSync(folder, to)
+  renameSync(filling, folder)
+  if (!keep) rmSync(to, { recursive: true, force: true })
+}
+const stamp = (): string => new Date().toISOString().replace(/[:.]/g, "-")

@@ -63,6 +63,10 @@ export interface Device {
   /** Answers from the replica as the server would; refusals are answers too: status and {message, errors}. */
   readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<Asked>
   readonly sync: (progress?: Progress, options?: SyncOptions) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
+  /** Where the replica stands in the server's shape, and when it last was up to date. */
+  readonly place: () => Promise<{ readonly offset: string; readonly handle: string | undefined; readonly synced_at: string | null }>
+  /** The highest number pending; 0 when none is. Cheap. */
+  readonly lastPending: () => number
   /** Sync by hand: what is pending as a signed file, and what the server answered to it taken in. */
   readonly bundleOut: () => Promise<Bundled>
   readonly bundleIn: (text: string) => Promise<Unbundled>
@@ -175,7 +179,7 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
   }
   const conflicts = conflictsOver({
     outbox, ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))), runDue: () => run(replica.open),
-    base: async () => (await run(replica.standing)).position, commandId: () => uuidv7()
+    base: async () => (await run(replica.standing)).position, commandId: () => uuidv7(), now: () => new Date().toISOString()
   })
   /** Greets the server and keeps what it told of itself. */
   const met = async (): Promise<ReadonlyArray<string>> => {
@@ -212,6 +216,8 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
         return { ...await syncOnce({ profile, outbox, replica, remote, run, ...(progress === undefined ? {} : { progress }) }), warnings }
       } catch (error) { throw toldHere(error) } finally { release() }
     },
+    place: () => run(replica.standing),
+    lastPending: () => outbox.lastPending(),
     bundleOut: () => bundleOut({ profile, outbox, replica, run }, new Date().toISOString()),
     bundleIn: async (text) => {
       const release = lockSync(folder, 30_000)

@@ -21,6 +21,8 @@ export interface Profile {
   readonly key?: Seed
   /** What the server signs its bundles with. */
   readonly server_key?: PublicKey
+  /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
+  readonly copied_at?: string
   /** Set once the server said that this device is revoked: the replica is gone, the outbox is not. */
   readonly revoked_at?: string
 }

@@ -14,7 +14,7 @@ const started = (name: string, args: ReadonlyArray<string>, home: string, shows?
   name,
   round: async () => {
     const begun = performance.now()
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", env: { ...process.env, FLIGHTCASE_HOME: home } })
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" } })
     const seconds = (performance.now() - begun) / 1000
     if (status !== 0 || (shows !== undefined && !stdout.includes(shows))) throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
     return { seconds, count: 1 }

@@ -47,7 +47,7 @@ export const openPlace = async (): Promise<Place> => {
   }
   return {
     url, home, folder,
-    env: { PATH: process.env["PATH"] ?? "", HOME: folder, FLIGHTCASE_HOME: home, FLIGHTCASE_URL: url, FLIGHTCASE_TOKEN: owner_token, TZ: "Asia/Tokyo", NODE_COMPILE_CACHE: compiled },
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder, FLIGHTCASE_HOME: home, FLIGHTCASE_URL: url, FLIGHTCASE_TOKEN: owner_token, TZ: "Asia/Tokyo", FLIGHTCASE_NO_BACKGROUND: "1", NODE_COMPILE_CACHE: compiled },
     stop,
     start: async () => { listening ??= await listenOn({ host: "127.0.0.1", port: Number(new URL(url).port), log: silentLog, ask: app.ask }) },
     close: async () => {

@@ -63,7 +63,7 @@ export interface CommandLine {
 export const commandLine = (home: string, environment: { readonly [name: string]: string } = {}): CommandLine => {
   const start: CommandLine["start"] = (words, stdin = "") => {
     const child = spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], {
-      env: { ...process.env, FLIGHTCASE_HOME: home, NO_COLOR: "1", ...environment }, stdio: ["pipe", "pipe", "pipe"]
+      env: { ...process.env, FLIGHTCASE_HOME: home, NO_COLOR: "1", FLIGHTCASE_NO_BACKGROUND: "1", ...environment }, stdio: ["pipe", "pipe", "pipe"]
     })
     let out = "", err = ""
     child.stdout.on("data", (chunk: Buffer) => { out += chunk.toString() })

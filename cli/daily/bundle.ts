@@ -1,0 +1,108 @@
+/** Sync by hand: `sync bundle out|in FILE`, and unsent commands written out for review. */
+import type { Command } from "commander"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import type { KeptCommand } from "../../sync/replica/outbox.ts"
+import type { Desk } from "../desk.ts"
+import { Exit, exits, misused } from "../exits.ts"
+import { acting } from "../program.ts"
+
+export const declareByHand = (sync: Command): void => {
+  const bundle = sync.command("bundle").description("Sync without a network: by a file somebody carries")
+  acting(bundle.command("out").description("Write what is pending, signed, to carry to a machine with a network").argument("<file>"), out)
+  acting(
+    bundle.command("in").description("Take in what came back from the server; or deliver another device's bundle (--to), writing the one to carry back").argument("<file>")
+      .option("--to <url>", "deliver it to this server (with --token, else with this profile's)")
+      .option("-o, --output <file>", "where the bundle to carry back goes (default: FILE with .back)"),
+    takeIn)
+  acting(
+    sync.command("export-pending").description("Write commands not sent yet, and those refused, to a file for review").argument("<file>", "ends in .csv for a table; anything else is JSON; - is standard output"),
+    exportPending)
+}
+
+const out = async (desk: Desk, [file = ""]: ReadonlyArray<string>): Promise<void> => {
+  const device = await desk.device()
+  const { text, commands, more } = await device.bundleOut()
+  await writePrivately(file, text)
+  if (desk.options.json === true) return desk.printJson({ bundle: { file, commands, more, bytes: Buffer.byteLength(text) } })
+  desk.note(`Wrote ${commands} ${commands === 1 ? "command" : "commands"} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`)
+  desk.note(`Where there is a network: flightcase sync bundle in ${file} --to ${device.profile.url} --token T`)
+}
+
+const takeIn = async (desk: Desk, [file = ""]: ReadonlyArray<string>, flags: { readonly [name: string]: unknown }): Promise<number> => {
+  const text = await readBounded(file)
+  const { readSealed } = await import("../../sync/sealed.ts")
+  const sealed = readSealed(text)
+  const to = typeof flags["to"] === "string" ? flags["to"] : desk.options.url
+  if (to !== undefined) {
+    if (sealed.kind !== "commands") throw misused("This bundle comes from a server; it is for the device, without --to.")
+    return deliver(desk, file, sealed as unknown as JsonObject, to, flags)
+  }
+  const device = await desk.device()
+  const report = await device.bundleIn(text)
+  if (desk.options.json === true) desk.printJson({ sync: { ...report } })
+  else {
+    desk.note(report.known ? "All of this was here already." : `Took in ${report.applied_events} events, up to ${report.position}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending.`)
+    if (!report.complete) desk.note("The server has more to tell: carry another bundle (flightcase sync bundle out FILE).")
+    if (report.conflicts > 0) desk.note(`${report.conflicts} ${report.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`)
+  }
+  return report.conflicts > 0 ? exits.sync_conflicts : exits.ok
+}
+
+/** The courier's part: another device's commands to the server, the server's answer into a file. */
+const deliver = async (desk: Desk, file: string, bundle: JsonObject, to: string, flags: { readonly [name: string]: unknown }): Promise<number> => {
+  if (desk.offline) throw new Exit(exits.network, "Delivering needs the server, and --offline forbids to ask it.")
+  const { serverAt } = await import("../remote.ts")
+  const token = desk.options.token ?? desk.env["FLIGHTCASE_TOKEN"] ?? await ownToken(desk)
+  const answer = await serverAt(to, token ?? "").ask({ method: "POST", path: "/api/v1/sync/bundles", query: [], body: { bundle } })
+  if (answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
+  const { bundle: back, delivered } = answer.body as { readonly bundle: JsonObject; readonly delivered: JsonObject }
+  const output = typeof flags["output"] === "string" ? flags["output"] : `${file}.back`
+  await writePrivately(output, `${JSON.stringify(back)}\n`)
+  if (desk.options.json === true) desk.printJson({ delivered: { ...delivered, file: output } })
+  else {
+    desk.note(`Delivered for ${String(delivered["device"])}: ${String(delivered["accepted"])} accepted, ${String(delivered["rejected"])} refused.`)
+    desk.note(`Carry ${output} back to it: flightcase sync bundle in ${output}`)
+  }
+  return exits.ok
+}
+const ownToken = async (desk: Desk): Promise<string | undefined> => {
+  const { hasProfile, readProfile } = await import("../../sync/replica/folder.ts")
+  return hasProfile(desk.folder()) ? readProfile(desk.folder()).token : undefined
+}
+
+const exportPending = async (desk: Desk, [file = ""]: ReadonlyArray<string>): Promise<void> => {
+  const { unsentIn } = await import("../../sync/replica/unsent.ts")
+  const { commands, unreadable, profile } = unsentIn(desk.folder())
+  const text = file.toLowerCase().endsWith(".csv") ? csvOf(commands)
+    : `${JSON.stringify({ unsent: { ...profile, exported_at: new Date().toISOString(), unreadable, commands: commands.map((one) => ({ ...one })) } }, null, 2)}\n`
+  if (file === "-") desk.print(text)
+  else await writePrivately(file, text)
+  if (file !== "-" && desk.options.json === true) desk.printJson({ exported: { file, commands: commands.length, unreadable } })
+  else desk.note(`Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}${unreadable > 0 ? `; ${unreadable} could not be read any more` : ""}.`)
+}
+
+const csvOf = (commands: ReadonlyArray<Pick<KeptCommand, "n" | "id" | "state" | "name" | "issued_at" | "payload" | "error">>): string => {
+  const cell = (text: string): string => /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text
+  const rows = commands.map(({ n, id, state, name, issued_at, payload, error }) =>
+    [String(n), id, state, name, issued_at, JSON.stringify(payload.params), JSON.stringify(payload.body), error?.message ?? ""].map(cell).join(","))
+  return `${["number,id,state,command,issued_at,params,body,refused_because", ...rows].join("\r\n")}\r\n`
+}
+
+/** Beside the name, then renamed: a stick pulled too early holds no half bundle under its name. */
+const writePrivately = async (file: string, text: string): Promise<void> => {
+  const { rename, rm, writeFile } = await import("node:fs/promises")
+  const beside = `${file}.part`
+  try {
+    await writeFile(beside, text, { mode: 0o600, flush: true })
+    await rename(beside, file)
+  } catch (error) {
+    await rm(beside, { force: true }).catch(() => undefined)
+    throw error
+  }
+}
+const readBounded = async (file: string): Promise<string> => {
+  const { readFile, stat } = await import("node:fs/promises")
+  const { bundle_bytes_max } = await import("../../sync/sealed.ts")
+  if ((await stat(file)).size > bundle_bytes_max) throw misused(`${file} is longer than any bundle (${bundle_bytes_max / 1_048_576} MiB).`)
+  return readFile(file, "utf8")
+}
