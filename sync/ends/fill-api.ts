@@ -5,17 +5,18 @@ import { integer, text } from "../../core/kernel/field.ts"
 import { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { ownReplica } from "./push.ts"
-import { checksumsAnswer, planAnswer, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
+import { checksumsAnswer, planAnswer, rows_per_page_max, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
 
 const reads = { ability: "sync:read", permission: null, weight: 0, server_only: true } as const
 const replica_id = integer({ required: true, min: 1 })
 const place = {
   replica_id, handle: text({ required: true }), offset: text({ required: true }),
-  after: text({ default: "", describe: "Where the page before ended" })
+  after: text({ default: "", describe: "Where the page before ended" }),
+  limit: integer({ default: rows_per_page_max, min: 1, max: rows_per_page_max, describe: "Rows of a page" })
 }
 const readerOf = Effect.fnUntraced(function*({ values, viewer }: Input<{}, typeof place>): Effect.fn.Return<SnapshotReader, Fault, Store> {
   yield* ownReplica(values.replica_id!, viewer, false)
-  return { viewer, replica_id: values.replica_id!, handle: values.handle!, offset: values.offset!, after: values.after ?? "" }
+  return { viewer, replica_id: values.replica_id!, handle: values.handle!, offset: values.offset!, after: values.after ?? "", rows_per_page: values.limit ?? rows_per_page_max }
 })
 
 export const fillEndpoints: ReadonlyArray<Endpoint> = [

@@ -30,7 +30,7 @@ export interface SnapshotReader {
   readonly rows_per_page?: number
   readonly events_per_page?: number
 }
-const rows_per_page_max = 2_000
+export const rows_per_page_max = 2_000
 const events_per_page_max = 2_000
 const plan_tries_max = 5
 

@@ -45,7 +45,13 @@ export interface Remote {
   readonly rows: (replica_id: number, place: Place) => Promise<SnapshotPage | "anew">
   readonly checksums: (replica_id: number, place: Place) => Promise<ChecksumPage | "anew">
 }
-export interface Place { readonly handle: string; readonly offset: string; readonly after: string }
+export interface Place {
+  readonly handle: string
+  readonly offset: string
+  readonly after: string
+  /** Rows of a page; the server's own measure without it. */
+  readonly limit?: number
+}
 
 const pull_deadline_millis = 15 * 60_000
 
@@ -68,8 +74,9 @@ export const remoteAt = (url: string, token: string, timeout_millis = 60_000): R
     if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
     return answer.body
   }
-  const paged = async <A>(path: string, replica_id: number, { handle, offset, after }: Place): Promise<A | "anew"> => {
-    const answer = await call("GET", `/api/v1/sync/${path}?${new URLSearchParams({ replica_id: String(replica_id), handle, offset, after }).toString()}`)
+  const paged = async <A>(path: string, replica_id: number, { handle, offset, after, limit }: Place): Promise<A | "anew"> => {
+    const query = new URLSearchParams({ replica_id: String(replica_id), handle, offset, after, ...(limit === undefined ? {} : { limit: String(limit) }) })
+    const answer = await call("GET", `/api/v1/sync/${path}?${query.toString()}`)
     if (answer.status === 409) return "anew"
     if (answer.status >= 400) throw refused(base, answer)
     return (answer.body as { page: A }).page

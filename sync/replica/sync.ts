@@ -109,8 +109,10 @@ const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = 
 const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<boolean> => {
   let filling = await run(replica.fill.now)
   let coming: ReturnType<Remote["rows"]> | undefined
+  let total = 0
   while (filling !== undefined) {
     progress?.({ phase: "fill", done: filling.rows, total: filling.rows_total })
+    total = filling.rows_total
     const asked = { handle: filling.handle, offset: filling.offset, after: filling.after }
     const page = await (coming ?? remote.rows(profile.replica_id, asked))
     if (page === "anew") {
@@ -121,7 +123,7 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
     // Looked at when its turn comes; until then a failure is nobody's.
     coming?.catch(() => undefined)
     filling = await run(replica.fill.lay(asked, page))
-    if (filling === undefined) progress?.({ phase: "fill", done: 1, total: 1 })
+    if (filling === undefined) progress?.({ phase: "fill", done: total, total })
   }
   return true
 }
