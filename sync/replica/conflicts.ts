@@ -68,6 +68,8 @@ export interface ConflictParts {
   readonly runDue: () => Promise<void>
   readonly base: () => Promise<number>
   readonly commandId: () => string
+  /** The present instant. */
+  readonly now: () => string
 }
 /** Beyond so many conflicts none is tried out to see which ways would hold. */
 const tried_max = 25
@@ -121,7 +123,7 @@ export const conflictsOver = (parts: ConflictParts) => {
     const endpoint = catalogue.endpoint(command.name)!
     const payload = { params: command.payload.params, body: part.rest }
     // Decided by the server alone: here it does not hold, which is why it was parted.
-    outbox.append({ id: parts.commandId(), name: command.name, payload, ids: part.rest_ids, issued_at: new Date().toISOString() }, {
+    outbox.append({ id: parts.commandId(), name: command.name, payload, ids: part.rest_ids, issued_at: parts.now() }, {
       base: await parts.base(), named: namedRows(catalogue, endpoint, payload).map(rowName), replaces: { id: command.id, how: "split" }
     })
     await parts.runDue()

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { journal } from "../../core/kernel/journal.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
+import { command_states } from "../../sync/replica/outbox.ts"
 import { Unreachable } from "../../sync/replica/remote.ts"
 import { replica_commands } from "../../sync/ends/tables.ts"
 import { chanceOf, type Chance } from "./chance.ts"
@@ -52,6 +53,7 @@ const takeStep = async (chance: Chance, world: World): Promise<void> => {
   if (roll < 0.23) return replica.restart()
   await surviving(replica, async () => {
     if (roll < 0.4) await replica.sync()
+    else if (roll < 0.46) await replica.resolve()
     else await replica.ask(await nextRequest(chance, replica.ask))
   })
 }
@@ -77,13 +79,20 @@ const check = async (world: World): Promise<Outcome> => {
   const truth = await world.server.tables()
   let submitted = 0, accepted = 0, rejected = 0
   for (const replica of world.replicas) {
-    const counts = replica.outbox.counts()
+    const counts: { readonly [state: string]: number } = replica.outbox.counts()
     const total = Object.values(counts).reduce((sum, n) => sum + n, 0)
     submitted += total
     accepted += counts["accepted"] ?? 0
-    rejected += (counts["rejected"] ?? 0) + (counts["held"] ?? 0)
+    const refused = command_states.filter((state) => state !== "pending" && state !== "accepted").reduce((sum, state) => sum + (counts[state] ?? 0), 0)
+    rejected += refused
     if ((counts["pending"] ?? 0) !== 0) fail(`replica ${replica.id} still has ${counts["pending"]} pending commands`)
-    if (total !== (counts["accepted"] ?? 0) + (counts["rejected"] ?? 0) + (counts["held"] ?? 0)) fail(`replica ${replica.id}: commands went missing: ${JSON.stringify(counts)}`)
+    if (total !== (counts["accepted"] ?? 0) + refused) fail(`replica ${replica.id}: commands went missing: ${JSON.stringify(counts)}`)
+    for (const state of ["amended", "substituted", "split", "released"] as const) {
+      for (const one of replica.outbox.byState(state)) {
+        const changed_nothing = state === "amended" || state === "released"
+        if (!changed_nothing && replica.outbox.successors(one.id).length === 0) fail(`replica ${replica.id}: command ${one.n} was ${state}, and nothing came in its place`)
+      }
+    }
     for (const held of replica.outbox.byState("held")) {
       const cause = replica.outbox.find(held.cause ?? "")
       if (cause?.state !== "rejected" || cause.n >= held.n) fail(`replica ${replica.id}: command ${held.n} is held by ${held.cause}, which is no refused command before it`)

@@ -24,6 +24,7 @@ import { decidePushed } from "../../sync/ends/push.ts"
 import { shapeAnswer } from "../../sync/ends/shape.ts"
 import { planAnswer, rowsAnswer } from "../../sync/ends/snapshot.ts"
 import { reader_grants, replicas } from "../../sync/ends/tables.ts"
+import { conflictsOver } from "../../sync/replica/conflicts.ts"
 import { openOutbox, type Outbox } from "../../sync/replica/outbox.ts"
 import { type Asked, makeReplica, type Pulled, type Replica } from "../../sync/replica/replica.ts"
 import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
@@ -104,6 +105,8 @@ export interface SimReplica {
   readonly outbox: Outbox
   readonly ask: (request: Request) => Promise<Asked>
   readonly sync: () => Promise<void>
+  /** Settles one of its conflicts, or a held command, in one way or another; nothing where there is none. */
+  readonly resolve: () => Promise<void>
   /** Closes the process and opens it again over the same files. */
   readonly restart: () => Promise<void>
   readonly online: boolean
@@ -187,6 +190,10 @@ const openReplica = async (opening: Opening): Promise<SimReplica & { close: () =
   // Some devices are filled from rows, some from events.
   const snapshot_beyond = chance.pick([0, Number.POSITIVE_INFINITY])
   const acknowledged = new Set<string>()
+  const conflicts = conflictsOver({
+    outbox, ask: (request, plan, again) => here(told(replica.ask(request, plan, again))), runDue: () => here(replica.open),
+    base: async () => (await here(replica.standing)).position, commandId: opening.uuid, now: () => new Date(opening.now()).toISOString()
+  })
   const self: SimReplica & { close: () => Promise<void> } = {
     id, outbox, acknowledged,
     get online() { return online },
@@ -196,7 +203,20 @@ const openReplica = async (opening: Opening): Promise<SimReplica & { close: () =
       if (answer.command !== undefined) acknowledged.add(answer.command.id)
       return answer
     },
-    sync: async () => { await syncOnce({ profile: { replica_id: id }, outbox, replica, remote, run: here, snapshot_beyond }) },
+    sync: async () => {
+      await conflicts.release()
+      await syncOnce({ profile: { replica_id: id }, outbox, replica, remote, run: here, snapshot_beyond })
+    },
+    resolve: async () => {
+      const open = [...outbox.byState("rejected"), ...outbox.byState("held")]
+      if (open.length === 0) return
+      const { id, payload } = chance.pick(open)
+      const answer = await conflicts.resolve(id, chance.pick([
+        { retry: true }, { drop: true }, { drop: true, with_dependants: true }, { substitute: true }, { split: true },
+        { amend: { ...payload.body, ...(chance.happens(0.5) ? { asset_number: `A-${chance.below(40)}` } : {}), ...(chance.happens(0.5) ? { name: "Amended" } : {}) } }
+      ]))
+      if (answer.command !== undefined) acknowledged.add(answer.command.id)
+    },
     restart: async () => {
       replica = boot()
       for (;;) {
