@@ -147,7 +147,7 @@ sup { font-size: 9px; line-height: 0; margin-left: 1px; }
   thead th, thead td, tbody th, thead .corner { position: static !important; }
   tbody th { min-width: 0; max-width: none; padding: 0 1mm; font-size: 8pt; }
   thead .corner { padding-left: 1mm; }
-  .months th span { padding: 0 1mm; }
+  .months th span { padding: 0 1mm; position: static; }
   td { border-color: var(--line); }
 }
 `

@@ -24,6 +24,8 @@ export const momentText = (instant: number, zone: string): string => {
   const wall = new Date(instant + offsetAt(instant, zone)).toISOString()
   return `${dayText(wall.slice(0, 10))}, ${wall.slice(11, 16)}`
 }
+/** The same without the year that goes without saying. */
+export const momentIn = (year: string, instant: number, zone: string): string => momentText(instant, zone).replace(` ${year},`, ",")
 /** `1 Jul 2026`, or `1 to 4 Jul 2026` with as little said twice as can be. */
 export const stretchText = (first: string, last: string): string => {
   if (first === last) return `${Number(first.slice(8))} ${monthOf(first)}`

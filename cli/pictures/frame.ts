@@ -52,6 +52,7 @@ a { color: inherit; }
   body { display: block; }
   header { padding: 0 0 3mm; }
   h1 { font-size: 13pt; }
+  .scene, .legend, .verdict { font-size: 8pt; } .legend { gap: 1mm 4mm; margin-top: 1.5mm; }
   .region { overflow: visible; border: 0; }
 }
 `

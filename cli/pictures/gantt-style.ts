@@ -25,7 +25,7 @@ text { font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", 
 .unit { font-weight: 600; } .more { font-weight: 400; fill: var(--quiet); }
 .of-month { font-weight: 600; } .weekday, .date, .count { text-anchor: middle; } .weekday { font-size: 10px; fill: var(--quiet); } .count { font-weight: 600; }
 .is-today { fill: var(--today); } .weekday.today, .date.today { fill: var(--paper); font-weight: 700; }
-.cell { stroke: var(--paper); stroke-width: 1; } .cell.free { fill: var(--free); } .cell.none { fill: var(--none); } .cell.short { fill: var(--short); }
+.cell { stroke: var(--paper); stroke-width: 1; } .cell.narrow { stroke: none; } .cell.free { fill: var(--free); } .cell.none { fill: var(--none); } .cell.short { fill: var(--short); }
 .free-ink { fill: var(--free-ink); } .none-ink { fill: var(--none-ink); } .short-ink { fill: var(--short-ink); }
 .we { fill: var(--rest); }
 line { stroke: var(--line); stroke-width: 1; } line.month { stroke: var(--edge); stroke-width: 1.5; } line.now { stroke: var(--today); stroke-width: 2; }
@@ -54,6 +54,7 @@ thead th { color: var(--quiet); border-bottom: 1px solid var(--edge); white-spac
   .chart svg svg { max-width: none; }
   .corner, .axis, .labels { position: static; }
   main { padding: 4mm 0 0; overflow: visible; }
-  table { font-size: 8pt; } tr { break-inside: avoid; }
+  table { font-size: 7.5pt; width: 100%; } th, td { padding: 1mm 2mm 1mm 0; overflow-wrap: anywhere; } td.whole { overflow-wrap: break-word; } tr { break-inside: avoid; }
+  .corner { font-size: 7pt; line-height: 1.1; padding: 0 1mm 1mm 3mm; }
 }
 `

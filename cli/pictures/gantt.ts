@@ -3,7 +3,7 @@ import { dayOf, startOfDay } from "../../core/values/zone.ts"
 import { misused } from "../exits.ts"
 import { type Axis, bar, type Behind, calledBy, isOpen, phaseClass, phaseText, xOf } from "./bars.ts"
 import type { CalendarDay } from "./calendar.ts"
-import { dayText, daysThrough, isWeekend, momentText, monthOf, nextDay, runsOf, stretchText, weekdayOf } from "./days.ts"
+import { dayText, daysThrough, isWeekend, momentIn, momentText, monthOf, nextDay, runsOf, stretchText, weekdayOf } from "./days.ts"
 import { heading, palette, type Scene } from "./frame.ts"
 import { patterns, ganttStyle, legend } from "./gantt-style.ts"
 import { type Demand, type Group, groupsOf, type Unit } from "./lanes.ts"
@@ -33,7 +33,12 @@ export const bars_max = 4_000
 const label_px = 216, bar_px = 22, row_gap = 8, axis_px = 56, free_px = 26
 
 /** Pixels of a day: so many that short windows are read by the hour, and long ones still fit a desk. */
-const dayWidth = (days: number): number => days <= 10 ? 96 : days <= 21 ? 52 : days <= 45 ? 30 : days <= 93 ? 20 : days <= 190 ? 10 : 6
+const dayWidth = (days: number): number => {
+  const least = days <= 10 ? 96 : days <= 21 ? 52 : days <= 45 ? 30 : days <= 93 ? 20 : days <= 190 ? 10 : 6
+  return Math.min(150, Math.max(least, Math.floor(desk_px / days)))
+}
+/** What a usual screen has room for beside the labels. */
+const desk_px = 1180
 
 /** The page. Exit 2 when there are more than `bars_max` claims. */
 export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
@@ -101,7 +106,7 @@ const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { ch
   return html`${dates.map((date) => {
     const [x, to] = [xOf(axis, startOfDay(date, axis.zone)), xOf(axis, startOfDay(nextDay(date), axis.zone))]
     const missing = short.get(date)
-    return html`${isWeekend(date) ? html`<rect class="we" x="${x}" y="0" width="${to - x}" height="${height}"/>` : nothing}${missing === undefined ? nothing : html`<rect class="missing" x="${x}" y="0" width="${to - x}" height="${height}"><title>${dayText(date)}: ${missing.severity} missing${missing.in_buffer_zone ? ", in preparation or turnaround only" : ""}</title></rect>`}<line class="${date.endsWith("-01") ? "month" : "day"}" x1="${x}" x2="${x}" y1="0" y2="${height}"/>`
+    return html`${isWeekend(date) ? html`<rect class="we" x="${x}" y="0" width="${to - x}" height="${height}"/>` : nothing}${missing === undefined ? nothing : html`<rect class="missing" x="${x}" y="0" width="${to - x}" height="${height}"><title>${dayText(date)}: ${missing.severity} missing${missing.in_buffer_zone ? ", in preparation or turnaround only" : ""}</title></rect>`}${date.endsWith("-01") || to - x >= 15 || weekdayOf(date) === "Mon" ? html`<line class="${date.endsWith("-01") ? "month" : "day"}" x1="${x}" x2="${x}" y1="0" y2="${height}"/>` : nothing}`
   })}`
 }
 
@@ -116,22 +121,27 @@ ${dates.map((date) => {
   const day = free.get(date)
   const level = day === undefined ? "" : day.available < 0 ? "short" : day.available === 0 ? "none" : "free"
   const named = width >= 20 || weekdayOf(date) === "Mon"
-  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${day === undefined ? nothing : html`<g><title>${dayText(date)}: ${day.available < 0 ? `short of ${-day.available}` : `${day.available} free`}</title><rect class="cell ${level}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${day.available < 0 ? `−${-day.available}` : day.available}</text>`}</g>`}
+  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${day === undefined ? nothing : html`<g><title>${dayText(date)}: ${day.available < 0 ? `short of ${-day.available}` : `${day.available} free`}</title><rect class="cell ${level}${width < 15 ? " narrow" : ""}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${day.available < 0 ? `−${-day.available}` : day.available}</text>`}</g>`}
 `
 })}</svg>`
 }
 
 /** The chart in words, for readers that do not see it, and for paper. */
-const claimsTable = ({ behind, chart, units }: GanttFacts, { zone }: Scene): Markup => {
+const claimsTable = ({ behind, chart, units }: GanttFacts, { now, zone }: Scene): Markup => {
   if (chart.demands.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
-  const shown = (instant: string): string => isOpen(instant) ? "no known end" : momentText(Date.parse(instant), zone)
+  // The year goes without saying where all of it is this year's.
+  const year = momentText(now, zone).slice(0, -7).slice(-4)
+  const shown = (instant: string): string => isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)
   const names = new Map(units.map((unit) => [unit.id, unit.more === undefined ? unit.name : `${unit.name} (${unit.more})`]))
+  const has_units = chart.demands.some(({ asset_id }) => asset_id !== null)
+  const has_buffers = chart.demands.some((one) => one.period_start !== one.starts_at || one.period_end !== one.ends_at)
   return html`<table><caption>Claims</caption>
-<thead><tr><th scope="col" class="right">Quantity</th><th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th><th scope="col">Unit</th><th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th><th scope="col">With buffers from</th><th scope="col">to</th></tr></thead>
+<thead><tr><th scope="col" class="right">Quantity</th><th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th>${has_units ? html`<th scope="col">Unit</th>` : nothing}<th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th>${has_buffers ? html`<th scope="col">Preparation from</th><th scope="col">Turnaround to</th>` : nothing}</tr></thead>
 <tbody>
 ${chart.demands.map((one) => {
     const known = behind.get(one.demand_id)
-    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td><td class="whole">${words((one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? "")}</td><td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td><td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td></tr>
+    const unit = (one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? ""
+    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td>${has_units ? html`<td class="whole">${words(unit)}</td>` : nothing}<td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td>${has_buffers ? html`<td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td>` : nothing}</tr>
 `
   })}</tbody></table>`
 }

@@ -89,9 +89,9 @@ const spans = (element: Element, name: string): ReadonlyArray<readonly [number, 
 
 describe("the chart of claims as a page", () => {
   it("puts days and bars where the store's clock has them over a change of clocks", () => {
-    // In London the 28th has 23 hours: the window of four days has 95, and four days are drawn 96 px wide each.
+    // In London the 28th has 23 hours: the window of four days has 95.
     const page = bodyOf(ganttPage(facts([demand(1, "2027-03-28T08:00:00.000Z", "2027-03-29T17:00:00.000Z", { period_start: "2027-03-27T20:00:00.000Z", period_end: "2027-03-29T23:00:00.000Z" })]), scene))
-    const hour = 4 * 96 / 95
+    const wide = Number(all(page, "svg")[0]!.attributes["width"]), hour = wide / 95
     const lines = all(page, "line").filter((one) => one.attributes["class"] === "day").map(({ attributes }) => Number(attributes["x1"]))
     const near = (numbers: ReadonlyArray<number>) => numbers.map((one) => expect.closeTo(one, 0))
     expect(lines).toEqual(near([0, 24 * hour, 47 * hour, 71 * hour]))
@@ -104,13 +104,13 @@ describe("the chart of claims as a page", () => {
   it("names the order by subject, number and customer, and marks what is overdue from its due date on", () => {
     const behind = new Map<number, Behind>([[1, { is_overdue: true, deal: { subject: "Gala", number: "0000000007", customer: "Northern Lights", due_at: "2027-03-27T06:00:00.000Z" } }]])
     const text = ganttPage(facts([demand(1, "2027-03-25T08:00:00.000Z", "2199-01-01T00:00:00.000Z", { phase: "on_hire", asset_id: 9, asset_serial: "S-9" })], { behind, units: [{ id: 9, name: "A-9", more: "S-9" }, { id: 10, name: "A-10", more: undefined }] }), scene)
-    const body = bodyOf(text), hour = 4 * 96 / 95
+    const body = bodyOf(text), wide = Number(all(body, "svg")[0]!.attributes["width"]), hour = wide / 95
     expect(spans(body, "out")[0]).toEqual([0, expect.closeTo(6 * hour, 0)])
-    expect(spans(body, "late")[0]).toEqual([expect.closeTo(6 * hour, 0), 384])
+    expect(spans(body, "late")[0]).toEqual([expect.closeTo(6 * hour, 0), wide])
     expect(all(body, "text").map(textOf)).toEqual(["\u2192 overdue! Gala · 0000000007 · Northern Lights"])
     expect(classed(readPage(text), "labels").flatMap((one) => all(one, "text")).map(textOf)).toEqual(["A-9S-9", "A-10no claim"])
     const row = all(all(readPage(text), "tbody")[0]!, "tr")[0]!
-    expect([...all(row, "td"), ...all(row, "th")].map(textOf)).toEqual(["1", "0000000007", "Northern Lights", "A-9 (S-9)", "overdue", "Thu 25 Mar 2027, 08:00", "due Sat 27 Mar 2027, 06:00", "", "", "Gala"])
+    expect([...all(row, "td"), ...all(row, "th")].map(textOf)).toEqual(["1", "0000000007", "Northern Lights", "A-9 (S-9)", "overdue", "Thu 25 Mar, 08:00", "due Sat 27 Mar, 06:00", "Gala"])
   })
   it("marks the days that are short and draws quantities as tall as they are many", () => {
     const chart = { ...facts([]).chart, demands: [demand(1, "2027-03-27T08:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 10 }), demand(2, "2027-03-27T09:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 5 })], shortages: [{ from: "2027-03-27", to: "2027-03-27", severity: 13, in_buffer_zone: false }, { from: "2027-03-28", to: "2027-03-28", severity: 11, in_buffer_zone: false }] }
