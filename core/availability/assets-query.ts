@@ -36,7 +36,7 @@ export const assetConflicts = Effect.fnUntraced(function*(
   const bound = bindings(store.dialect)
   const to = window.to > window.from ? window.to : boundInstant(Date.parse(window.from) + 1)
   const rows = yield* store.run(
-    `select ${columnList(claims)} from claims where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true ` +
+    `select ${columnList(claims)} from claims where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true and reaches_to > ${bound.bind(window.from)} ` +
     `and buffered_starts_at < ${bound.bind(to)} and (buffered_ends_at > ${bound.bind(window.from)} or ("out" = true and ends_at < ${bound.bind(now)})) ` +
     "order by asset_id, starts_at, id", bound.values)
   return rows.map((row) => store.decode(claims, row))

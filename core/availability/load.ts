@@ -49,7 +49,7 @@ export const loadBooks = Effect.fnUntraced(function*(
   // So many that naming them would burst a statement are better read with all the others.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
-  const rows = yield* loadClaims(store, store_ids, of_products, asked.window, now)
+  const rows = yield* loadClaims(store, store_ids, of_products, asked.window)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
   const promised = yield* loadPromised(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
   const containers = product_ids === undefined && asked.with_kits !== true ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
@@ -102,22 +102,20 @@ const loadStock = Effect.fnUntraced(function*(
   return rows.map((row) => stockLevelOf({ ...row, quantity_held: String(decode(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)) }))
 })
 
-/** Active claims that meet the window; units overdue; units that wait, or waited in the window, for their check. */
-const loadClaims = Effect.fnUntraced(function*(
-  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined, window: Period, now: string
-): Effect.fn.Return<ReadonlyArray<Claim>, Fault> {
+/** The columns of a claim: instants and booleans are as they should be when they come, so nothing is decoded. */
+const claimColumns = "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, source_id, phase, " +
+  'is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
+
+/** Active claims that meet the window; units that are out; units that wait, or waited in the window, for their check. */
+const loadClaims = (
+  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined, window: Period
+): Effect.Effect<ReadonlyArray<Claim>, Fault> => {
   const bound = bindings(store.dialect)
-  const where = (): string => whereSql(bound, store_ids, product_ids)
   const from = boundInstant(window.from), to = boundInstant(Math.max(window.to, window.from + 1))
-  const rows = yield* store.run(
-    `select ${columnList(claims)} from claims where id in (` +
-    `select id from claims where ${where()} and is_active = true and buffered_ends_at > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} ` +
-    `union select id from claims where ${where()} and "out" = true and is_active = true and ends_at < ${bound.bind(now)} ` +
-    `union select id from claims where ${where()} and pending_checkin = true ` +
-    `union select id from claims where ${where()} and checked_at > ${bound.bind(from)} and returned_at < ${bound.bind(to)}) order by id`,
-    bound.values)
-  return rows.map((row) => store.decode(claims, row))
-})
+  return store.run<Claim>(
+    `select ${claimColumns} from claims where ${whereSql(bound, store_ids, product_ids)} ` +
+    `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`, bound.values)
+}
 
 /** Which of these products, without stock somewhere, were ever claimed where: one look into an index per product and store. */
 const loadPromised = Effect.fnUntraced(function*(

@@ -5,6 +5,7 @@ import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { plainTable, type RowOf, table } from "../kernel/table.ts"
+import { openEnd } from "../values/time.ts"
 import type { NewClaim } from "../availability/line-claims.ts"
 
 export const claims = table("claims", {
@@ -25,22 +26,32 @@ export const claims = table("claims", {
   returned_at: timestamp({ nullable: true }),
   checked_at: timestamp({ nullable: true }),
   opportunity_id: integer({ nullable: true }),
-  container_id: integer({ nullable: true })
+  container_id: integer({ nullable: true }),
+  /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
+  reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
 }, {
   indexes: [
-    ["product_id", "store_id", "buffered_ends_at"], ["store_id", "buffered_ends_at"], ["asset_id", "buffered_ends_at"],
-    ["source_type", "source_id"], ["opportunity_id"], ["container_id"],
-    // What reaches beyond its own window: units overdue, units waiting for their check.
-    ["out", "store_id", "ends_at"], ["pending_checkin", "store_id"], ["store_id", "checked_at"]
+    ["product_id", "store_id", "reaches_to"], ["store_id", "reaches_to"], ["asset_id", "reaches_to"],
+    ["source_type", "source_id"], ["opportunity_id"], ["container_id"]
   ],
   no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]
 })
-export type ClaimRow = RowOf<typeof claims>
+type StoredClaim = RowOf<typeof claims>
+/** A claim as rules see it; how far it reaches is for reading alone. */
+export type ClaimRow = { readonly [C in keyof StoredClaim as C extends "reaches_to" ? never : C]: StoredClaim[C] }
+
+type Reaching = Pick<ClaimRow, "is_active" | "out" | "pending_checkin" | "buffered_ends_at" | "checked_at">
+/** Its end with buffers while it is active; no end while a unit is out, which may come late, or waits for its check; else the check. */
+export const reachOf = (claim: Reaching): string | null => {
+  if (claim.pending_checkin || (claim.is_active && claim.out)) return openEnd
+  const end = claim.is_active ? claim.buffered_ends_at : null
+  return end === null || (claim.checked_at !== null && claim.checked_at > end) ? claim.checked_at : end
+}
 
 interface ClaimsSet {
   readonly source_type: string
   readonly source_id: number
-  readonly claims: ReadonlyArray<JsonObject & { readonly id: number }>
+  readonly claims: ReadonlyArray<JsonObject & Reaching & { readonly id: number }>
 }
 /** All claims of one source, replacing those it had. An empty list releases it. Belongs in the stream of the source's owner. */
 export const claimsSet = (stream: string, source_type: string, source_id: number, set: ReadonlyArray<NewClaim & { readonly id: number }>): NewEvent =>
@@ -69,7 +80,7 @@ export const claimsSlice: Slice = {
   projection: {
     "claims.set": ({ source_type, source_id, claims: set }: ClaimsSet, { recorded_at }) => [
       removeWhere(claims, { source_type, source_id }),
-      ...set.map((claim) => insert(claims, { ...claim, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } as ClaimRow)),
+      ...set.map((claim) => insert(claims, { ...claim, reaches_to: reachOf(claim), created_at: recorded_at, updated_at: recorded_at, deleted_at: null } as JsonObject as StoredClaim)),
       ...set.flatMap((claim) => {
         const owner = ownerOf(claim)
         return owner === undefined ? [] : [noted(claim["product_id"] as number, owner)]

@@ -61,7 +61,7 @@ describe.each(engines)("settings on %s", (engine) => {
     await app.run(Effect.flatMap(Store, (store) => store.apply([insert(claims, {
       id: 1, product_id: 1, store_id: 1, asset_id: null, quantity: 1, starts_at: at, ends_at: at, buffered_starts_at: at, buffered_ends_at: at,
       source_type: "opportunity_item", source_id: 1, phase: "reserved", is_active: true, out: false, pending_checkin: false, returned_at: null,
-      checked_at: null, opportunity_id: null, container_id: null, created_at: at, updated_at: at, deleted_at: null
+      checked_at: null, opportunity_id: null, container_id: null, created_at: at, updated_at: at, reaches_to: at, deleted_at: null
     })])))
     const refused = await app.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "daily" } })
     expect(refused.status).toBe(422)
