@@ -14,7 +14,7 @@ import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { Site } from "../../core/kernel/site.ts"
-import { ensureSchema, tablesAreCurrent } from "../../core/kernel/store/schema.ts"
+import { tablesAreCurrent } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
@@ -23,10 +23,11 @@ import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
 import { keepAccounts, keepAccountsOfRows, tellAccounts } from "./accounts/keep.ts"
 import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
-import { ensureLocalTables, provisional_base, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
+import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
 import { namedRows, rowName, rowsOfPath } from "./named-rows.ts"
 import type { KeptCommand, Outbox, WayRecorded } from "./outbox.ts"
 import { withOwnFields } from "./own-fields.ts"
+import { renewTables } from "./renew.ts"
 import { appendProvisionally, foldProvisionally, hasProvisional, takeBack } from "./provisional.ts"
 
 export interface ReplicaOptions {
@@ -180,24 +181,11 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   const open: Local<void> = Effect.gen(function*() {
     const store = yield* Store
     yield* ensureLocalTables
-    if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables
+    if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables(catalogue)
     yield* tellOutbox
     yield* purge
     if (yield* somethingIsDue) yield* store.transaction(runDue)
   })
-  /** Images of rows are of the old form: what is provisional is forgotten, the journal folded again, then decided anew. */
-  const renewTables = Effect.gen(function*() {
-    const store = yield* Store
-    yield* store.transaction(Effect.gen(function*() {
-      const there = yield* store.run("select 1 from sqlite_master where name = 'journal'")
-      if (there.length > 0) yield* store.run("delete from journal where position >= ?", [provisional_base])
-      yield* store.run("delete from undo")
-      yield* writeMeta(store, "run_n", "0")
-    }))
-    yield* ensureSchema(catalogue, "replica").pipe(Effect.catchTag("NewerSchema", (newer) =>
-      Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))))
-  })
-
   const ask = Effect.fnUntraced(function*(request: Request, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
     const found = match(catalogue, request.method, request.path)
     if (found instanceof Rejection) return yield* found

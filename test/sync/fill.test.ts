@@ -203,6 +203,26 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(await device.tables()).toEqual(await business.tables())
   })
 
+  it("keeps its rows over a release whose tables are others, and is filled anew by the next sync", async () => {
+    const [first] = await products(3)
+    const device = await enrol("one")
+    await device.sync()
+    await device.ask("PUT", `products/${first.id}`, { name: "Unsent" })
+    // As a release left it that had no weight of products, and something else in its place.
+    await device.run(Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
+      for (const sql of [
+        "alter table products drop column weight", "alter table products add column heaviness text", "update products set heaviness = 'very'",
+        "update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'"
+      ]) yield* store.run(sql)
+    }))))
+    await device.restart()
+    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({ name: "Unsent", sku: "L-0", weight: null })
+    expect((await device.ask("GET", "products")).body.meta.total).toBe(3)
+    await device.sync()
+    expect(device.outbox.counts()).toEqual({ accepted: 1 })
+    expect(await device.tables()).toEqual(await business.tables())
+  })
+
   it("tells how far it is, from nothing to all rows", async () => {
     await products(30)
     const told: Array<{ done: number; total: number | undefined }> = []
