@@ -70,7 +70,7 @@ const positionAt = Effect.fnUntraced(function*(as_of: string, now: string): Effe
 /** Events that say what a product is made of, to be read before it is known whose history counts. */
 const compositions = ["product.merged", "component.created", "component.updated"]
 /** Events that change the tables looked at. */
-const relevant = [
+export const relevant = [
   ...compositions, "component.deleted", "product.created", "product.updated", "product.deleted",
   "stock_level.created", "stock_level.updated", "stock_level.deleted", "stock_level.merged", "claims.set",
   "container.created", "container.updated", "container.deleted", "container.sealed", "container.unsealed", "container.dissolved",

@@ -1,4 +1,16 @@
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { relevant } from "../../../core/availability/past.ts"
+import { foldInMemory } from "../../../core/availability/past-fold.ts"
+import { catalogue } from "../../../core/catalogue.ts"
+import { claims } from "../../../core/claims/schema.ts"
+import { container_items, containers } from "../../../core/containers/schema.ts"
+import { eventsAfter } from "../../../core/kernel/journal.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Table } from "../../../core/kernel/table.ts"
+import { product_components } from "../../../core/kits/schema.ts"
+import { products } from "../../../core/products/schema.ts"
+import { stock_levels } from "../../../core/stock/schema.ts"
 import { type App, engines, openApp } from "../../app.ts"
 import { type House, houseOf } from "../house.ts"
 
@@ -121,6 +133,18 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
     expect(await refused("2026-02-28T23:59:59Z")).toEqual([422, { as_of: ["The journal begins at 2026-03-01T00:00:00.000Z: what was believed before is not on record."] }])
     expect(await refused("2099-01-01")).toEqual([422, { as_of: ["The as of field must not be in the future."] }])
     expect((await refused("yesterday"))[0]).toBe(422)
+  })
+  it("the events that are read leave the rows that all events leave", async () => {
+    const tables = [products, product_components, stock_levels, claims, containers, container_items]
+    const [events, there] = await app.run(Effect.gen(function*() {
+      const store = yield* Store
+      return [yield* eventsAfter(store, 0, 100_000), yield* Effect.forEach(tables, (table) => store.find(table as Table, {}, { order: ["id"] }))] as const
+    }))
+    const folded = foldInMemory(catalogue.projection, tables, events.filter((event) => relevant.includes(event.type)))
+    tables.forEach((table, at) => {
+      expect(there[at]!.length).toBeGreaterThan(0)
+      expect(folded.rows(table as Table).toSorted((one, other) => Number(one["id"]) - Number(other["id"]))).toEqual(there[at])
+    })
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()
