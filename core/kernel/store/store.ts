@@ -4,10 +4,11 @@ import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../change.ts"
 import { invalidField, Rejection } from "../rejection.ts"
 import type { AnyRow, RowOf, Table } from "../table.ts"
+import { applier } from "./apply.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
 import { type Inserter, makeInserter } from "./insert.ts"
 import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./statement.ts"
-import { isConstrained, updateOne, updatesOf } from "./update.ts"
+import { updateOne } from "./update.ts"
 
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -97,54 +98,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
   }
   const sent = ({ text, values }: { readonly text: string; readonly values: ReadonlyArray<unknown> }): Sql<void> => Effect.asVoid(run(text, values))
-  const updateRows = (table: Table, sets: ReadonlyMap<unknown, AnyRow>): Sql<void> =>
-    Effect.forEach(updatesOf(table, [...sets].map(([key, set]) => ({ key, set })), dialect), sent, { discard: true })
-  // New rows wait, to be inserted together, until rows of their table are changed by a condition; so do changes of rows
-  // by their keys, to be made together. What changes a row that waits is done to it where it waits; what changes another
-  // one does not concern it, unless a constraint stands between them: such changes are made at once, in their order.
-  const apply = Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
-    const waiting = new Map<Table, Map<unknown, AnyRow>>()
-    const altered = new Map<Table, Map<unknown, AnyRow>>()
-    for (const one of changes) {
-      const rows = waiting.get(one.table)
-      if (one.op === "insert") {
-        const key = one.row[one.table.key]
-        // Changes of a row that was not there yet changed nothing.
-        altered.get(one.table)?.delete(key)
-        if (rows === undefined) waiting.set(one.table, new Map([[key, one.row]]))
-        else if (!rows.has(key)) rows.set(key, one.row)
-        // The second of one key is the database's to refuse.
-        else if (!one.table.first_wins) yield* insertRows(one.table, [one.row])
-        continue
-      }
-      const sets = altered.get(one.table)
-      if (one.op === "update_where" || one.op === "delete_where") {
-        waiting.delete(one.table)
-        altered.delete(one.table)
-        if (rows !== undefined) yield* insertRows(one.table, [...rows.values()])
-        if (sets !== undefined) yield* updateRows(one.table, sets)
-        yield* change(one)
-        continue
-      }
-      const row = rows?.get(one.key)
-      if (row !== undefined) {
-        if (one.op === "update") rows!.set(one.key, changed(one.table, row, one.set))
-        else rows!.delete(one.key)
-      } else if (one.op === "delete") {
-        sets?.delete(one.key)
-        yield* change(one)
-      } else if (Object.keys(one.set).length === 0) {
-        continue
-      } else if (one.table.first_wins || isConstrained(one.table, one.set)) {
-        altered.delete(one.table)
-        if (sets !== undefined) yield* updateRows(one.table, sets)
-        yield* change(one)
-      } else if (sets === undefined) altered.set(one.table, new Map([[one.key, one.set]]))
-      else sets.set(one.key, { ...sets.get(one.key), ...one.set })
-    }
-    for (const [table, rows] of waiting) yield* insertRows(table, [...rows.values()])
-    for (const [table, sets] of altered) yield* updateRows(table, sets)
-  })
+  const apply = applier({ dialect, insertRows, send: sent, change })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
     if (one.op === "insert" && !one.table.first_wins) return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
@@ -159,16 +113,6 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
     transaction: (effect) => sql.withTransaction(effect)
   }
-}
-
-/** A row that waits to be inserted, with a change done to it. */
-const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
-  const next: { [column: string]: unknown } = { ...row }
-  for (const name of Object.keys(set)) {
-    if (table.columns[name] === undefined) throw new Error(`table ${table.name} has no column ${name}`)
-    next[name] = set[name] ?? null
-  }
-  return next
 }
 
 /** The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku, products.store_id`). */

@@ -25,13 +25,15 @@ const set = fc.record({
   lit: fc.boolean(), about: fc.constantFrom<Json>(null, { deep: ["Ä", 1.5, null] }, "text", [], 7), seen_at: fc.constantFrom(null, "2026-07-01T08:00:00.000Z")
 }, { requiredKeys: [] })
 const key = fc.integer({ min: 1, max: 4 })
-const where = fc.record({ size: fc.integer({ min: 1, max: 3 }) })
+const size = fc.integer({ min: 1, max: 3 })
+const where = fc.oneof(fc.record({ size }), fc.record({ size, lit: fc.boolean() }), fc.record({ lit: fc.boolean() }),
+  fc.record({ note: fc.constantFrom("none", "seen") }), fc.record({ name: fc.constant("b") }), fc.record({ note: fc.constant(null), size }), fc.record({ size: fc.array(size) }))
 const change: fc.Arbitrary<RowChange> = fc.constantFrom(...tables).chain((table): fc.Arbitrary<RowChange> => fc.oneof(
   { weight: 4, arbitrary: fc.tuple(key, set).map(([id, row]): RowChange => ({ op: "insert", table, row: { ...row, id } })) },
   { weight: 4, arbitrary: fc.tuple(key, set).map(([id, row]): RowChange => ({ op: "update", table, key: id, set: row })) },
   { weight: 2, arbitrary: key.map((id): RowChange => ({ op: "delete", table, key: id })) },
   { weight: 1, arbitrary: fc.tuple(where, set).map(([where, row]): RowChange => ({ op: "update_where", table, where, set: row })) },
-  { weight: 1, arbitrary: where.map((where): RowChange => ({ op: "delete_where", table, where })) }
+  { weight: 3, arbitrary: where.map((where): RowChange => ({ op: "delete_where", table, where })) }
 ))
 
 /** Without inserts of a key that is there: those are refused either way. */
