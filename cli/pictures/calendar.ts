@@ -10,8 +10,8 @@ export interface CalendarProduct { readonly product_id: number; readonly product
 
 /** More cells than this no browser scrolls through with ease. */
 export const cells_max = 60_000
-/** Days that still fit side by side on a sheet of paper; longer windows go on below, by whole months. */
-const band_days_max = 62
+/** Days that still fit side by side on a sheet of paper; longer windows go on below, by whole months. Long numbers need more room. */
+const band_days_max = 62, wide_band_days_max = 31
 const shortages_told = 30
 
 /** The page. Exit 2 when it would hold more than `cells_max` cells. */
@@ -24,7 +24,7 @@ export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Sc
   }
   const rows = products.map((product) => ({ product, most: Math.max(0, ...product.days.map((day) => day.available)), byDate: new Map(product.days.map((day) => [day.date, day])) }))
   const today = dayOf(scene.now, scene.zone)
-  const bands = bandsOf(dates)
+  const bands = bandsOf(dates, products.some(({ days }) => days.some(({ available }) => available >= 100 || available <= -10)) ? wide_band_days_max : band_days_max)
   const window = dates.length === 0 ? "No days" : stretchText(dates[0]!, dates.at(-1)!)
   return pageText({
     title: `Availability, ${scene.store}, ${window}`,
@@ -39,12 +39,12 @@ ${rows.length === 0 || dates.length === 0 ? html`<p class="said">Nothing is kept
 }
 type Row = { readonly product: CalendarProduct; readonly most: number; readonly byDate: ReadonlyMap<string, CalendarDay> }
 
-const bandsOf = (dates: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
+const bandsOf = (dates: ReadonlyArray<string>, days_max: number): ReadonlyArray<ReadonlyArray<string>> => {
   if (dates.length <= band_days_max) return [dates]
   const bands: Array<Array<string>> = []
   for (const month of runsOf(dates, monthOf)) {
     const last = bands.at(-1)
-    if (last !== undefined && last.length + month.length <= band_days_max) last.push(...month)
+    if (last !== undefined && last.length + month.length <= days_max) last.push(...month)
     else bands.push([...month])
   }
   return bands
@@ -142,7 +142,7 @@ sup { font-size: 9px; line-height: 0; margin-left: 1px; }
   col.name { width: 44mm; }
   tr { break-inside: avoid; }
   table :is(td, .days th) { min-width: 0 !important; font-size: 8pt; }
-  table.dense :is(td, .days th) { font-size: 6.3pt; } table.dense .days abbr { font-size: 5pt; }
+  table.dense :is(td, .days th) { font-size: 6.3pt; } table.dense .days abbr { font-size: 5pt; } table.dense.hundreds td { font-size: 5pt; } table.dense.more td { font-size: 4pt; }
   th, td { height: 5.4mm; }
   thead th, thead td, tbody th, thead .corner { position: static !important; }
   tbody th { min-width: 0; max-width: none; padding: 0 1mm; font-size: 8pt; }

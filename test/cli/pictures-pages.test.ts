@@ -47,8 +47,8 @@ describe("pages of the command line", () => {
   })
   it("name customers and orders, and what is overdue", () => {
     const rows = all(all(pageOf("gantt-units"), "tbody")[0]!, "tr").map((row) => [...all(row, "th"), ...all(row, "td")].map(textOf))
-    expect(rows[0]).toMatchObject(["Harbour Festival", "1", "0000000001", "Northern Lights Ltd", "SPI-001 (RS-77121)", "overdue"])
-    expect(rows.find((row) => row[0] === hostile.arabic)).toMatchObject([hostile.arabic, "3", "0000000004", hostile.arabic, "", "reserved"])
+    expect(rows[0]!.slice(0, 6)).toEqual(["Harbour Festival", "1", "0000000001", "Northern Lights Ltd", "SPI-001 (RS-77121)", "overdue"])
+    expect(rows.find((row) => row[0] === hostile.arabic)!.slice(0, 6)).toEqual([hostile.arabic, "3", "0000000004", hostile.arabic, "", "reserved"])
   })
 })
 

@@ -47,13 +47,15 @@ describe("the calendar as a page", () => {
     expect(all(page, "time").map((one) => [one.attributes["datetime"], textOf(one)])).toEqual([["2027-03-30T13:00:00.000Z", "Wed 31 Mar 2027, 02:00"]])
   })
   it("goes on below by whole months when the window is long, every day once", () => {
-    const year = Array.from({ length: 366 }, (_, at) => at)
+    const year = Array.from({ length: 366 }, (_, at) => at % 100)
     const page = readPage(calendarPage([product(1, "Head", "2027-01-01", year)], scene))
     const tables = all(page, "table")
     // Two months each, of 59 to 62 days; the last with the first day of the year after.
     expect(tables.length).toBe(6)
     expect(tables.flatMap((table) => all(all(table, "tbody")[0]!, "td").map((cell) => Number(textOf(cell))))).toEqual(year)
     expect(tables.map((table) => textOf(all(table, "caption")[0]!))[1]).toBe("1 Mar to 30 Apr 2027")
+    // Of three digits a month is enough.
+    expect(all(readPage(calendarPage([product(1, "Head", "2027-01-01", year.map((one) => one + 100))], scene)), "table").length).toBe(13)
   })
   it("keeps whatever people typed as text, and stands alone", () => {
     for (const name of nasty) {
