@@ -1,5 +1,6 @@
 /** Availability to look at: a grid of days, and bars of claims. */
 import { dayOf, startOfDay } from "../../core/values/zone.ts"
+import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "../pictures/days.ts"
 import { inked, type Ink, type Terminal } from "./terminal.ts"
 import { cutTo, oneLine, padded, widthOf } from "./text.ts"
 
@@ -9,21 +10,28 @@ export interface GridProduct {
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number; readonly has_shortage: boolean }>
 }
 
-/** A row per product, a cell per day: red below zero, yellow at zero. In a pipe a line per product and day. */
+/**
+ * A row per product, a cell per day: red below zero, yellow at zero; in bands as wide as the terminal. In a pipe a line
+ * per product and day.
+ */
 export const gridText = (products: ReadonlyArray<GridProduct>, terminal: Terminal): string => {
   const named = (one: GridProduct): string => oneLine(one.product_name ?? `product ${one.product_id}`)
   if (!terminal.seen) {
     return products.flatMap((one) => one.days.map((day) => `${one.product_id}\t${named(one)}\t${day.date}\t${day.available}\n`)).join("")
   }
   const dates = [...new Set(products.flatMap(({ days }) => days.map(({ date }) => date)))].sort()
-  const width = Math.min(32, Math.max(8, ...products.map((one) => widthOf(named(one)))))
+  if (dates.length === 0) return "Nothing is kept at this store in this window, or it lies outside the days that are counted.\n"
+  const width = Math.min(32, Math.floor(terminal.columns / 2), Math.max(8, ...products.map((one) => widthOf(named(one)))))
   const cell = Math.max(4, ...products.flatMap(({ days }) => days.map(({ available }) => String(available).length + 1)))
   const per_band = Math.max(1, Math.floor((terminal.columns - width) / cell))
   const bands: Array<string> = []
   for (let at = 0; at < dates.length; at += per_band) {
     const band = dates.slice(at, at + per_band)
-    const months = band.map((date, index) => padded(index === 0 || date.endsWith("-01") ? monthOf(date) : "", cell, true)).join("")
-    const heading = `${" ".repeat(width)}${months}\n${" ".repeat(width)}${band.map((date) => padded(date.slice(8), cell, true)).join("")}\n`
+    const heading = [
+      band.map((date, index) => index === 0 || date.endsWith("-01") ? monthOf(date) : ""),
+      band.map((date) => weekdayOf(date).slice(0, 2)),
+      band.map((date) => String(Number(date.slice(8))))
+    ].map((words, line) => `${" ".repeat(width)}${inked(terminal.colour, line === 2 ? "bold" : "dim", words.map((word) => padded(word, cell, true)).join(""))}\n`).join("")
     const rows = products.map((one) => {
       const byDate = new Map(one.days.map((day) => [day.date, day]))
       return `${padded(cutTo(named(one), width), width, false)}${band.map((date) => {
@@ -35,7 +43,7 @@ export const gridText = (products: ReadonlyArray<GridProduct>, terminal: Termina
   }
   return bands.join("\n")
 }
-const monthOf = (date: string): string => ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][Number(date.slice(5, 7)) - 1]!
+const monthOf = (date: string): string => monthWithYear(date).slice(0, 3)
 
 export interface Chart {
   readonly from: string
@@ -49,31 +57,53 @@ export interface Chart {
 }
 const inks: { readonly [phase: string]: Ink } = { held: "yellow", reserved: "blue", on_hire: "green" }
 
-/** A bar per claim, a column per day: ░ for buffers, █ for the hire. In a pipe a line per claim. */
+/**
+ * A bar per claim, a column per day, or per several where the window is wider than the terminal: ░ for buffers, █ for
+ * the hire. In a pipe a line per claim.
+ */
 export const barsText = (chart: Chart, zone: string, terminal: Terminal): string => {
   const label = (one: Chart["demands"][number]): string => oneLine(`${one.quantity}× ${one.source_name ?? ""}${one.asset_serial === null ? "" : ` [${one.asset_serial}]`}`)
   if (!terminal.seen) {
     return chart.demands.map((one) => `${[one.period_start, one.period_end, one.starts_at, one.ends_at, one.phase, one.quantity, one.asset_serial ?? "", oneLine(one.source_name ?? "")].join("\t")}\n`).join("")
   }
-  const first = dayOf(Date.parse(chart.from), zone)
-  const days = daysBetween(first, dayOf(Date.parse(chart.to), zone), 120)
-  const width = Math.min(36, Math.max(10, ...chart.demands.map((one) => widthOf(label(one)))))
-  const rows = chart.demands.map((one) => {
-    const bar = days.map((day) => {
-      const [begins, ends] = [startOfDay(day, zone), startOfDay(nextDay(day), zone)]
-      const touches = (from: string, to: string): boolean => Date.parse(from) < ends && Date.parse(to) > begins
-      return touches(one.starts_at, one.ends_at) ? "█" : touches(one.period_start, one.period_end) ? "░" : "·"
-    }).join("")
-    const ink = inks[one.phase]
-    return `${padded(cutTo(label(one), width), width, false)} ${inked(terminal.colour && ink !== undefined, ink ?? "dim", bar)} ${one.phase}\n`
+  const days = daysThrough(dayOf(Date.parse(chart.from), zone), dayOf(Date.parse(chart.to), zone), days_max)
+  const stock = `stock ${chart.total_stock}`
+  const width = Math.min(36, Math.max(10, Math.floor(terminal.columns / 3)), Math.max(10, stock.length, ...chart.demands.map((one) => widthOf(label(one)))))
+  const room = Math.max(10, terminal.columns - width - 2 - Math.max(5, ...chart.demands.map(({ phase }) => phase.length)))
+  const per_column = Math.ceil(days.length / room)
+  const columns = Array.from({ length: Math.ceil(days.length / per_column) }, (_, at): Stretch => {
+    const within = days.slice(at * per_column, (at + 1) * per_column)
+    return { days: within, from: startOfDay(within[0]!, zone), to: startOfDay(nextDay(within.at(-1)!), zone) }
   })
-  const short = days.map((day) => chart.shortages.some(({ from, to }) => from <= day && day <= to) ? "!" : " ").join("")
-  return `${padded(`stock ${chart.total_stock}`, width, false)} ${days[0] ?? ""} to ${days.at(-1) ?? ""}\n${rows.join("")}` +
+  const rows = chart.demands.map((one) => {
+    const [starts, ends, opens, closes] = [one.starts_at, one.ends_at, one.period_start, one.period_end].map((instant) => Date.parse(instant)) as [number, number, number, number]
+    const bar = columns.map(({ from, to }) => starts < to && ends > from ? "█" : opens < to && closes > from ? "░" : "·").join("")
+    const ink = inks[one.phase]
+    return `${padded(cutTo(label(one), width), width, false)} ${inked(terminal.colour && ink !== undefined, ink ?? "dim", bar)} ${one.phase.replaceAll("_", " ")}\n`
+  })
+  const short = columns.map((column) => chart.shortages.some(({ from, to }) => column.days.some((day) => from <= day && day <= to)) ? "!" : " ").join("")
+  const scale = per_column === 1 ? "" : `, ${per_column} days a column`
+  return `${padded(stock, width, false)} ${days[0] ?? ""} to ${days.at(-1) ?? ""}${scale}\n` +
+    rulers(columns).map((line) => `${" ".repeat(width + 1)}${inked(terminal.colour, "dim", line)}\n`).join("") +
+    (rows.length === 0 ? "Nobody claims it in this window.\n" : rows.join("")) +
     (short.trim() === "" ? "" : `${padded("short", width, false)} ${inked(terminal.colour, "red", short)}\n`)
 }
-const nextDay = (day: string): string => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10)
-const daysBetween = (first: string, last: string, max: number): ReadonlyArray<string> => {
-  const days = [first]
-  while (days.at(-1)! < last && days.length < max) days.push(nextDay(days.at(-1)!))
-  return days
+const days_max = 400
+interface Stretch { readonly days: ReadonlyArray<string>; readonly from: number; readonly to: number }
+
+/** Months where they begin, and below them the days of Mondays, as far as there is room. */
+const rulers = (columns: ReadonlyArray<Stretch>): ReadonlyArray<string> => {
+  const line = (said: (stretch: Stretch, at: number) => string): string => {
+    let text = ""
+    for (const [at, stretch] of columns.entries()) {
+      const word = said(stretch, at)
+      // A word needs a space before it, and room to end in.
+      if (word !== "" && (text === "" || text.length < at) && at + word.length <= columns.length) text = text.padEnd(at) + word
+    }
+    return text
+  }
+  return [
+    line(({ days }, at) => at === 0 ? monthOf(days[0]!) : days.filter((day) => day.endsWith("-01")).map(monthOf)[0] ?? ""),
+    ...columns.every(({ days }) => days.length === 1) ? [line(({ days }) => weekdayOf(days[0]!) === "Mon" ? String(Number(days[0]!.slice(8))) : "")] : []
+  ].filter((text) => text !== "")
 }
