@@ -1,24 +1,24 @@
 /**
  * Availability of a large house: 5,000 products and 250,000 claims over 380 days. Each question through the product (token,
- * checks, rules, JSON; no socket) against one hand-written statement on the same tables that finds the same figures; then
- * both again with twice the history and the window where it was.
+ * checks, rules, JSON; no socket) against one hand-written statement on the same tables that finds the same figures; and
+ * either beside itself on a database with twice the history and the window where it was, which should cost it nothing.
  */
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { Effect } from "effect"
 import pg from "pg"
-import { claims } from "../../core/claims/schema.ts"
+import { claims, reachOf } from "../../core/claims/schema.ts"
 import { insert, type RowChange } from "../../core/kernel/change.ts"
 import { initial } from "../../core/kernel/register.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../core/kernel/table.ts"
+import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import { productFields, products } from "../../core/products/schema.ts"
 import { stock_levels } from "../../core/stock/schema.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
 import { askOf, owner_token } from "../server/serving.ts"
-import { inTurns, median, print, type Side, type Taken } from "./measure.ts"
+import { inTurns, print, type Side } from "./measure.ts"
 import { temporaryFolder } from "./processes.ts"
-import { onPostgres } from "./stage.ts"
+import { onPostgres, type PgEngine } from "./stage.ts"
 
 const product_count = 5_000
 const claims_each = 50
@@ -39,9 +39,9 @@ const dateOf = (millis: number): string => instant(millis).slice(0, 10)
 const stamps = { created_at: instant(first_day), updated_at: instant(first_day), deleted_at: null }
 
 const stock = (): ReadonlyArray<RowChange> => Array.from({ length: product_count }, (_, at) => at + 1).flatMap((id) => {
-  const level = (level_id: number, more: AnyRow) => insert(stock_levels, { ...initial(stock_levels, stock_levels.columns), id: level_id, product_id: id, store_id, ...stamps, ...more })
+  const level = (level_id: number, more: AnyRow) => insert(stock_levels, { ...initial(stock_levels, stock_levels.columns), id: level_id, product_id: id, store_id, ...stamps, ...more } as RowOf<typeof stock_levels>)
   return [
-    insert(products, { ...initial(products, { ...products.columns, ...productFields }), id, name: `Product ${id}`, stock_method: is_serialised(id) ? 2 : 1, ...stamps }),
+    insert(products, { ...initial(products, { ...products.columns, ...productFields }), id, name: `Product ${id}`, stock_method: is_serialised(id) ? 2 : 1, ...stamps } as RowOf<typeof products>),
     ...is_serialised(id)
       ? Array.from({ length: units }, (_, unit) => level(id * 10 + unit, { stock_category: 50, serial_number: `SN-${id}-${unit}` }))
       // One in twenty has too little for what is asked of it.
@@ -56,13 +56,14 @@ const claimsFrom = (from: number, first_id: number): ReadonlyArray<RowChange> =>
     const starts = from + (Math.floor(turn * days / claims_each) + product_id % 7) * dayMillis
     const ends = starts + (1 + (product_id + turn) % 6) * dayMillis
     const is_over = ends <= today
-    return insert(claims, {
+    const row = {
       ...initial(claims, claims.columns), id: first_id + at, product_id, store_id, quantity: is_serialised(product_id) ? 1 : 1 + (product_id + turn) % 3,
       asset_id: is_serialised(product_id) ? product_id * 10 + turn % units : null,
       starts_at: instant(starts), ends_at: instant(ends), buffered_starts_at: instant(starts), buffered_ends_at: instant(ends),
       source_type: "opportunity_item", source_id: first_id + at, opportunity_id: Math.floor((first_id + at) / 20),
-      phase: is_over ? "closed" : starts <= today ? "on_hire" : "reserved", is_active: !is_over, out: !is_over && starts <= today, pending_checkin: false, ...stamps
-    })
+      phase: is_over ? "closed" : starts <= today ? "on_hire" : "reserved", is_active: !is_over, out: !is_over && starts <= today, pending_checkin: false, checked_at: null, ...stamps
+    } as RowOf<typeof claims>
+    return insert(claims, { ...row, reaches_to: reachOf(row) })
   })
 
 const write = (app: ServerApp, changes: ReadonlyArray<RowChange>): Promise<void> => app.run(Effect.gen(function*() {
@@ -91,7 +92,7 @@ const postgres: Dialect = {
   calendar: "with day(starts, ends) as materialized (select $1::timestamptz + i * interval '24 hours', $1::timestamptz + (i + 1) * interval '24 hours' from generate_series(0, $2::integer - 1) i) ",
   held: "sum(case when stock_category = 50 then 1 else round(quantity_held) end)"
 }
-const meets = (from: string, to: string): string => `is_active = true and buffered_ends_at > ${from} and buffered_starts_at < ${to}`
+const meets = (from: string, to: string): string => `is_active = true and reaches_to > ${from} and buffered_ends_at > ${from} and buffered_starts_at < ${to}`
 
 interface Question {
   readonly name: string
@@ -105,9 +106,14 @@ interface Question {
 const at = "/api/v1/availability"
 const span = (from: number, count: number): string => `from=${dateOf(from)}&to=${dateOf(from + count * dayMillis)}`
 const questions = (dialect: Dialect): ReadonlyArray<Question> => {
-  const perDay = (count: number, where: string, more = "") => dialect.calendar +
-    `select product_id, d.starts, stock.held - coalesce((select sum(c.quantity) from claims c where c.product_id = stock.product_id and c.store_id = $3 and ${meets("d.starts", "d.ends")}), 0) as available ` +
-    `from (select product_id, ${dialect.held} as held from stock_levels where store_id = $3${where} group by product_id) stock cross join day d where $2 = ${count}${more} order by 1, 2`
+  const last = dialect.name === "SQLite" ? "strftime('%Y-%m-%dT%H:%M:%fZ', $1, $2 || ' days')" : "$1::timestamptz + $2::integer * interval '24 hours'"
+  /** Free per product and day; `which` narrows products, of `s` and of `c` alike. */
+  const perDay = (which: (row: string) => string) => dialect.calendar +
+    `select stock.product_id, d.starts, stock.held - coalesce(t.taken, 0) as available ` +
+    `from (select s.product_id, ${dialect.held} as held from stock_levels s where s.store_id = $3${which("s")} group by s.product_id) stock cross join day d ` +
+    `left join (select c.product_id, d.starts, sum(c.quantity) as taken from claims c join day d on c.buffered_starts_at < d.ends and c.buffered_ends_at > d.starts ` +
+    `where c.store_id = $3${which("c")} and c.is_active = true and c.reaches_to > $1 and c.buffered_starts_at < ${last} group by c.product_id, d.starts) t ` +
+    "on t.product_id = stock.product_id and t.starts = d.starts"
   return [
     {
       name: "one moment of one product", repeat: 40,
@@ -120,13 +126,13 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: "14 days of one product", repeat: 40,
       path: (product) => `${at}?product_id=${product}&store_id=1&${span(today, 14)}`,
-      sql: (product) => [perDay(14, " and product_id = $4"), [instant(today), 14, store_id, product]],
+      sql: (product) => [`${perDay((row) => ` and ${row}.product_id = $4`)} order by 1, 2`, [instant(today), 14, store_id, product]],
       figure: (body) => body.availability.slots.map((slot: any) => slot.available), found: (rows) => rows.map((row) => Number(row["available"]))
     },
     {
       name: `a calendar of ${calendar_products} products and ${calendar_days} days`, repeat: 2,
       path: (product) => `${at}/calendar?store_id=1&${span(today, calendar_days - 1)}&${block(product).map((id) => `product_ids[]=${id}`).join("&")}`,
-      sql: (product) => [perDay(calendar_days, ` and product_id between $4 and $4 + ${calendar_products - 1}`), [instant(today), calendar_days, store_id, block(product)[0]]],
+      sql: (product) => [`${perDay((row) => ` and ${row}.product_id between $4 and $4 + ${calendar_products - 1}`)} order by 1, 2`, [instant(today), calendar_days, store_id, block(product)[0]]],
       figure: (body) => body.calendar.products.flatMap((one: any) => one.days.map((day: any) => day.available)), found: (rows) => rows.map((row) => Number(row["available"]))
     },
     {
@@ -139,7 +145,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: "a sweep of the store for shortages, 60 days", repeat: 1,
       path: () => `${at}/shortages?store_id=1&per_page=200&${span(today, 59)}`,
-      sql: () => [`select * from (${perDay(60, "")}) found where available < 0`, [instant(today), 60, store_id]],
+      sql: () => [`${perDay(() => "")} where stock.held - coalesce(t.taken, 0) < 0`, [instant(today), 60, store_id]],
       figure: (body) => body.meta.total, found: (rows) => rows.length
     }
   ]
@@ -176,50 +182,62 @@ const sameFigures = async (app: ServerApp, sql: Ask, question: Question): Promis
     if (ours !== theirs) throw new Error(`${question.name}, product ${id}: the product says ${ours.slice(0, 200)}, the statement ${theirs.slice(0, 200)}`)
   }
 }
-const milliseconds = ({ samples }: Taken): number => median(samples.map(({ count, seconds }) => seconds * 1000 / count))
 
-const measured = async (database: ServerOptions["database"], dialect: Dialect, sql: Ask): Promise<void> => {
+/** A house on a database of its own: the product, and a connection beside it for statements. */
+interface House { readonly app: ServerApp; readonly sql: Ask; readonly close: () => Promise<void> }
+const furnished = async (database: ServerOptions["database"], stretches: number, sql: Ask, close: () => Promise<void>): Promise<House> => {
   const app = await openServerApp({ database, key: "key-of-the-benchmarks-which-is-long", owner_token, rate_limit: 1_000_000_000 })
-  try {
-    await write(app, [...stock(), ...claimsFrom(first_day, 1)])
-    await sql("analyze", [])
-    const before = new Map<string, ReadonlyArray<Taken>>()
-    for (const question of questions(dialect)) {
-      await sameFigures(app, sql, question)
-      const taken = await inTurns(sidesOf(app, sql, question, dialect), rounds, 2)
-      before.set(question.name, taken)
-      print(`availability: ${question.name}; ${(product_count * claims_each).toLocaleString("en")} claims, ${dialect.name}`, taken, { unit: "answers", as: "duration" })
-    }
-    await write(app, claimsFrom(first_day - days * dayMillis, product_count * claims_each + 1))
-    await sql("analyze", [])
-    console.log(`\navailability with twice the history, ${dialect.name}: milliseconds of an answer, and how many times as long as before`)
-    for (const question of questions(dialect)) {
-      const taken = await inTurns(sidesOf(app, sql, question, dialect), rounds, 2)
-      const grown = taken.map((one, side) => `${one.name} ${milliseconds(one).toPrecision(3)} (× ${(milliseconds(one) / milliseconds(before.get(question.name)![side]!)).toFixed(2)})`)
-      console.log(`  ${question.name.padEnd(46)}${grown.join("; ")}`)
-    }
-  } finally { await app.close() }
+  await write(app, stock())
+  for (let stretch = 0; stretch < stretches; stretch++) await write(app, claimsFrom(first_day - stretch * days * dayMillis, stretch * product_count * claims_each + 1))
+  await sql("analyze", [])
+  return { app, sql, close: async () => { await app.close(); await close() } }
 }
 
-export const availability = async (): Promise<void> => {
+const measured = async (dialect: Dialect, one: House, twice: House): Promise<void> => {
+  for (const question of questions(dialect)) {
+    for (const house of [one, twice]) await sameFigures(house.app, house.sql, question)
+    const sides = [one, twice].flatMap((house) => sidesOf(house.app, house.sql, question, dialect))
+    const [ours, theirs, ours_twice, theirs_twice] = await inTurns(sides, rounds, 2)
+    const title = `availability: ${question.name}, ${dialect.name}`
+    print(`${title}; ${(product_count * claims_each).toLocaleString("en")} claims`, [ours!, theirs!], { unit: "answers", as: "duration" })
+    const before = { ...ours!, name: "flightcase before" }
+    print(`${title}; twice the history`, [{ ...ours_twice!, name: "flightcase" }, before], { unit: "answers", as: "duration" })
+    print(`${title}; twice the history`, [theirs_twice!, { ...theirs!, name: "the statement before" }], { unit: "answers", as: "duration" })
+  }
+}
+
+const sqliteHouse = (stretches: number): Promise<House> => {
   const path = join(temporaryFolder(), "availability.sqlite")
   let db: DatabaseSync | undefined
   const prepared = new Map<string, ReturnType<DatabaseSync["prepare"]>>()
-  await measured({ kind: "sqlite", path }, sqlite, async (text, values) => {
+  return furnished({ kind: "sqlite", path }, stretches, async (text, values) => {
     db ??= new DatabaseSync(path)
     let statement = prepared.get(text)
     if (statement === undefined) prepared.set(text, statement = db.prepare(text))
     // Numbered as in Postgres; to SQLite those are names.
     return statement.all(Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value as SQLInputValue]))) as Rows
-  })
-  db?.close()
-  const engine = await onPostgres()
-  const client = new pg.Client(engine.url)
-  try {
-    await client.connect()
-    await measured({ kind: "pg", url: engine.url, connections_max: 5 }, postgres, async (text, values) => (await client.query({ name: text.length > 60 ? text.slice(0, 10) + text.length : "", text, values: [...values] })).rows)
-  } finally {
-    await client.end()
-    await engine.stop()
+  }, async () => db?.close())
+}
+const postgresHouse = async (engine: PgEngine, stretches: number): Promise<House> => {
+  const name = `house_${stretches}`
+  const admin = new pg.Client(engine.url)
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  await admin.end()
+  const url = Object.assign(new URL(engine.url), { pathname: `/${name}` }).href
+  const client = new pg.Client(url)
+  await client.connect()
+  const names = new Map<string, string>()
+  const nameOf = (text: string): string => names.get(text) ?? (names.set(text, `statement_${names.size}`), names.get(text)!)
+  return furnished({ kind: "pg", url, connections_max: 5 }, stretches, async (text, values) => (await client.query({ name: nameOf(text), text, values: [...values] })).rows, () => client.end())
+}
+
+export const availability = async (): Promise<void> => {
+  const both = async (dialect: Dialect, house: (stretches: number) => Promise<House>): Promise<void> => {
+    const one = await house(1), twice = await house(2)
+    try { await measured(dialect, one, twice) } finally { await one.close(); await twice.close() }
   }
+  await both(sqlite, sqliteHouse)
+  const engine = await onPostgres()
+  try { await both(postgres, (stretches) => postgresHouse(engine, stretches)) } finally { await engine.stop() }
 }
