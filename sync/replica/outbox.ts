@@ -87,6 +87,13 @@ export interface Outbox {
   readonly addLease: (request_no: number, ranges: ReadonlyArray<LeaseRange>) => void
   /** The number under which the next block of a table is asked for; the same until its lease has arrived. */
   readonly leaseRequestNo: (table: string) => number
+  /**
+   * The server has forgotten what came after a number: a backup took its place. What was settled by it there is pending
+   * again, and ids of blocks it does not know are given no more. Says how many commands that are.
+   */
+  readonly reopen: (last_n: number, leases: ReadonlyArray<LeaseRange>) => number
+  /** What is to be sent, in order: what is pending; after a reopening also numbers given up since, emptied, for the sequence's sake. */
+  readonly toSend: () => ReadonlyArray<WireCommand>
   readonly get: (key: string) => string | undefined
   readonly set: (key: string, value: string) => void
   readonly counts: () => { readonly [state: string]: number }
@@ -248,6 +255,24 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       }
     }),
     leaseRequestNo: (table) => Number(all("select request_no from lease_requests where entity = ?", table)[0]?.["request_no"] ?? 1),
+    reopen: (last_n, leases) => transaction(() => {
+      const changed = db.prepare("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)
+      for (const block of all("select entity, first, last from leases where next <= last")) {
+        const known = leases.some(({ entity, from, to }) => entity === block["entity"] && from <= Number(block["first"]) && to >= Number(block["last"]))
+        if (!known) db.prepare("update leases set next = last + 1 where entity = ? and first = ?").run(String(block["entity"]), Number(block["first"]))
+      }
+      const given_up = all("select n from commands where n > ? and state <> 'pending' order by n", last_n).map((row) => Number(row["n"]))
+      db.prepare("insert into meta (key, value) values ('withdrawn', ?) on conflict (key) do update set value = excluded.value").run(JSON.stringify(given_up))
+      return Number(changed.changes)
+    }),
+    toSend: () => {
+      const withdrawn: ReadonlyArray<number> = parsed(all("select value from meta where key = 'withdrawn'")[0]?.["value"] as string | undefined) ?? []
+      const pending = all(`select ${columns} from commands where state = 'pending' order by n`).map(kept)
+      if (pending.length === 0 || withdrawn.length === 0) return pending
+      const empty = all(`select ${columns} from commands where n in (select value from json_each(?))`, JSON.stringify(withdrawn)).map(kept)
+        .map(({ n, id, issued_at }): WireCommand => ({ n, id, name: "withdrawn", payload: { params: {}, body: {} }, ids: {}, issued_at }))
+      return [...pending, ...empty].sort((one, other) => one.n - other.n)
+    },
     get: (key) => all("select value from meta where key = ?", key)[0]?.["value"] as string | undefined,
     set: (key, value) => { db.prepare("insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value").run(key, value) },
     counts: () => Object.fromEntries(all("select state, count(*) as n from commands group by state").map((row) => [String(row["state"]), Number(row["n"])])),

@@ -41,8 +41,13 @@ export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   // Pulling does not wait for the queue: a push that fails still lets news in, and is raised afterwards.
   const pushed = await attempt(() => push(parts))
   if (pushed.error instanceof Unreachable) throw pushed.error
-  const pulled_events = await pull(parts)
-  if (pushed.error !== undefined) throw pushed.error
+  const pulled = await pull(parts)
+  let pulled_events = pulled.events
+  if (pulled.reopened) {
+    // What a restored server has forgotten is sent once more, and heard of once more.
+    await push(parts)
+    pulled_events += (await pull(parts)).events
+  } else if (pushed.error !== undefined) throw pushed.error
   await topUpLeases(parts)
   const after = outbox.counts()
   const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
@@ -57,7 +62,7 @@ const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A;
 }
 
 const push = async ({ profile, outbox, remote, progress }: SyncParts): Promise<number> => {
-  const pending = outbox.pending()
+  const pending = outbox.toSend()
   for (let sent = 0; sent < pending.length;) {
     const verdicts = await remote.push(profile.replica_id, pending.slice(sent, sent + commands_per_push))
     if (verdicts.length === 0) break
@@ -71,11 +76,16 @@ const push = async ({ profile, outbox, remote, progress }: SyncParts): Promise<n
  * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply costs
  * nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
  */
-const pull = async (parts: SyncParts): Promise<number> => {
+const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
-  let pulled = 0
+  let pulled = 0, reopened = false
+  const anew = async (): Promise<boolean> => {
+    const begun = await begin(parts)
+    reopened ||= begun.reopened
+    return begun.from_rows
+  }
   for (let beginnings = 0; beginnings < beginnings_max; beginnings++) {
-    if ((await run(replica.standing)).offset === "-1" && (await run(replica.fill.now)) === undefined) await begin(parts)
+    if ((await run(replica.standing)).offset === "-1" && (await run(replica.fill.now)) === undefined) await anew()
     if (!(await fill(parts))) continue
     let stopped = false
     const { offset, handle } = await run(replica.standing)
@@ -86,23 +96,28 @@ const pull = async (parts: SyncParts): Promise<number> => {
         progress?.({ phase: "pull", done: pulled, total: undefined })
       },
       refetch: async () => {
-        if (!(await begin(parts))) return
+        if (!(await anew())) return
         stopped = true
         return "stop"
       }
     })
-    if (!stopped) return pulled
+    if (!stopped) return { events: pulled, reopened }
   }
   throw new Unreachable("the server", new Error("its history began anew again and again"))
 }
 
-/** A new history: from rows when it is long (true), else event by event, which brings all of it along. */
-const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = snapshot_beyond_events }: SyncParts): Promise<boolean> => {
+/**
+ * A new history: from rows when it is long, else event by event, which brings all of it along. A server that has decided
+ * fewer commands than this device knows verdicts of was restored from a backup.
+ */
+const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = snapshot_beyond_events }: SyncParts): Promise<{ readonly from_rows: boolean; readonly reopened: boolean }> => {
   const plan = await remote.plan(profile.replica_id, outbox.pending()[0]?.n ?? 0)
+  const forgotten = plan !== undefined && outbox.pending()[0]?.n !== plan.last_n + 1 && outbox.lastN() > plan.last_n
+  const reopened = forgotten && outbox.reopen(plan.last_n, plan.leases) > 0
   const from_rows = plan !== undefined && plan.position > snapshot_beyond
   if (from_rows) await run(replica.fill.begin(plan))
   else await run(replica.beginAnew)
-  return from_rows
+  return { from_rows, reopened }
 }
 
 /** Goes on with a fill, whenever it began; the next page is on its way while one is laid down. False when it must begin again. */
