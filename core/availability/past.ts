@@ -72,7 +72,7 @@ const compositions = ["product.merged", "component.created", "component.updated"
 /** Events that change the tables looked at. */
 export const relevant = [
   ...compositions, "component.deleted", "product.created", "product.updated", "product.deleted",
-  "stock_level.created", "stock_level.updated", "stock_level.deleted", "stock_level.merged", "claims.set",
+  "stock_level.created", "stock_level.updated", "stock_level.deleted", "stock_level.merged", "claims.set", "claims.phased",
   "container.created", "container.updated", "container.deleted", "container.sealed", "container.unsealed", "container.dissolved",
   "container.dispatched", "container.returned", "container.repack.started", "container.item.packed", "container.item.unpacked"
 ]

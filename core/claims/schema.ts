@@ -1,5 +1,5 @@
 /** Claims: what opportunity lines and packed containers take from stock, one row each (availability 2.1). */
-import { insert, removeWhere } from "../kernel/change.ts"
+import { insert, removeWhere, updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
@@ -57,6 +57,15 @@ interface ClaimsSet {
 export const claimsSet = (stream: string, source_type: string, source_id: number, set: ReadonlyArray<NewClaim & { readonly id: number }>): NewEvent =>
   event(stream, "claims.set", { source_type, source_id, claims: set.map((claim) => ({ ...claim })) })
 
+/** Every claim of these sources enters another phase and stays as it is otherwise. */
+export const claimsPhased = (stream: string, source_type: string, source_ids: ReadonlyArray<number>, phase: NewClaim["phase"]): NewEvent =>
+  event(stream, "claims.phased", { source_type, source_ids, phase })
+interface ClaimsPhased {
+  readonly source_type: string
+  readonly source_ids: ReadonlyArray<number>
+  readonly phase: NewClaim["phase"]
+}
+
 /**
  * Which streams of the journal ever moved stock, claims, parts or cases of a product: what it takes to say what was
  * believed at an earlier time without reading everything that ever happened.
@@ -86,6 +95,8 @@ export const claimsSlice: Slice = {
         return owner === undefined ? [] : [noted(claim["product_id"] as number, owner)]
       })
     ],
+    "claims.phased": ({ phase, source_ids, source_type }: ClaimsPhased, { recorded_at }) =>
+      [updateWhere(claims, { source_type, source_id: source_ids }, { phase, updated_at: recorded_at })],
     "stock_level.created": notedAs("stock_level"),
     "component.created": notedAs("component"),
     "component.updated": notedAs("component"),

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { LineShortage } from "../availability/line.ts"
 import type { NewClaim } from "../availability/line-claims.ts"
-import { type ClaimRow, claims as claims_table, claimsSet } from "../claims/schema.ts"
+import { type ClaimRow, claims as claims_table, claimsPhased, claimsSet } from "../claims/schema.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import { event, type NewEvent } from "../kernel/event.ts"
 import { type Json, type JsonObject, sameJson } from "../kernel/json.ts"
@@ -151,6 +151,7 @@ const claimsAfter = (known: Known, deal: Deal, touched: ReadonlyArray<number> | 
     const lines = new Set(touched === "all" ? [...deal.lines, ...known.deal.lines].map(({ id }) => id) : touched)
     const events: Array<NewEvent> = []
     const set: Array<ClaimRow> = []
+    const phased = new Map<ClaimRow["phase"], Array<number>>()
     const lineOf = new Map(deal.lines.map((line) => [line.id, line]))
     const claimed = Map.groupBy(own, (claim) => claim.source_id)
     for (const id of lines) {
@@ -160,10 +161,13 @@ const claimsAfter = (known: Known, deal: Deal, touched: ReadonlyArray<number> | 
       const before = claimed.get(id) ?? []
       const rows = withIds(wanted, before, context)
       set.push(...rows)
-      if (!sameClaims(rows, before)) {
+      if (sameClaims(rows, before)) continue
+      const phase = onlyPhased(rows, before)
+      if (phase === undefined) {
         events.push(claimsSet(streamOfDeal(deal.header.id), "opportunity_item", id, rows.map((row) => withoutStamps(row) as unknown as ClaimRow)))
-      }
+      } else phased.set(phase, [...phased.get(phase) ?? [], id])
     }
+    for (const [phase, ids] of phased) events.push(claimsPhased(streamOfDeal(deal.header.id), "opportunity_item", ids, phase))
     const rest = own.filter((claim) => !lines.has(claim.source_id))
     return { claims: [...rest, ...set], events }
   })
@@ -194,6 +198,11 @@ const withIds = (wanted: ReadonlyArray<NewClaim>, before: ReadonlyArray<ClaimRow
       buffered_starts_at: claim.buffered_starts_at ?? claim.starts_at, buffered_ends_at: claim.buffered_ends_at ?? claim.ends_at
     }
   })
+}
+/** The one phase all claims of a line come to, where nothing else about them changes. */
+const onlyPhased = (rows: ReadonlyArray<ClaimRow>, before: ReadonlyArray<ClaimRow>): ClaimRow["phase"] | undefined => {
+  const phase = rows[0]?.phase
+  return phase !== undefined && rows.every((row) => row.phase === phase) && sameClaims(rows, before.map((row) => ({ ...row, phase }))) ? phase : undefined
 }
 const sameClaims = (one: ReadonlyArray<ClaimRow>, other: ReadonlyArray<ClaimRow>): boolean => {
   const plain = (rows: ReadonlyArray<ClaimRow>): Json => [...rows].sort((a, b) => a.id - b.id).map(withoutStamps)
