@@ -65,6 +65,7 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
   let answered_here = false
   const close = async (): Promise<void> => {
     const open = await opened?.catch(() => undefined)
+    opened = undefined
     if (open === undefined) return
     try { if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, (text) => process.stderr.write(`${text}\n`)) } finally { await open.close() }
   }

@@ -1,14 +1,17 @@
 /** `doctor`: looks the replica over and, with --repair, puts right what it can. */
+import { statfsSync } from "node:fs"
 import type { Command } from "commander"
-import { exits } from "../exits.ts"
+import type { Device, Finding } from "../../sync/replica/device.ts"
+import { type Desk, privately } from "../desk.ts"
+import { Exit, exits } from "../exits.ts"
+import { progressOf } from "../output/progress.ts"
 import { inked } from "../output/terminal.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
   const doctor = program.command("doctor").description("Check the replica, the outbox and the server").option("--repair", "put right what can be")
   acting(doctor, async (desk, _args, flags) => {
-    const device = await desk.device()
-    const findings = await device.doctor(flags["repair"] === true)
+    const findings = await examined(desk, flags["repair"] === true)
     if (desk.options.json === true) desk.printJson({ findings: findings.map((one) => ({ ...one })) })
     else {
       for (const { check, ok, detail } of findings) {
@@ -17,4 +20,89 @@ export const declare = (program: Command): void => {
     }
     return findings.every(({ ok }) => ok) ? exits.ok : exits.failed
   })
+}
+
+/** What of a fault is the doctor's to tell, by where it was found. */
+const checks: { readonly [kind: string]: string } = {
+  "profile damaged": "profile", "outbox missing": "outbox file", "outbox damaged": "outbox file", "replica damaged": "replica file", "newer schema": "replica file", revoked: "device"
+}
+
+const examined = async (desk: Desk, repair: boolean): Promise<ReadonlyArray<Finding>> => {
+  const findings: Array<Finding> = []
+  const room = roomIn(desk.folder())
+  const damaged = await fault(async () => findings.push(...await (await desk.device()).doctor(repair, { offline: desk.offline })))
+  const torn = findings.findIndex(({ check, ok }) => check === "replica file" && !ok)
+  if (torn >= 0 && repair) findings[torn] = { check: "replica file", ok: false, detail: await filledAnew(desk) }
+  if (damaged === undefined) findings.push(outboxFile(desk.folder()), ...await withServer(desk, await desk.device()))
+  else if (damaged.kind !== "replica damaged") findings.push({ check: checks[damaged.kind] ?? "device", ok: false, detail: `${damaged.message} ${damaged.way_out}` })
+  else findings.push({ check: "replica file", ok: false, detail: repair ? await filledAnew(desk) : `${damaged.message} ${damaged.way_out}` }, outboxFile(desk.folder()))
+  if (room !== undefined) findings.push(room)
+  return findings
+}
+
+interface Fault { readonly kind: string; readonly message: string; readonly way_out: string }
+const fault = async (work: () => Promise<unknown>): Promise<Fault | undefined> => {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    const { isDamage } = await import("../../sync/replica/folder.ts")
+    if (error instanceof Error && error.name === "DeviceFault") return error as Error & Fault
+    if (isDamage(error)) return { kind: "replica damaged", message: "A page of the replica is damaged. Nothing unsent is lost: that is kept in the outbox.", way_out: "flightcase doctor --repair sets it aside and fills a new one from the server." }
+    throw error
+  }
+}
+
+/** The replica is only a copy of what the server has: the damaged one is put aside, and a new one filled. */
+const filledAnew = async (desk: Desk): Promise<string> => {
+  const { setReplicaAside } = await import("../../sync/replica/folder.ts")
+  const { openDevice } = await import("../../sync/replica/device.ts")
+  await desk.close()
+  const aside = setReplicaAside(desk.folder(), new Date().toISOString().replace(/[:.]/g, "-"))
+  const device = await privately(() => openDevice(desk.folder()))
+  try {
+    if (desk.offline) return `was damaged; put aside as ${aside}. flightcase sync fills a new one`
+    const progress = progressOf(desk)
+    try { await device.sync(({ done, total }) => progress.at("Filling", done, total)) } finally { progress.end() }
+    return `was damaged; put aside as ${aside} and filled anew; ${device.lastPending() > 0 ? "what is pending was decided again" : "nothing was pending"}`
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "Unreachable") throw error
+    throw new Exit(exits.network, `The damaged replica was put aside as ${aside}, but the server cannot be reached to fill a new one.`, { way_out: "flightcase sync fills it once there is a network; nothing unsent is lost.", cause: error })
+  } finally { await device.close() }
+}
+
+/** Nothing can be made anew of the outbox, so it is looked at page by page. */
+const outboxFile = (folder: string): Finding => {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+  try {
+    const db = new DatabaseSync(`${folder}/outbox.sqlite`, { readOnly: true })
+    try {
+      const said = db.prepare("pragma integrity_check(3)").all().map((row) => String(row["integrity_check"])).join("; ")
+      return { check: "outbox file", ok: said === "ok", detail: said === "ok" ? "whole" : `${said}. Copy it somewhere safe, then flightcase sync export-pending FILE` }
+    } finally { db.close() }
+  } catch (error) {
+    return { check: "outbox file", ok: false, detail: `${error instanceof Error ? error.message : String(error)}. Copy it somewhere safe, then flightcase sync export-pending FILE` }
+  }
+}
+
+/** What only the server knows: whether it answers, and what time it is there. Its absence is no fault of this device. */
+const withServer = async (desk: Desk, device: Device): Promise<ReadonlyArray<Finding>> => {
+  if (desk.offline) return []
+  const asked_at = Date.now()
+  try {
+    const { status, headers } = await device.remote.call("GET", "/api/v1/system/health")
+    const { skewOf, skewText, skew_told_seconds } = await import("../../sync/replica/greet.ts")
+    const skew = skewOf(headers.get("date"), asked_at, Date.now())
+    const server: Finding = { check: "server", ok: status < 400, detail: status < 400 ? "answers" : `answers ${status}` }
+    return skew === null ? [server] : [server, { check: "clock", ok: Math.abs(skew) <= skew_told_seconds, detail: Math.abs(skew) <= skew_told_seconds ? "agrees with the server's" : skewText(skew) }]
+  } catch { return [{ check: "server", ok: true, detail: "cannot be reached now; everything recorded is kept" }] }
+}
+
+const least_room_bytes = 50 * 1_048_576
+const roomIn = (folder: string): Finding | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    const mebibytes = Math.floor(Number(bavail) * Number(bsize) / 1_048_576)
+    return { check: "disk", ok: mebibytes * 1_048_576 >= least_room_bytes, detail: `${mebibytes.toLocaleString("en")} MiB free` }
+  } catch { return undefined }
 }

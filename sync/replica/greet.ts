@@ -60,13 +60,13 @@ export const copiedFault = (profile: Profile, cause?: unknown): DeviceFault => n
   "flightcase login URL --token T makes this machine a device of its own and takes its unsent commands along.", cause)
 
 /** The Date header has whole seconds; the answer was written at some time between asking and hearing. */
-const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
+export const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
   const told = date === null ? Number.NaN : Date.parse(date)
   if (Number.isNaN(told)) return null
   const early = told - heard_at, late = told + 1_000 - asked_at
   return early > 0 ? Math.round(early / 1_000) : late < 0 ? Math.round(late / 1_000) : 0
 }
-const skewText = (seconds: number): string =>
+export const skewText = (seconds: number): string =>
   `This machine's clock is ${durationText(Math.abs(seconds))} ${seconds > 0 ? "behind" : "ahead of"} the server's. Times recorded here are kept as they are; set the clock.`
 const durationText = (seconds: number): string => {
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60]
