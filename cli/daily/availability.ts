@@ -93,12 +93,19 @@ const why = async (desk: Desk, [product = ""]: ReadonlyArray<string>, flags: Fla
   const id = await idOf(desk, "products", product)
   const body = await desk.read("/api/v1/availability/why", [["product_id", String(id)], ["store_id", String(store.id)], ["date", plainOr(flags["date"], store, "--date")], ...pastOf(flags, store)])
   if (desk.options.json === true) return desk.printJson(body)
-  const { claims, parts, demand_breakdown, stock_level_ids: _levels, ...sums } = body["reasons"] as JsonObject & { readonly claims: ReadonlyArray<JsonObject>; readonly parts: ReadonlyArray<JsonObject> }
+  const { cases, claims, parts, demand_breakdown, stock_level_ids: _levels, ...sums } =
+    body["reasons"] as JsonObject & { readonly claims: ReadonlyArray<JsonObject>; readonly parts: ReadonlyArray<JsonObject>; readonly cases: ReadonlyArray<JsonObject> }
   if (desk.terminal.seen) desk.print(`${recordText({ ...sums, demand_breakdown: breakdown(demand_breakdown) }, desk.terminal)}\n`)
   desk.print(tableText(
     [column("source_name", "WHO"), column("quantity"), column("phase"), column("from"), column("to"), column("opportunity_id", "ORDER"), column("asset_id", "ASSET")],
     claims.map((one) => ({ ...one, from: shownIn(String(one["from"]), store.zone), to: String(one["to"]).startsWith("2199") ? "no known end" : shownIn(String(one["to"]), store.zone) })), desk.terminal))
   if (parts.length > 0) {
     desk.print(`${desk.terminal.seen ? "\n" : ""}${tableText([column("product_name", "PART"), column("quantity", "EACH"), column("available"), column("kits", "KITS")], parts, desk.terminal)}`)
+  }
+  if (cases.length > 0) {
+    const lacks = (one: JsonObject): string => (one["missing"] as ReadonlyArray<JsonObject>).map((part) => `${String(part["quantity"])}× ${String(part["product_name"])}`).join(", ")
+    desk.print(`${desk.terminal.seen ? "\n" : ""}${tableText(
+      [column("stock_level_id", "CASE"), column("container_id", "CONTAINER"), column("claimed", "CLAIMED"), column("lacks", "LACKS")],
+      cases.map((one) => ({ ...one, claimed: one["is_claimed"] === true ? "yes" : "no", lacks: lacks(one) })), desk.terminal)}`)
   }
 }

@@ -124,13 +124,13 @@ export const withClaims = (book: Book, claims: ReadonlyArray<Claim>): Book => {
   }
 }
 
-/** `kit`, `hybrid` or a catalogue kit; `plain` for the rest, transport boxes included (availability 7.3). */
+/** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (availability 2.4, 7.3). */
 export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
 
 export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "container_mode"> | undefined): Composition =>
   product === undefined ? "plain"
     : product.container_mode === "kit" || product.container_mode === "hybrid" ? product.container_mode
-    : product.is_kit ? "catalogue"
+    : product.is_kit && product.container_mode === null ? "catalogue"
     : "plain"
 
 /** Whether ranges and sweeps speak of the product here at all (availability 5). */

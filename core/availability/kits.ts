@@ -100,15 +100,54 @@ const filledSlots = (
 ): ReadonlyArray<boolean> => {
   const filled = bounds.slice(1).map(() => container !== undefined)
   for (const part of container === undefined ? [] : fixed) {
-    const packed = new SlotTally(bounds)
-    for (const item of container?.items ?? []) {
-      if (item.product_id === part.component_product_id) addFreeSlots(packed, item, claims, bounds)
-    }
-    packed.sums().forEach((units, slot) => {
+    packedUnits(container, part, claims, bounds).forEach((units, slot) => {
       if (units < Math.ceil(part.quantity)) filled[slot] = false
     })
   }
   return filled
+}
+
+/** Per slot, how many units of a part are packed in one container with no claim on them but their packing. */
+const packedUnits = (
+  container: PackedContainer | undefined, part: KitPart, claims: ReadonlyMap<number, ReadonlyArray<StandingClaim>>, bounds: ReadonlyArray<number>
+): ReadonlyArray<number> => {
+  const packed = new SlotTally(bounds)
+  for (const item of container?.items ?? []) {
+    if (item.product_id === part.component_product_id) addFreeSlots(packed, item, claims, bounds)
+  }
+  return packed.sums()
+}
+
+/** One case of a container product in one slot: why it counts, or does not. */
+export interface CaseState {
+  readonly stock_level_id: number
+  readonly container_id: number | null
+  readonly is_claimed: boolean
+  /** Every fixed part is in it, in full number and claimed by nothing else. */
+  readonly is_filled: boolean
+  readonly missing: ReadonlyArray<{ readonly product_id: number; readonly product_name: string | null; readonly quantity: number }>
+}
+
+/** The cases here in the first slot of the bounds, by id; none for a product that is no case. */
+export const casesAt = (book: Book, product_id: number, bounds: ReadonlyArray<number>): ReadonlyArray<CaseState> => {
+  const product = book.products.get(product_id)
+  if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
+  const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
+  const claimsOnCases = claimsByAsset(book.claimsOf(product_id))
+  const claimsOnContents = claimsByAsset(fixed.flatMap((part) => book.claimsOf(part.component_product_id)))
+  const containerIn = new Map(book.containersOf(product_id).map((container) => [container.housing_id, container]))
+  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean => slotsTouched([bounds[0]!, bounds[1]!], from, to).last === 0
+  return book.stockOf(product_id).filter((unit) => unit.is_unit && touches(unit)).map(({ level }) => {
+    const container = containerIn.get(level.id)
+    const missing = fixed.flatMap((part) => {
+      const quantity = Math.ceil(part.quantity) - (packedUnits(container, part, claimsOnContents, bounds)[0] ?? 0)
+      return quantity <= 0 ? [] : [{ product_id: part.component_product_id, product_name: book.products.get(part.component_product_id)?.name ?? null, quantity }]
+    })
+    return {
+      stock_level_id: level.id, container_id: container?.id ?? null, is_claimed: (claimsOnCases.get(level.id) ?? []).some(touches),
+      is_filled: missing.length === 0, missing
+    }
+  }).sort((one, other) => one.stock_level_id - other.stock_level_id)
 }
 
 /** Counts one packed unit in the slots where nothing but its own packing claims it. */

@@ -77,7 +77,7 @@ export const stockedProductsAt = Effect.fnUntraced(function*(
 export const composedProducts = Effect.fnUntraced(function*(): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
   const store = yield* Store
   const rows = yield* store.run<{ id: number }>(
-    "select id from products where deleted_at is null and (is_kit = true or container_availability_mode in ('kit', 'hybrid'))")
+    "select id from products where deleted_at is null and ((is_kit = true and container_availability_mode is null) or container_availability_mode in ('kit', 'hybrid'))")
   return yield* stockedProducts(rows.map((row) => row.id))
 })
 

@@ -107,11 +107,12 @@ const why = get("/api/v1/availability/why", {
     const book = as_of === undefined ? yield* loadBook(store.id, { product_ids: [product_id], window: spacious({ from: at, to: at }) }, input)
       : yield* bookAsOf(store, [product_id], as_of, input)
     const deals = yield* dealNames(book, product_id)
-    const { claims, demand_breakdown, parts, stock_level_ids, ...reasons } = yield* counted(() => availabilityReasons(book, product_id, at, deals))
+    const { cases, claims, demand_breakdown, parts, stock_level_ids, ...reasons } = yield* counted(() => availabilityReasons(book, product_id, at, deals))
     return ok({
       reasons: {
         ...reasons, ...(as_of === undefined ? {} : { as_of }), demand_breakdown: { ...demand_breakdown }, stock_level_ids: [...stock_level_ids],
-        claims: claims.map((one) => ({ ...one })), parts: parts.map((one) => ({ ...one }))
+        claims: claims.map((one) => ({ ...one })), parts: parts.map((one) => ({ ...one })),
+        cases: cases.map((one) => ({ ...one, missing: one.missing.map((part) => ({ ...part })) }))
       }
     })
   })

@@ -2,7 +2,7 @@
 import { instantOf } from "../values/time.ts"
 import { type Book, compositionOf } from "./book.ts"
 import { type DealName, type StandingClaim, sourceName } from "./claim.ts"
-import { freeUnits, kitsFrom, poolParts } from "./kits.ts"
+import { type CaseState, casesAt, freeUnits, kitsFrom, poolParts } from "./kits.ts"
 import type { Phase } from "./phase.ts"
 import { type PointAvailability, pointAvailability } from "./point.ts"
 import { slotBounds, slotsTouched } from "./slots.ts"
@@ -38,6 +38,8 @@ export interface AvailabilityReasons extends PointAvailability {
   readonly stock_level_ids: ReadonlyArray<number>
   readonly claims: ReadonlyArray<ClaimBehind>
   readonly parts: ReadonlyArray<PartBehind>
+  /** Of a container product, each case: claimed, filled, or what it lacks. */
+  readonly cases: ReadonlyArray<CaseState>
 }
 
 /** The point answer at `at` and all it rests on; claims in order of their start. */
@@ -69,7 +71,8 @@ export const availabilityReasons = (
           available,
           kits: kitsFrom(available, part)
         }
-      })
+      }),
+    cases: casesAt(book, product_id, bounds)
   }
 }
 

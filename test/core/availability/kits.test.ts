@@ -186,6 +186,24 @@ describe("a case that is hired with its contents", () => {
   it("a transport box is a plain product", () => {
     const given = book({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
     expect(range(given, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
+    // Whatever it is meant to be filled with: what goes into it are units of their own.
+    const listed = book({ products: [product(H, { container_mode: "transport", is_kit: true, parts: [pool(A, 1)] })], stock: cases(2) })
+    expect(range(listed, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
+  })
+
+  it("why: tells of each case whether it is here, claimed or not filled, and what is missing", () => {
+    const given = book({
+      products: [caseOf("kit", [fixed(F, 2)]), product(F)], stock: [...cases(3), ...units(301, 302, 303)], containers: [packed(201, [301, 302]), packed(202, [303])],
+      claims: [...[301, 302, 303].map((id) => packingClaim(id)), claim(1, "07-01", "07-02", { product_id: H, asset_id: 201 })]
+    })
+    const { available, cases: told } = availabilityReasons(given, H, ms("07-01"), new Map())
+    expect(available).toBe(0)
+    expect(told).toEqual([
+      { stock_level_id: 201, container_id: 1201, is_claimed: true, is_filled: true, missing: [] },
+      { stock_level_id: 202, container_id: 1202, is_claimed: false, is_filled: false, missing: [{ product_id: F, product_name: "Product 21", quantity: 1 }] },
+      { stock_level_id: 203, container_id: null, is_claimed: false, is_filled: false, missing: [{ product_id: F, product_name: "Product 21", quantity: 2 }] }
+    ])
+    expect(availabilityReasons(given, F, ms("07-01"), new Map()).cases).toEqual([])
   })
 
   it("can be part of a catalogue kit", () => {
