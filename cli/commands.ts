@@ -19,7 +19,7 @@ export const hand_made: { readonly [word: string]: HandMade } = {
   },
   shortages: { says: ["shortages [--from --to]", "where more is promised than there is"], load: () => import("./daily/shortages.ts") },
   quote: { says: ["quote new|add|show|convert|list", "the counter's daily work"], load: () => import("./daily/quote.ts") },
-  orders: { says: ["orders list|show|…", "orders by id or number"], load: () => import("./daily/orders.ts"), noun: "opportunities" },
+  orders: { says: ["orders list|show|history|…", "orders by id or number"], load: () => import("./daily/orders.ts"), noun: "opportunities" },
   containers: {
     says: ["containers manifest CONTAINER [--labels qr]", "what is in a case, as list, page or labels; also list, show, seal, …"], load: () => import("./daily/containers.ts"), noun: "containers"
   },

@@ -13,6 +13,12 @@ export const declare = (program: Command): void => {
   acting(orders.command("show").description("One order with its lines and sums").argument("<order>", "id or number"), async (desk, [order = ""]) => {
     await showDeal(desk, await dealPath(desk, order))
   })
+  const history = orders.command("history").description("Who did what to an order, newest first, with what each thing was before").argument("<order>", "id or number")
+    .option("--page <number>").option("--per-page <number>", "entries of a page, at most 100").addOption(new Option("--all", "all pages"))
+  acting(history, async (desk, [order = ""], flags) => {
+    const { showHistory } = await import("./history.ts")
+    await showHistory(desk, await dealPath(desk, order), flags as ListFlags & { readonly all?: boolean })
+  })
 }
 
 export const dealList = (command: Command): Command => command

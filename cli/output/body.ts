@@ -1,7 +1,7 @@
 /** An answer's body for people: its rows as a table, its one thing as lines. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { columnsOf } from "./columns.ts"
-import { columnsSeen, recordText, tableText } from "./table.ts"
+import { column, columnsSeen, recordText, tableText } from "./table.ts"
 import type { Terminal } from "./terminal.ts"
 
 export interface Rendered {
@@ -18,7 +18,10 @@ export const bodyText = (body: Json | undefined, terminal: Terminal): Rendered =
   if (others.length > 0 || value === undefined) return { text: recordText(body, terminal), more: undefined }
   if (Array.isArray(value)) {
     if (!value.every(isJsonObject)) return { text: value.map((one: Json) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""), more: undefined }
-    return { text: value.length === 0 ? "" : tableText(columnsOf(key) ?? columnsSeen(value), value, terminal), more: pageNote(value.length, body["meta"]) }
+    // Through a saved view, rows have the view's columns and no others.
+    const viewed = isJsonObject(body["meta"]) && body["meta"]["view"] !== undefined
+    const columns = viewed ? Object.keys(value[0] ?? {}).map((name) => column(name)) : columnsOf(key) ?? columnsSeen(value)
+    return { text: value.length === 0 ? "" : tableText(columns, value, terminal), more: pageNote(value.length, body["meta"]) }
   }
   if (!isJsonObject(value)) return { text: `${value === null ? "" : String(value)}\n`, more: undefined }
   return { text: `${recordText(ordered(value), terminal)}${noteOf(body["meta"], terminal)}`, more: undefined }
