@@ -13,6 +13,9 @@ import { product_groups } from "../registers/product-groups.ts"
 import { stockLevelResource } from "../stock/resource.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
+import { kitDepthIn } from "../availability/settings.ts"
+import { live_statuses, packedIn } from "../containers/hold.ts"
+import { containers } from "../containers/schema.ts"
 import { firstStockLevel } from "./decide.ts"
 import { mergeProducts, mergeProjection } from "./merge.ts"
 import { productFields, products } from "./schema.ts"
@@ -61,10 +64,11 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
   params: { id: { table: products } },
   fields: { secondary_id: integer({ required: true }) },
   streams: (params, body) => ["compositions", `product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
-  facts: ({ rows, values }) => Effect.gen(function*() {
+  facts: ({ now, rows, settings, values }) => Effect.gen(function*() {
     const store = yield* Store
     const secondary = yield* store.get(products, values.secondary_id ?? 0)
-    if (secondary === undefined) return { secondary, levels: [], accessories: [], components: [], edges: [] }
+    const depth_max = kitDepthIn(settings)
+    if (secondary === undefined) return { secondary, levels: [], accessories: [], components: [], edges: [], depth_max, cases: [], packed: [] }
     const both = [rows.id.id, secondary.id]
     const either = (name: string) => [{ product_id: both }, { [name]: both }] as const
     const [accessoriesOf, accessoriesTo] = either("accessory_product_id"), [componentsOf, componentsTo] = either("component_product_id")
@@ -73,10 +77,12 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
       levels: yield* store.find(stock_levels, { product_id: both }),
       accessories: distinct([...yield* store.find(product_accessories, accessoriesOf), ...yield* store.find(product_accessories, accessoriesTo)]),
       components: distinct([...yield* store.find(product_components, componentsOf), ...yield* store.find(product_components, componentsTo)]),
-      edges: yield* stepsAround(both, both)
+      edges: yield* stepsAround(both, both), depth_max,
+      cases: yield* store.find(products, { is_containerable: true }),
+      packed: yield* packedIn(yield* store.find(containers, { product_id: both, status: live_statuses }), now)
     }
   }),
-  decide: (facts, input) => mergeProducts(input.rows.id, facts),
+  decide: (facts, input, context) => mergeProducts(input.rows.id, facts, context),
   respond: (_result, input) => Effect.map(shownById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 

@@ -1,17 +1,19 @@
 /** Merging two products that are one (spec 4.14, availability 7.1): the rule, its events and their fold. */
 import { Result } from "effect"
 import { claims } from "../claims/schema.ts"
+import { type PackedHere, rehold } from "../containers/hold.ts"
 import { container_items, containers } from "../containers/schema.ts"
 import { remove, update, updateWhere } from "../kernel/change.ts"
-import type { Decided } from "../kernel/endpoint.ts"
+import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import { event, type NewEvent, type Projection, streamOf } from "../kernel/event.ts"
 import { deletedEvent, updatedEvent } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { type Composed, contains } from "../kits/graph.ts"
+import { caseWith } from "../kits/case.ts"
+import { type Composed, contains, depthThrough } from "../kits/graph.ts"
 import { type AccessoryRow, type ComponentRow, product_accessories, product_components } from "../kits/schema.ts"
 import { type StockLevelRow, stock_levels, stock_transactions } from "../stock/schema.ts"
 import { exact, formatDecimal } from "../values/decimal.ts"
-import { type ProductRow, products } from "./schema.ts"
+import { type ContainerTemplate, type ProductRow, products } from "./schema.ts"
 
 export interface MergeFacts {
   readonly secondary: ProductRow | undefined
@@ -21,41 +23,72 @@ export interface MergeFacts {
   readonly components: ReadonlyArray<ComponentRow>
   /** Every step of composition above and below the two. */
   readonly edges: ReadonlyArray<Composed>
+  readonly depth_max: number
+  /** Every product that serves as a case: its template may name the secondary. */
+  readonly cases: ReadonlyArray<ProductRow>
+  /** What is packed in containers of either product. */
+  readonly packed: ReadonlyArray<PackedHere>
 }
 
 /**
  * The secondary's stock, ledger, active claims, accessories and components move to the primary, custom field values fill
- * the primary's gaps, the secondary is deleted; rates and history stay. 422 on `secondary_id`: missing, not a live
- * product, the primary itself, of another type or stock method, or each made of the other.
+ * the primary's gaps, templates of cases name the primary, and a primary that is no case becomes the case the secondary was;
+ * the secondary is deleted; rates and history stay. 422 on `secondary_id`: missing, not a live product, the primary itself,
+ * of another type or stock method, each made of the other, kits nested too deeply then, or a packed unit claimed elsewhere.
  */
-export const mergeProducts = (primary: ProductRow, facts: MergeFacts): Decided => {
+export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: DecideContext): Decided => {
   const { secondary } = facts
   const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
   if (secondary === undefined || secondary.deleted_at !== null) return refuse("The selected secondary product does not exist.")
   if (secondary.id === primary.id) return refuse("A product cannot be merged with itself.")
   if (secondary.product_type !== primary.product_type) return refuse("Only products of the same type can be merged.")
   if (secondary.stock_method !== primary.stock_method) return refuse("Only products of the same stock method can be merged.")
-  const one = (id: number): number => id === secondary.id ? primary.id : id
-  const steps = facts.edges.map((edge) => ({ product_id: one(edge.product_id), component_product_id: one(edge.component_product_id) }))
+  const merged = (id: number): number => id === secondary.id ? primary.id : id
+  const steps = facts.edges.map((edge) => ({ product_id: merged(edge.product_id), component_product_id: merged(edge.component_product_id) }))
     .filter((edge) => edge.product_id !== edge.component_product_id)
   if (steps.some((edge) => edge.product_id === primary.id && contains(steps, edge.component_product_id, primary.id))) {
     return refuse("Another kit lies between the two products; merged, it would contain itself.")
   }
+  if (steps.some((edge) => edge.product_id === primary.id && depthThrough(steps, primary.id, edge.component_product_id) > facts.depth_max)) {
+    return refuse(`Kits cannot be nested more than ${facts.depth_max} levels deep, as they would be with the two merged.`)
+  }
   const composition = relinked(facts.components, product_components, "component_product_id", primary.id, secondary.id)
   const is_kit = primary.is_kit || composition.kept.some((row) => row.product_id === primary.id)
   const custom_fields = { ...secondary.custom_fields, ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null)) }
-  const updated = updatedEvent(products, primary, { custom_fields, is_kit })
-  return Result.succeed({
+  const as_case = !primary.is_containerable && secondary.is_containerable ? secondary : primary
+  const updated = updatedEvent(products, primary, { custom_fields, is_kit, ...caseSettings(as_case), container_template: relinkedTemplate(as_case, primary.id, secondary.id) })
+  const templates = facts.cases.filter((row) => row.id !== primary.id && row.id !== secondary.id)
+    .map((row) => updatedEvent(products, row, { container_template: relinkedTemplate(row, primary.id, secondary.id) }))
+  const packed = facts.packed.map((one) => ({ ...one, item: { ...one.item, product_id: merged(one.item.product_id) } }))
+  return Result.map(rehold(packed, caseWith(as_case, composition.kept.filter((row) => row.product_id === primary.id)), "secondary_id", context), (held) => ({
     events: [
       ...(updated === undefined ? [] : [updated]),
+      ...templates.filter((event) => event !== undefined),
       ...pooledLevels(primary.id, secondary.id, facts.levels),
       ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
       ...composition.events,
-      event(streamOf("product", primary.id), "product.merged", { primary_id: primary.id, secondary_id: secondary.id, moves_containers: primary.is_containerable }),
+      event(streamOf("product", primary.id), "product.merged", { primary_id: primary.id, secondary_id: secondary.id, moves_containers: as_case.is_containerable }),
+      ...held,
       deletedEvent(products, secondary.id)
     ],
     result: { id: primary.id }
-  })
+  }))
+}
+
+const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
+  is_containerable: row.is_containerable, container_availability_mode: row.container_availability_mode, container_checkin_mode: row.container_checkin_mode,
+  container_max_nesting_depth: row.container_max_nesting_depth, container_repack_on_return: row.container_repack_on_return
+})
+
+/** A template with the primary in place of the secondary: one slot for both, none of the case itself. */
+const relinkedTemplate = ({ container_template, id }: ProductRow, primary_id: number, secondary_id: number): ContainerTemplate | null => {
+  if (container_template === null || !container_template.slots.some((slot) => slot.product_id === secondary_id)) return container_template
+  const of_case = id === secondary_id ? primary_id : id
+  const both = container_template.slots.filter((slot) => slot.product_id === primary_id || slot.product_id === secondary_id)
+  const slots = container_template.slots.flatMap((slot) => !both.includes(slot) ? [slot]
+    : slot !== both[0] || primary_id === of_case ? []
+    : [{ ...slot, product_id: primary_id, quantity: both.reduce((sum, one) => sum + one.quantity, 0) }])
+  return { ...container_template, slots }
 }
 
 /** Where both have a bulk level at a store, one remains, with the sum of both and both ledgers. */

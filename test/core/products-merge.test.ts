@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp, viewerWith } from "../app.ts"
-import { claimed } from "./claimed.ts"
+import { claimed, setClaims } from "./claimed.ts"
 import { type House, houseOf } from "./house.ts"
 
 describe.each(engines)("merging products on %s", (engine) => {
@@ -83,6 +83,45 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability.available).toBe(0)
     await house.post(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
     expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability.available).toBe(1)
+  })
+  it("templates of cases name the one that is left, once", async () => {
+    const [box, P, Q, other] = [await made(), await made(), await made(), await made()] as const
+    const template = `/api/v1/products/${box}/container_template`
+    const slots = [{ product_id: P, quantity: 1 }, { product_id: other, quantity: 4 }, { product_id: Q, quantity: 2 }]
+    await app.call("PUT", template, { is_containerable: true, slots })
+    await merge(P, Q)
+    expect((await app.call("GET", template)).body.container_template.slots).toMatchObject([{ product_id: P, quantity: 3 }, { product_id: other, quantity: 4 }])
+  })
+  it("a product that is no case becomes the case the other was, and holds what is packed", async () => {
+    const P = await made(), Q = await made(), inside = await house.units(S, 1)
+    const template = (of: number) => `/api/v1/products/${of}/container_template`
+    await app.call("PUT", template(Q), { is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
+    const { id } = (await house.post("/containers", { name: "Case", serialised_item_id: await house.unit(Q, S) })).container
+    await house.post(`/containers/${id}/pack`, { serialised_item_id: inside.units[0] })
+    expect((await merge(P, Q)).status).toBe(200)
+    expect((await app.call("GET", template(P))).body.container_template).toMatchObject({ is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
+    expect((await app.call("GET", `/api/v1/containers/${id}`)).body.container).toMatchObject({ product_id: P, availability_mode: "kit" })
+  })
+  it("cases keep the mode of the one that is left: what is in them is held or free by it", async () => {
+    const P = await made(), Q = await made(), inside = await house.units(S, 1), busy = await house.units(S, 1)
+    for (const [of, availability_mode] of [[P, "kit"], [Q, "transport"]] as const) await app.call("PUT", `/api/v1/products/${of}/container_template`, { is_containerable: true, availability_mode })
+    const { id } = (await house.post("/containers", { name: "Box", serialised_item_id: await house.unit(Q, S) })).container
+    for (const unit of [inside.units[0], busy.units[0]]) await house.post(`/containers/${id}/pack`, { serialised_item_id: unit })
+    const free = async (of: number) => (await app.call("GET", `/api/v1/availability?product_id=${of}&store_id=${S}&date=2026-12-01`)).body.availability.available
+    expect(await free(inside.id)).toBe(1)
+    const source = await claimed(app, busy.id, S, 1, "09-01", "09-02", { asset_id: busy.units[0]! })
+    expect(errorKeys(await merge(P, Q))).toEqual([422, ["secondary_id"]])
+    await setClaims(app, "opportunity_item", source, [])
+    expect((await merge(P, Q)).status).toBe(200)
+    expect(await free(inside.id)).toBe(0)
+  })
+  it("kits stay as deep as they may be", async () => {
+    const [a, b, P, Q, c, d] = [await made(), await made(), await made(), await made(), await made(), await made()] as const
+    for (const [of, component_product_id] of [[a, b], [b, P], [Q, c], [c, d]] as const) await house.post(`/products/${of}/components`, { component_product_id })
+    expect(errorKeys(await merge(P, Q))).toEqual([422, ["secondary_id"]])
+    const { id } = (await list(`products/${c}/components`, "components"))[0]
+    await app.call("DELETE", `/api/v1/products/${c}/components/${id}`)
+    expect((await merge(P, Q)).status).toBe(200)
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()
