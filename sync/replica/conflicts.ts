@@ -160,7 +160,10 @@ export const conflictsOver = (parts: ConflictParts) => {
       const blocked = standing.find((one) => one.kind === "refused")
       if (blocked !== undefined) { if (blocked.id !== held.cause) outbox.holdFor(held.id, blocked.id); continue }
       const answer = await again(held, held.payload.body, "released")
-      if (answer.status >= 400) outbox.unhold(held.id, errorOf(answer))
+      // What it names may be in the part that is asked for again: that one is waited for.
+      const rest = answer.status >= 400 ? restOf(outbox, held) : undefined
+      if (rest !== undefined) outbox.holdFor(held.id, rest)
+      else if (answer.status >= 400) outbox.unhold(held.id, errorOf(answer))
       else if (answer.command === undefined) outbox.resolve(held.id, "released")
       else released.push(answer.command.n)
     }
@@ -218,6 +221,17 @@ const standingOf = (outbox: Outbox, id: string): Standing => {
   if (command.state === "dropped") return { kind: "gone", id, n, name }
   const after = outbox.successors(id).map((one) => standingOf(outbox, one.id))
   return after.find((one) => one.kind === "stands") ?? after.find((one) => one.kind === "refused") ?? after[0] ?? { kind: "stands" }
+}
+/** The unsettled rest of a command that was parted, when a held one names a row which that rest is to make. */
+const restOf = (outbox: Outbox, held: KeptCommand): string | undefined => {
+  const endpoint = catalogue.endpoint(held.name)
+  const named = new Set(endpoint === undefined ? [] : namedRows(catalogue, endpoint, held.payload).map(rowName))
+  const pending = (id: string): ReadonlyArray<KeptCommand> => {
+    const command = outbox.find(id)
+    return [...(command?.state === "pending" && command.replaces !== null ? [command] : []), ...outbox.successors(id).flatMap((one) => pending(one.id))]
+  }
+  const makes = ({ ids }: KeptCommand): boolean => Object.entries(ids).some(([table, made]) => made.some((id) => named.has(rowName({ table, id }))))
+  return [...held.needs, ...(held.cause === null ? [] : [held.cause])].flatMap(pending).find(makes)?.id
 }
 /** Its own reason where it has one, else that there is nothing left to build on. */
 const ownError = ({ error }: KeptCommand, gone: { readonly n: number; readonly name: string }): WireError =>

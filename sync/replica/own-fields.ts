@@ -39,20 +39,29 @@ const ownOfRow = Effect.fnUntraced(function*(catalogue: Catalogue, { endpoint, p
   if (param === undefined || row === undefined) return undefined
   const fields = endpoint.fields as Fields
   const { values } = readFields(fields, body, { mode: "update", base_currency: baseCurrency(settings), current: row as JsonObject })
-  const changed = new Set(Object.keys(body).filter((field) => fields[field] !== undefined && !saysWhatStands(param.table, row, field, values[field])))
+  const changed = new Set(Object.keys(body).filter((field) => fields[field] !== undefined && !saysWhatStands(param.table, row, field, body[field] === null ? null : values[field])))
   for (const group of together[endpoint.name] ?? []) if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
   // An amount means nothing without its currency.
   for (const field of changed) { const currency = currencyOf(fields[field]); if (currency !== undefined) changed.add(currency) }
   const kept: { [field: string]: Json } = Object.fromEntries(Object.entries(body).filter(([field]) => changed.has(field)))
-  if (!isJsonObject(kept["custom_fields"])) return kept
   const resource = catalogue.resources.find((one) => one.table === param.table)
-  if (resource === undefined) return kept
-  const [view] = yield* render(resource, [row as never], [], viewContext({ viewer, settings, now }))
-  const shown = isJsonObject(view?.["custom_fields"]) ? view["custom_fields"] : {}
-  const own = Object.fromEntries(Object.entries(kept["custom_fields"]).filter(([key, value]) => !sameJson(shown[key] ?? null, value)))
-  const { custom_fields: _, ...rest } = kept
-  return Object.keys(own).length === 0 ? rest : { ...rest, custom_fields: own }
+  const elsewhere = Object.keys(kept).filter((field) => field === "custom_fields" || param.table.columns[field] === undefined)
+  if (resource === undefined || elsewhere.length === 0) return kept
+  // What is kept elsewhere than under its own name is compared with what an answer shows.
+  const [view = {}] = yield* render(resource, [row as never], [], viewContext({ viewer, settings, now }))
+  for (const field of elsewhere) {
+    const own = field === "custom_fields" ? ownValues(view[field], kept[field]!) : sameJson(view[field] ?? null, kept[field]!) ? undefined : kept[field]
+    if (own === undefined) delete kept[field]
+    else kept[field] = own
+  }
+  return kept
 })
+/** Custom fields are fields of their own. */
+const ownValues = (shown: Json | undefined, sent: Json): Json | undefined => {
+  if (!isJsonObject(sent)) return sent
+  const own = Object.entries(sent).filter(([key, value]) => !sameJson((isJsonObject(shown) ? shown[key] : undefined) ?? null, value))
+  return own.length === 0 ? undefined : Object.fromEntries(own)
+}
 
 /** Was this value read off the row as it stands? Only of what is kept under its own name can that be said. */
 const saysWhatStands = (table: Table, row: AnyRow, field: string, value: Json | undefined): boolean =>

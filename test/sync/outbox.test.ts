@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -66,6 +67,84 @@ describe("commands", () => {
     // Submitted is accepted, refused and pending, always; settled ones stay in the history.
     expect(Object.values(outbox.counts()).reduce((sum, count) => sum + count, 0)).toBe(3)
     expect(outbox.append(command("d")).n).toBe(4)
+  })
+  const on = (...streams: ReadonlyArray<string>) => ({ recorded: { events: streams.map((stream) => ({ stream, type: "lamp.updated", data: {} })), rows: {} } })
+  it("need the pending commands that made the rows they name, and no others", () => {
+    const outbox = open()
+    outbox.append(command("maker", { lamps: [7, 8] }))
+    outbox.append(command("other", { racks: [7] }))
+    expect(outbox.append(command("a"), { named: ["lamps/8", "lamps/7", "lamps/9"] }).needs).toEqual(["maker"])
+    expect(outbox.append(command("b"), { named: ["racks/7", "lamps/7"] }).needs).toEqual(["maker", "other"])
+    expect(outbox.append(command("c"), { named: ["lamps/70"] }).needs).toBeUndefined()
+    outbox.settle([{ n: 1, status: "accepted" }])
+    expect(outbox.append(command("d"), { named: ["lamps/7"] }).needs).toBeUndefined()
+    expect(outbox.find("b")!.needs).toEqual(["maker", "other"])
+    outbox.extendIds(2, { racks: [7, 9] })
+    expect(outbox.append(command("e"), { named: ["racks/9"] }).needs).toEqual(["other"])
+  })
+  it("not decided for what they build on are held by their cause, and no conflicts of their own", () => {
+    const outbox = open()
+    for (const id of ["a", "b"]) outbox.append(command(id))
+    outbox.settle([{ n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } }, { n: 1, status: "rejected" }])
+    expect([outbox.find("a")!.state, outbox.find("b")!.state, outbox.find("b")!.cause]).toEqual(["rejected", "held", "a"])
+    expect(numbers(outbox.heldBy("a"))).toEqual([2])
+    outbox.unhold("b", { status: 424, message: "Gone." })
+    expect(outbox.find("b")).toMatchObject({ state: "rejected", cause: null, error: { message: "Gone." } })
+    outbox.resolve("b", "released")
+    expect(outbox.find("b")!.state).toBe("rejected")
+  })
+  it.each([
+    ["where a thing stands", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:1"], "held"],
+    ["a thing that is not there", { status: 404, message: "No such lamp." }, ["lamp:2", "lamp:1"], "held"],
+    ["what was asked of it", { status: 422, message: "No.", errors: { name: ["No."] } }, ["lamp:1"], "rejected"],
+    ["where another thing stands", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:2"], "rejected"]
+  ])("refused for %s after a refused one", (_name, error, streams, state) => {
+    const outbox = open()
+    outbox.append(command("a"), on("lamp:1"))
+    outbox.append(command("b"), on(...streams))
+    outbox.settle([{ n: 1, status: "rejected" }, { n: 2, status: "rejected", error }])
+    expect(outbox.find("b")!.state).toBe(state)
+  })
+  it("recorded when the refusal of the one before was known do not follow it", () => {
+    const outbox = open()
+    outbox.append(command("a"), on("lamp:1"))
+    outbox.settle([{ n: 1, status: "rejected" }])
+    outbox.append(command("b"), on("lamp:1"))
+    outbox.settle([{ n: 2, status: "rejected", error: { status: 404, message: "No such lamp." } }])
+    expect(outbox.find("b")!.state).toBe("rejected")
+  })
+  it("recorded to settle another settle it in the same step and are found from it", () => {
+    const outbox = open()
+    outbox.append(command("a", { lamps: [7] }))
+    outbox.settle([{ n: 1, status: "rejected" }])
+    outbox.append(command("b", { lamps: [7] }), { replaces: { id: "a", how: "amended" } })
+    expect(outbox.find("a")!.state).toBe("amended")
+    expect(outbox.successors("a").map(({ id }) => id)).toEqual(["b"])
+    expect(outbox.find("b")!.replaces).toBe("a")
+    expect(outbox.append(command("c"), { named: ["lamps/7"] }).needs).toEqual(["b"])
+  })
+  it("are accounted for once; what has something to tell is told until it was seen", () => {
+    const outbox = open()
+    for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
+    expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])
+    outbox.account([{ n: 1, account: { differences: ["x"] } }, { n: 2, account: {} }])
+    outbox.account([{ n: 1, account: {} }])
+    outbox.settle([{ n: 1, status: "accepted" }, { n: 2, status: "accepted" }])
+    expect([outbox.recordedOf(1), numbers(outbox.told(false)), outbox.told(false)[0]!.account]).toEqual([undefined, [1], { differences: ["x"] }])
+    outbox.seen(2)
+    expect([outbox.told(false), numbers(outbox.told(true))]).toEqual([[], [1]])
+  })
+  it("kept by an earlier release are there, with nothing known of what came later", () => {
+    const old = new DatabaseSync(path)
+    old.exec(`create table commands (
+      n integer primary key, id text not null unique, name text not null, payload text not null, ids text not null,
+      issued_at text not null, state text not null default 'pending', error text
+    )`)
+    old.prepare("insert into commands (n, id, name, payload, ids, issued_at) values (1, 'a', 'lamps.create', '{\"params\":{},\"body\":{}}', '{}', '2026-06-18T12:00:00.000Z')").run()
+    old.close()
+    const outbox = open()
+    expect(outbox.pending()).toMatchObject([{ n: 1, id: "a", needs: [], base: null, replaces: null, cause: null, account: null }])
+    expect(outbox.append(command("b")).n).toBe(2)
   })
   it("decided anew with more ids keep them", () => {
     const outbox = open()
