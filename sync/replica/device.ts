@@ -81,7 +81,7 @@ export interface Device {
   /** The person has seen what was told up to this command. */
   readonly seen: (n: number) => void
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
-  readonly doctor: (repair: boolean) => Promise<ReadonlyArray<Finding>>
+  readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
   readonly close: () => Promise<void>
 }
 
@@ -236,7 +236,10 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
       return outbox.pending().map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))
     },
-    doctor: (repair) => examine({ folder, profile, outbox, replica, run, remote }, repair),
+    doctor: async (repair, { offline = false } = {}) => {
+      const release = lockSync(folder, 30_000)
+      try { return await examine({ profile, outbox, replica, run, remote }, repair, offline) } finally { release() }
+    },
     close: async () => {
       await dispose()
       outbox.close()

@@ -7,19 +7,21 @@ import { foldJournal } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { writeMeta } from "./local-tables.ts"
 import { command_states, type Outbox } from "./outbox.ts"
+import { compareWithServer } from "./compare.ts"
 import { takeBack } from "./provisional.ts"
-import type { Replica } from "./replica.ts"
+import type { Remote } from "./remote.ts"
+import { fillAnew, type SyncParts } from "./sync.ts"
 
 export interface Finding { readonly check: string; readonly ok: boolean; readonly detail: string }
-interface Parts {
-  readonly folder: string
-  readonly outbox: Outbox
-  readonly replica: Replica
-  readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
-}
+interface Parts extends Omit<SyncParts, "remote"> { readonly remote: Remote }
 
-/** Checks; with `repair`, folds the journal again where the tables differ from it, and decides pending commands anew. */
-export const examine = async ({ outbox, replica, run }: Parts & { readonly [more: string]: unknown }, repair: boolean): Promise<ReadonlyArray<Finding>> => {
+/**
+ * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, folds the
+ * journal again where the tables differ from it, fills the replica anew where they differ from the server's, and decides
+ * pending commands anew; the outbox is only ever looked at.
+ */
+export const examine = async (parts: Parts, repair: boolean, offline = false): Promise<ReadonlyArray<Finding>> => {
+  const { outbox, replica, run } = parts
   const findings: Array<Finding> = []
   const file = await run(integrity)
   findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
@@ -28,15 +30,27 @@ export const examine = async ({ outbox, replica, run }: Parts & { readonly [more
     .map((command) => command.n).sort((a, b) => a - b)
   const gap = numbers.find((n, at) => n !== numbers[0]! + at)
   findings.push({ check: "outbox numbers", ok: gap === undefined, detail: gap === undefined ? `${numbers.length} commands, ${pending.length} pending` : `command ${gap - 1} is missing` })
-  const differing = await run(tablesAgainstJournal(repair))
+  const { journal_from } = await run(replica.standing)
+  const differing = journal_from > 0 ? [] : await run(tablesAgainstJournal(repair))
   findings.push({
     check: "tables against journal", ok: differing.length === 0,
-    detail: differing.length === 0 ? "every row as folded" : `${differing.join(", ")} differ${repair ? "; folded again" : "; run flightcase doctor --repair"}`
+    detail: journal_from > 0 ? `filled from rows at event ${journal_from}: what they came of is the server's to compare`
+      : differing.length === 0 ? "every row as folded" : `${differing.join(", ")} differ${repair ? "; folded again" : "; run flightcase doctor --repair"}`
   })
+  if (!offline) findings.push(await againstServer(parts, repair))
   await run(replica.open)
   const stalled = await run(replica.stalled)
   findings.push({ check: "pending commands", ok: stalled.length === 0, detail: stalled.length === 0 ? "all hold here" : `${stalled.length} no longer hold here: flightcase sync` })
   return findings
+}
+
+const againstServer = async (parts: Parts, repair: boolean): Promise<Finding> => {
+  const check = "tables against server"
+  const found = await compareWithServer(parts)
+  if (found.kind === "unknown") return { check, ok: true, detail: `not compared: ${found.why}` }
+  if (found.kind === "same") return { check, ok: true, detail: `${found.rows.toLocaleString("en")} rows alike at event ${(await parts.run(parts.replica.standing)).position}` }
+  if (repair) await fillAnew(parts)
+  return { check, ok: false, detail: `${found.tables.join(", ")} differ${repair ? "; filled anew, the outbox as it was" : "; run flightcase doctor --repair"}` }
 }
 
 const integrity = Effect.gen(function*() {

@@ -76,7 +76,7 @@ const push = async ({ profile, outbox, remote, progress }: SyncParts): Promise<n
  * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply costs
  * nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
  */
-const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
+export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
   let pulled = 0, reopened = false
   const anew = async (): Promise<boolean> => {
@@ -118,6 +118,12 @@ const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = 
   if (from_rows) await run(replica.fill.begin(plan))
   else await run(replica.beginAnew)
   return { from_rows, reopened }
+}
+
+/** All of it anew, whatever is here; the outbox stays as it is, and what is pending is decided again on top. */
+export const fillAnew = async (parts: SyncParts): Promise<void> => {
+  await begin(parts)
+  await pull(parts)
 }
 
 /** Goes on with a fill, whenever it began; the next page is on its way while one is laid down. False when it must begin again. */
