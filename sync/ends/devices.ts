@@ -14,6 +14,7 @@ import { users } from "../../core/users/schema.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { isPublicKey, publicKeyOf } from "../signature.ts"
 import { BundleKey, DeviceTokens } from "./device-tokens.ts"
+import { commands_per_push_max } from "../wire.ts"
 import { ownReplica, verdictOf } from "./push.ts"
 import { replica_commands, replicas } from "./tables.ts"
 
@@ -78,7 +79,7 @@ const hello = ask("/api/v1/sync/replicas/{id}/hello", {
     schema_version: integer({ required: true, min: 0 }),
     position: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }),
     last_n: integer({ required: true, min: 0, describe: "The highest number it ever gave a command" }),
-    oldest_pending: known,
+    pending: list(known, { default: [], max_items: commands_per_push_max, describe: "The oldest commands it has not heard of" }),
     public_key: text({ max: 64, describe: "Ed25519, base64url; taken once" })
   },
   run: (input) => Effect.gen(function*() {
@@ -92,7 +93,7 @@ const hello = ask("/api/v1/sync/replicas/{id}/hello", {
       yield* store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version! })])
       yield* noteDevice(replica.id, { public_key: key, position: values.position ?? 0 })
     }))
-    const copied = yield* isCopy(replica, values.last_n!, values.oldest_pending)
+    const copied = yield* isCopy(replica, values.last_n!, values.pending ?? [])
     return ok({
       replica: { id: replica.id, name: replica.name, last_n: replica.last_n },
       server: yield* serverView, now, copied, push: values.schema_version! >= client_schema_min,
@@ -113,12 +114,12 @@ export const noteDevice = Effect.fnUntraced(function*(replica_id: number, set: {
  * Two folders that hold one device, or one put back from a backup: the server has decided a number this folder never
  * gave, or gave to another command.
  */
-const isCopy = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, last_n: number, oldest_pending: { readonly n: number; readonly id: string } | undefined) {
+const isCopy = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, last_n: number, pending: ReadonlyArray<{ readonly n: number; readonly id: string }>) {
   if (replica.last_n > last_n) return true
-  if (oldest_pending === undefined || oldest_pending.n > replica.last_n) return false
-  const store = yield* Store
-  const decided = yield* store.first(replica_commands, { replica_id: replica.id, n: oldest_pending.n })
-  return decided !== undefined && decided.id !== oldest_pending.id
+  const decided = pending.filter(({ n }) => n <= replica.last_n)
+  if (decided.length === 0) return false
+  const known = new Set((yield* (yield* Store).getMany(replica_commands, decided.map(({ id }) => id))).filter((row) => row.replica_id === replica.id).map((row) => `${row.n} ${row.id}`))
+  return decided.some(({ n, id }) => !known.has(`${n} ${id}`))
 })
 
 const named = { name: text({ required: true }) }

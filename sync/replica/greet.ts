@@ -1,6 +1,7 @@
 /** The first word of each sync: the device tells where it stands, and hears what stands in its way before anything is sent. */
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { PublicKey } from "../signature.ts"
+import { commands_per_push_max } from "../wire.ts"
 import { DeviceFault, type Profile } from "./folder.ts"
 import type { Outbox } from "./outbox.ts"
 import { type Remote, RemoteError } from "./remote.ts"
@@ -35,10 +36,10 @@ interface Answered {
 
 /** Throws a RemoteError where the server refuses this device, and a DeviceFault where another one sends in its name. */
 export const greet = async ({ profile, outbox, remote, position, public_key, clock = Date.now }: GreetParts): Promise<Greeting> => {
-  const oldest = outbox.pending()[0]
+  const pending = outbox.pending().slice(0, commands_per_push_max).map(({ n, id }) => ({ n, id }))
   const asked_at = clock()
   const answer = await remote.call("POST", `/api/v1/sync/replicas/${profile.replica_id}/hello`, {
-    schema_version, position, last_n: outbox.lastN(), ...(oldest === undefined ? {} : { oldest_pending: { n: oldest.n, id: oldest.id } }),
+    schema_version, position, last_n: outbox.lastN(), pending,
     ...(public_key === undefined ? {} : { public_key })
   })
   const skew_seconds = skewOf(answer.headers.get("date"), asked_at, clock())

@@ -1,0 +1,128 @@
+/** Devices at the server: their own tokens, their standing, and what becomes of copies and of the revoked. */
+import { cpSync, existsSync, readdirSync, renameSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import { type Device, openDevice } from "../../sync/replica/device.ts"
+import { readProfile } from "../../sync/replica/folder.ts"
+import { moveUnsent } from "../../sync/replica/move.ts"
+import { openOutboxOf } from "../../sync/replica/folder.ts"
+import { unsentIn } from "../../sync/replica/unsent.ts"
+import { engines } from "../app.ts"
+import { type Grounds, openGrounds, token } from "./server.ts"
+
+const write = (device: Device, method: string, path: string, body: JsonObject) => device.ask({ method, path, query: [], body })
+
+describe.each(engines)("devices on %s", (engine) => {
+  let grounds: Grounds
+  beforeEach(async () => { grounds = await openGrounds(engine) })
+  afterEach(async () => { await grounds.close() })
+
+  it("hold a token of their own, which opens what the other did and ends with the device or with the other", async () => {
+    const { body: { token: mine } } = await grounds.ask("POST", "/api/v1/tokens", { name: "mine", abilities: ["products:read", "sync:read", "sync:write"] })
+    const device = await grounds.enrol("van", mine.secret)
+    const own = device.profile.token
+    expect([mine.secret, token]).not.toContain(own)
+    expect((await grounds.ask("GET", "/api/v1/products", undefined, own)).status).toBe(200)
+    expect((await grounds.ask("GET", "/api/v1/tokens", undefined, own)).status).toBe(403)
+    expect((await grounds.ask("GET", "/api/v1/tokens")).body.tokens.map((one: any) => one.name)).toContain("Device van")
+    await grounds.ask("DELETE", `/api/v1/tokens/${mine.id}`)
+    expect((await grounds.ask("GET", "/api/v1/products", undefined, own)).status).toBe(401)
+  })
+
+  it("lose every door when they are revoked, are told why, and leave their person's token alone", async () => {
+    const device = await grounds.enrol("van")
+    const own = device.profile.token
+    expect((await grounds.ask("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`)).status).toBe(204)
+    for (const path of ["/api/v1/products", "/api/v1/sync/shape?table=journal&offset=-1", "/api/v1/sync/replicas"]) {
+      expect(await grounds.ask("GET", path, undefined, own)).toMatchObject({ status: 403, body: { message: expect.stringContaining("revoked"), errors: { replica: ["revoked"] } } })
+    }
+    expect((await grounds.ask("GET", "/api/v1/products")).status).toBe(200)
+    expect((await grounds.ask("POST", "/api/v1/sync/commands", { replica_id: device.profile.replica_id, commands: [{ n: 1, id: "x", name: "y", payload: {}, issued_at: "2026-01-01T00:00:00Z" }] })).status).toBe(403)
+    expect((await grounds.ask("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`)).status).toBe(204)
+  })
+
+  it("give up their data when they learn that they are revoked, and keep what they have not sent", async () => {
+    const device = await grounds.enrol("van")
+    await write(device, "POST", "/api/v1/product_groups", { name: "Lighting" })
+    await grounds.ask("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`)
+    await expect(device.sync()).rejects.toMatchObject({ kind: "revoked", status: 403 })
+    const folder = join(grounds.folder, "van")
+    expect(readdirSync(folder).filter((name) => name.startsWith("replica"))).toEqual([])
+    await expect(openDevice(folder)).rejects.toMatchObject({ kind: "revoked", message: expect.stringContaining("1 unsent command is kept") })
+    expect(unsentIn(folder)).toMatchObject({ unreadable: 0, commands: [{ n: 1, name: "product_groups.create", state: "pending", payload: { body: { name: "Lighting" } } }] })
+  })
+
+  it("are listed to their owner, to those who manage users, and to nobody else", async () => {
+    const { body: { user } } = await grounds.ask("POST", "/api/v1/users", { name: "Ann", email: "ann@example.com", active: true })
+    const { body: { token: hers } } = await grounds.ask("POST", "/api/v1/tokens", { name: "hers", abilities: ["*"], user_id: user.id })
+    const device = await grounds.enrol("van")
+    const other = await grounds.enrol("hers", hers.secret)
+    await write(device, "POST", "/api/v1/product_groups", { name: "Lighting" })
+    await device.sync()
+    const { body } = await grounds.ask("GET", "/api/v1/sync/replicas?per_page=1&sort=-id")
+    expect(body).toMatchObject({ replicas: [{ name: "hers", user_name: "Ann", last_n: 0, revoked_at: null }], meta: { total: 2, per_page: 1 } })
+    expect((await grounds.ask("GET", `/api/v1/sync/replicas/${device.profile.replica_id}`)).body.replica).toMatchObject({ name: "van", last_n: 1, seen_at: expect.any(String), position: expect.any(Number) })
+    expect((await grounds.ask("GET", "/api/v1/sync/replicas", undefined, hers.secret)).body.replicas.map((one: any) => one.name)).toEqual(["hers"])
+    expect((await grounds.ask("GET", `/api/v1/sync/replicas/${device.profile.replica_id}`, undefined, hers.secret)).status).toBe(404)
+    expect((await grounds.ask("PUT", `/api/v1/sync/replicas/${device.profile.replica_id}`, { name: "mine" }, hers.secret)).status).toBe(403)
+    expect((await grounds.ask("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`, undefined, hers.secret)).status).toBe(403)
+    expect((await grounds.ask("PUT", `/api/v1/sync/replicas/${other.profile.replica_id}`, { name: "Ann's" }, hers.secret)).body.replica.name).toBe("Ann's")
+    await other.sync()
+    expect(readProfile(join(grounds.folder, "hers")).device).toBe("Ann's")
+  })
+
+  it("that are copies of each other are told apart before anything is sent, and the one told goes on as a device of its own", async () => {
+    const device = await grounds.enrol("van")
+    await write(device, "POST", "/api/v1/product_groups", { name: "Shared" })
+    cpSync(join(grounds.folder, "van"), join(grounds.folder, "copy"), { recursive: true })
+    await write(device, "POST", "/api/v1/product_groups", { name: "Of the first" })
+    expect(await device.sync()).toMatchObject({ accepted: 2 })
+    const copy = grounds.keep(await openDevice(join(grounds.folder, "copy")))
+    const made = await write(copy, "POST", "/api/v1/product_groups", { name: "Of the copy" })
+    const group = (made.body as any).product_group
+    await write(copy, "POST", "/api/v1/products", { name: "Spot", product_group_id: group.id })
+    await expect(copy.sync()).rejects.toMatchObject({ kind: "copied", status: 409 })
+    expect((await grounds.ask("GET", "/api/v1/product_groups")).body.meta.total).toBe(2)
+
+    const fresh = await grounds.enrol("fresh")
+    const outbox = openOutboxOf(join(grounds.folder, "copy"))
+    const moved = await moveUnsent(outbox.pending(), copy.profile.replica_id, fresh, join(grounds.folder, "fresh"))
+    outbox.close()
+    // "Shared" was decided when the first device sent it.
+    expect(moved).toEqual({ moved: 2, decided: 1, left: [] })
+    expect(await fresh.sync()).toMatchObject({ accepted: 2, rejected: 0 })
+    const groups = (await grounds.ask("GET", "/api/v1/product_groups")).body.product_groups
+    expect(groups.map((one: any) => one.name).sort()).toEqual(["Of the copy", "Of the first", "Shared"])
+    expect((await grounds.ask("GET", "/api/v1/products")).body.products[0]).toMatchObject({ name: "Spot", product_group_id: groups.find((one: any) => one.name === "Of the copy").id })
+    // The first goes on as before.
+    await write(device, "POST", "/api/v1/product_groups", { name: "Later" })
+    expect(await device.sync()).toMatchObject({ accepted: 1 })
+    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+  })
+
+  it("put back from a backup are told so, though nothing is pending there", async () => {
+    const device = await grounds.enrol("van")
+    cpSync(join(grounds.folder, "van"), join(grounds.folder, "backup"), { recursive: true })
+    await write(device, "POST", "/api/v1/product_groups", { name: "Sent" })
+    await device.sync()
+    renameSync(join(grounds.folder, "backup"), join(grounds.folder, "restored"))
+    const restored = grounds.keep(await openDevice(join(grounds.folder, "restored")))
+    await expect(restored.sync()).rejects.toMatchObject({ kind: "copied" })
+    expect(existsSync(join(grounds.folder, "restored", "replica.sqlite"))).toBe(true)
+  })
+
+  it("too old to send are told so, keep what they recorded, and still fetch", async () => {
+    const device = await grounds.enrol("van")
+    const { replica_id } = device.profile
+    const command = { n: 1, id: "018f0000-0000-7000-8000-000000000001", name: "product_groups.create", payload: { params: {}, body: { name: "Old" } }, ids: { product_groups: [1] }, issued_at: "2026-01-01T00:00:00Z" }
+    const greeted = await grounds.ask("POST", `/api/v1/sync/replicas/${replica_id}/hello`, { schema_version: 0, last_n: 1, pending: [{ n: 1, id: command.id }] })
+    expect(greeted).toMatchObject({ status: 200, body: { push: false, copied: false, server: { client_schema_min: 1 } } })
+    expect(await grounds.ask("POST", "/api/v1/sync/commands", { replica_id, commands: [command] })).toMatchObject({ status: 426, body: { message: expect.stringContaining("stay on the device") } })
+    const shape = await fetch(`${grounds.url()}/api/v1/sync/shape?table=journal&offset=-1&replica_id=${replica_id}`, { headers: { authorization: `Bearer ${device.profile.token}` } })
+    expect(shape.status).toBe(200)
+    // Updated, it sends.
+    expect(await device.sync()).toMatchObject({ pending: 0 })
+    expect(await grounds.ask("POST", "/api/v1/sync/commands", { replica_id, commands: [command] })).toMatchObject({ status: 200, body: { verdicts: [{ status: "accepted" }] } })
+  })
+})
