@@ -12,11 +12,13 @@ interface Named {
   readonly plural: string
   /** Columns that name one, in the order they are tried. */
   readonly by: ReadonlyArray<string>
+  /** What narrows it to those in use, when others may have had the same name before. */
+  readonly in_use?: Query
 }
 const things: { readonly [table: string]: Named } = {
   products: { word: "product", path: "/api/v1/products", plural: "products", by: ["sku", "barcode"] },
   opportunities: { word: "order", path: "/api/v1/opportunities", plural: "opportunities", by: ["number"] },
-  containers: { word: "container", path: "/api/v1/containers", plural: "containers", by: ["barcode"] },
+  containers: { word: "container", path: "/api/v1/containers", plural: "containers", by: ["barcode"], in_use: [["q[status_not_eq]", "dissolved"]] },
   stock_levels: { word: "asset", path: "/api/v1/stock_levels", plural: "stock_levels", by: ["barcode", "asset_number", "serial_number"] },
   invoices: { word: "invoice", path: "/api/v1/invoices", plural: "invoices", by: ["number"] },
   credit_notes: { word: "credit note", path: "/api/v1/credit_notes", plural: "credit_notes", by: ["number"] },
@@ -33,7 +35,10 @@ export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(tex
 
 const rowsWith = async (desk: Desk, thing: Named, column: string, value: string): Promise<ReadonlyArray<JsonObject>> => {
   const query: Query = [[`q[${column}_eq]`, value], ["per_page", "5"]]
-  return (await desk.read(thing.path, query))[thing.plural] as ReadonlyArray<JsonObject>
+  const rows = (await desk.read(thing.path, query))[thing.plural] as ReadonlyArray<JsonObject>
+  if (rows.length < 2 || thing.in_use === undefined) return rows
+  const in_use = (await desk.read(thing.path, [...query, ...thing.in_use]))[thing.plural] as ReadonlyArray<JsonObject>
+  return in_use.length === 0 ? rows : in_use
 }
 
 /** The id of what a code or name stands for; undefined when it stands for nothing. Exit 2 when it stands for several. */

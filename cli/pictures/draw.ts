@@ -9,7 +9,7 @@ import type { Behind, Deal } from "./bars.ts"
 import { type CalendarDay, calendarPage, type CalendarProduct } from "./calendar.ts"
 import { momentText } from "./days.ts"
 import type { Scene } from "./frame.ts"
-import { type Gantt, ganttPage } from "./gantt.ts"
+import { type Gantt, ganttPage, type Part } from "./gantt.ts"
 import type { Demand, Unit } from "./lanes.ts"
 import { checkPlace, writePicture } from "./write.ts"
 
@@ -31,15 +31,19 @@ export const drawGantt = async (desk: Desk, store: StoreAt, product_id: number, 
   const claimed = new Set(chart.demands.map(({ asset_id }) => asset_id))
   const idle = units.filter(({ id }) => !claimed.has(id))
   const shown = new Set(idle.slice(0, idle_max).map(({ id }) => id))
+  const parts = ((body["gantt"] as JsonObject)["parts"] ?? []) as unknown as ReadonlyArray<KitPart>
+  const behind = new Map(await behindOf(desk, product_id, store.id, chart))
+  for (const part of parts) for (const [id, known] of await behindOf(desk, part.product_id, store.id, { ...chart, demands: part.demands })) behind.set(id, known)
   const page = ganttPage({
     product: String(product["name"]), is_bulk, chart,
     days: await daysOf(desk, product_id, store.id, chart),
-    behind: await behindOf(desk, product_id, store.id, chart),
+    behind, parts: parts.map((part): Part => ({ ...part, name: part.product_name ?? `product ${part.product_id}` })),
     units: units.filter(({ id }) => claimed.has(id) || shown.has(id)), more_idle: idle.length - shown.size
   }, await sceneAt(desk, store))
   await writePicture(desk, file, page)
   if (desk.options.json === true) desk.printJson(body)
 }
+type KitPart = Omit<Part, "name"> & { readonly product_id: number; readonly product_name: string | null }
 /** Lanes of units nobody claims that are still worth looking at. */
 const idle_max = 60
 

@@ -6,7 +6,7 @@ import type { CalendarDay } from "./calendar.ts"
 import { dayText, daysThrough, isWeekend, momentIn, momentText, monthOf, nextDay, runsOf, stretchText, weekdayOf } from "./days.ts"
 import { heading, palette, type Scene } from "./frame.ts"
 import { patterns, ganttStyle, legend } from "./gantt-style.ts"
-import { type Demand, type Group, groupsOf, type Unit } from "./lanes.ts"
+import { type Demand, type Group, groupsOf, packed, type Unit } from "./lanes.ts"
 import { html, isolated, type Markup, nothing, pageText, words } from "./markup.ts"
 
 export interface Gantt {
@@ -27,7 +27,10 @@ export interface GanttFacts {
   readonly units: ReadonlyArray<Unit>
   /** Units without a claim that were left out. */
   readonly more_idle: number
+  /** Of a kit: who claims what it is made of. */
+  readonly parts: ReadonlyArray<Part>
 }
+export interface Part { readonly name: string; readonly quantity: number; readonly total_stock: number; readonly demands: ReadonlyArray<Demand>; readonly shortages: Gantt["shortages"] }
 
 export const bars_max = 4_000
 const label_px = 216, bar_px = 22, row_gap = 8, axis_px = 56, free_px = 26
@@ -43,13 +46,14 @@ const desk_px = 1180
 /** The page. Exit 2 when there are more than `bars_max` claims. */
 export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
   const { chart } = facts
-  if (chart.demands.length > bars_max) throw misused(`--html: ${chart.demands.length} claims; a page holds ${bars_max}.`, "Choose a shorter window with --from and --to.")
+  const claims = chart.demands.length + facts.parts.reduce((sum, { demands }) => sum + demands.length, 0)
+  if (claims > bars_max) throw misused(`--html: ${claims} claims; a page holds ${bars_max}.`, "Choose a shorter window with --from and --to.")
   const [first, last] = [dayOf(Date.parse(chart.from), scene.zone), dayOf(Date.parse(chart.to), scene.zone)]
   const dates = daysThrough(first, last, 400)
   const axis: Axis = {
     from: startOfDay(first, scene.zone), to: startOfDay(nextDay(last), scene.zone), width: dates.length * dayWidth(dates.length), zone: scene.zone, now: scene.now
   }
-  const rows = laidOut(groupsOf(chart.demands, facts.units, facts.is_bulk), facts.is_bulk)
+  const rows = laidOut([...groupsOf(chart.demands, facts.units, facts.is_bulk), ...facts.parts.map(partGroup)], facts.is_bulk || facts.parts.length > 0)
   const height = Math.max(40, rows.at(-1)?.bottom ?? 0)
   const window = stretchText(first, last)
   const short = chart.shortages.length
@@ -57,12 +61,12 @@ export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
     title: `${facts.product}, ${window}`,
     style: palette + ganttStyle(label_px, axis.width),
     body: html`<body>
-${patterns}${heading(html`${words(facts.product)}`, window, scene, html`<p class="verdict">${chart.total_stock} in stock. ${short === 0 ? "No shortages." : html`<strong>Short on ${short === 1 ? "1 day" : `${short} days`}</strong>: ${shortText(facts)}.`}${facts.more_idle > 0 ? ` ${facts.more_idle} more units have no claim.` : ""}</p>${legend}`)}
+${patterns}${heading(html`${words(facts.product)}`, window, scene, html`<p class="verdict">${facts.parts.length > 0 ? "" : `${chart.total_stock} in stock. `}${short === 0 ? "No shortages." : html`<strong>Short on ${short === 1 ? "1 day" : `${short} days`}</strong>: ${shortText(chart.shortages)}.`}${facts.parts.filter(({ shortages }) => shortages.length > 0).map((part) => html` ${words(part.name)}: ${shortText(part.shortages)}.`)}${facts.more_idle > 0 ? ` ${facts.more_idle} more units have no claim.` : ""}</p>${legend}`)}
 <div class="region" tabindex="0" role="region" aria-label="Chart"><div class="chart">
 <div class="corner">${facts.days.length > 0 ? html`<span>Free, at the day's lowest</span>` : nothing}</div>
 <div class="axis">${axisDrawing(dates, axis, facts, scene)}</div>
 <div class="labels"><svg viewBox="0 0 ${label_px} ${height}" width="${label_px}" height="${height}" aria-hidden="true">${rows.map(rowLabel)}</svg></div>
-<div class="body"><svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" role="img" aria-label="Bars of ${chart.demands.length} claims; the table below says the same">
+<div class="body"><svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" role="img" aria-label="Bars of ${claims} claims; the table below says the same">
 ${backdrop(dates, axis, height, facts)}${rows.map((row) => html`<line class="lane" x1="0" x2="${axis.width}" y1="${row.bottom}" y2="${row.bottom}"/>`)}
 ${rows.map((row) => rowBars(row, axis, facts))}
 ${scene.now >= axis.from && scene.now < axis.to ? html`<line class="now" x1="${xOf(axis, scene.now)}" x2="${xOf(axis, scene.now)}" y1="0" y2="${height}"><title>Now</title></line>` : nothing}</svg></div>
@@ -73,15 +77,16 @@ ${scene.now >= axis.from && scene.now < axis.to ? html`<line class="now" x1="${x
 }
 
 /** Neighbouring short days together, with the worst of each stretch. */
-const shortText = ({ chart }: GanttFacts): string => {
+const shortText = (shortages: Gantt["shortages"]): string => {
   const stretches: Array<{ readonly from: string; to: string; worst: number }> = []
-  for (const { from, severity } of chart.shortages) {
+  for (const { from, severity } of shortages) {
     const open = stretches.at(-1)
     if (open !== undefined && nextDay(open.to) === from) { open.to = from; open.worst = Math.max(open.worst, severity) } else stretches.push({ from, to: from, worst: severity })
   }
   return stretches.slice(0, 12).map(({ from, to, worst }) => `${worst} missing ${stretchText(from, to)}`).join("; ") + (stretches.length > 12 ? "; and more" : "")
 }
 
+const partGroup = ({ demands, name, quantity, total_stock }: Part): Group => ({ name: `${quantity} × ${name}`, more: `of ${total_stock}`, rows: packed(demands) })
 interface Row { readonly label: string; readonly more: string | undefined; readonly bars: ReadonlyArray<Demand>; readonly heights: ReadonlyArray<number>; readonly top: number; readonly bottom: number }
 /** Quantities are as tall as they are many. */
 const laidOut = (groups: ReadonlyArray<Group>, is_bulk: boolean): ReadonlyArray<Row> => {
@@ -127,21 +132,22 @@ ${dates.map((date) => {
 }
 
 /** The chart in words, for readers that do not see it, and for paper. */
-const claimsTable = ({ behind, chart, units }: GanttFacts, { now, zone }: Scene): Markup => {
-  if (chart.demands.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
+const claimsTable = ({ behind, chart, parts, units }: GanttFacts, { now, zone }: Scene): Markup => {
+  const all = [...chart.demands.map((one) => ({ one, part: "" })), ...parts.flatMap(({ demands, name }) => demands.map((one) => ({ one, part: name })))]
+  if (all.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
   // The year goes without saying where all of it is this year's.
   const year = momentText(now, zone).slice(0, -7).slice(-4)
   const shown = (instant: string): string => isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)
   const names = new Map(units.map((unit) => [unit.id, unit.more === undefined ? unit.name : `${unit.name} (${unit.more})`]))
-  const has_units = chart.demands.some(({ asset_id }) => asset_id !== null)
-  const has_buffers = chart.demands.some((one) => one.period_start !== one.starts_at || one.period_end !== one.ends_at)
+  const has_units = all.some(({ one: { asset_id } }) => asset_id !== null)
+  const has_buffers = all.some(({ one }) => one.period_start !== one.starts_at || one.period_end !== one.ends_at)
   return html`<table><caption>Claims</caption>
-<thead><tr><th scope="col" class="right">Quantity</th><th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th>${has_units ? html`<th scope="col">Unit</th>` : nothing}<th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th>${has_buffers ? html`<th scope="col">Preparation from</th><th scope="col">Turnaround to</th>` : nothing}</tr></thead>
+<thead><tr><th scope="col" class="right">Quantity</th>${parts.length > 0 ? html`<th scope="col">Part</th>` : nothing}<th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th>${has_units ? html`<th scope="col">Unit</th>` : nothing}<th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th>${has_buffers ? html`<th scope="col">Preparation from</th><th scope="col">Turnaround to</th>` : nothing}</tr></thead>
 <tbody>
-${chart.demands.map((one) => {
+${all.map(({ one, part }) => {
     const known = behind.get(one.demand_id)
     const unit = (one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? ""
-    return html`<tr><td class="right">${one.quantity}</td><th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td>${has_units ? html`<td class="whole">${words(unit)}</td>` : nothing}<td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td>${has_buffers ? html`<td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td>` : nothing}</tr>
+    return html`<tr><td class="right">${one.quantity}</td>${parts.length > 0 ? html`<td>${words(part)}</td>` : nothing}<th scope="row">${words(known?.deal?.subject || one.source_name || calledBy(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td>${has_units ? html`<td class="whole">${words(unit)}</td>` : nothing}<td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td>${has_buffers ? html`<td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td>` : nothing}</tr>
 `
   })}</tbody></table>`
 }

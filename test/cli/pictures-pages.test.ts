@@ -81,6 +81,13 @@ describe("labels of the command line", () => {
     const again = await run(place, ["pack", "BOX-1", "--out", "--json"], { input: manifest.items.map(({ code }) => `${code}\n`).join("") })
     expect((JSON.parse(again.out) as { readonly results: ReadonlyArray<{ readonly asset_id: number }> }).results.map(({ asset_id }) => asset_id)).toEqual(ids)
   })
+  it("name the box in use when an older one had the same barcode", async () => {
+    const send = sender(place)
+    const temporary = async (): Promise<number> => Number((await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-9", store_id: 1 }))["container"].id)
+    await send("POST", `/containers/${await temporary()}/dissolve`, {})
+    const id = await temporary()
+    expect(JSON.parse((await tool("containers", "manifest", "BOX-9", "--json")).out).manifest).toMatchObject({ container_id: id, code: "BOX-9" })
+  })
   it("tell a sealed case with its compliance, on a terminal, in a pipe and as data", async () => {
     const send = sender(place)
     await send("POST", "/containers/2/seal", {})

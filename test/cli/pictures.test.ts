@@ -83,7 +83,7 @@ const demand = (id: number, starts_at: string, ends_at: string, more: Partial<De
 })
 const facts = (demands: ReadonlyArray<Demand>, more: Partial<GanttFacts> = {}): GanttFacts => ({
   product: "Head", is_bulk: false, chart: { from: "2027-03-27T00:00:00.000Z", to: "2027-03-29T23:00:00.000Z", total_stock: 2, demands, shortages: [] },
-  days: [], behind: new Map(), units: [], more_idle: 0, ...more
+  days: [], behind: new Map(), units: [], more_idle: 0, parts: [], ...more
 })
 const bodyOf = (text: string): Element => classed(readPage(text), "body")[0]!
 const spans = (element: Element, name: string): ReadonlyArray<readonly [number, number]> =>
@@ -130,6 +130,14 @@ describe("the chart of claims as a page", () => {
       expect(textOf(all(readPage(text), "h1")[0]!)).toBe(shown(name))
       expect(textOf(all(bodyOf(text), "text")[0]!).replace(/[\u2068\u2069]/g, "")).toBe(shown(name))
     }
+  })
+  it("shows who claims the parts of a kit, a lane each, with what they are short of", () => {
+    const part = { name: "Lamp", quantity: 2, total_stock: 10, demands: [demand(7, "2027-03-27T08:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 12 })], shortages: [{ from: "2027-03-27", to: "2027-03-27", severity: 2, in_buffer_zone: false }] }
+    const page = readPage(ganttPage(facts([], { parts: [part] }), scene))
+    expect(classed(page, "labels").flatMap((one) => all(one, "text")).map(textOf)).toEqual(["2 × Lampof 10"])
+    expect(classed(page, "bar").length).toBe(1)
+    expect(textOf(classed(page, "verdict")[0]!)).toContain("Lamp: 2 missing 27 Mar 2027.")
+    expect(all(all(page, "tbody")[0]!, "td").map(textOf).slice(0, 2)).toEqual(["12", "Lamp"])
   })
   it("holds 4,000 claims and no more", () => {
     const many = (count: number) => facts(Array.from({ length: count }, (_, at) => demand(at + 1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z")))
