@@ -34,23 +34,23 @@ export const knownAsset = async (desk: Desk, code: string): Promise<Asset> => {
 export type Scan = (code: string) => Promise<{ readonly done: string; readonly asset_id?: number }>
 
 /**
- * Runs over codes line by line, as they come. A bad one rings the bell and says why, and the next goes on. Exit 6 when
- * any failed. When nobody can answer any more the run ends there, after its tally.
+ * Runs over codes line by line, as they come; somebody watching sees the count go up. A bad one rings the bell and says
+ * why, and the next goes on. Exit 6 when any failed. When nobody can answer any more the run ends there, after its tally.
  */
 export const scanAll = async (desk: Desk, file: string | undefined, verb: string, scan: Scan): Promise<number> => {
   const results: Array<JsonObject> = []
   let failed = 0
+  const tally = (): string => `${results.length - failed} ${verb.replace("_", " ")}`
   const tell = (): void => {
-    const count = results.length - failed
-    if (desk.options.json === true) desk.printJson({ results, [verb]: count, failed })
-    desk.note(`${count} ${verb}, ${failed} refused.`)
+    if (desk.options.json === true) desk.printJson({ results, [verb]: results.length - failed, failed })
+    desk.note(`${tally()}, ${failed} refused.`)
   }
   try {
     for await (const code of linesOf(file)) {
       try {
         const { done, asset_id } = await scan(code)
         results.push({ code, status: verb, ...(asset_id === undefined ? {} : { asset_id }) })
-        if (desk.options.json !== true) desk.print(desk.terminal.seen ? `${inked(desk.terminal.colour, "green", "✓")} ${oneLine(code)}  ${done}\n` : `${oneLine(code)}\t${verb}\t${done}\n`)
+        if (desk.options.json !== true) desk.print(desk.terminal.seen ? `${inked(desk.terminal.colour, "green", "✓")} ${oneLine(code)}  ${done}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n` : `${oneLine(code)}\t${verb}\t${done}\n`)
       } catch (error) {
         if (!(error instanceof Exit) || error.code === exits.network || error.code === exits.not_allowed) throw error
         failed++
