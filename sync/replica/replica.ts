@@ -23,6 +23,7 @@ import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
 import { keepAccounts, keepAccountsOfRows, tellAccounts } from "./accounts/keep.ts"
 import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
+import { onlyWithHistory } from "./history.ts"
 import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
 import { namedRows, rowName, rowsOfPath } from "./named-rows.ts"
 import type { KeptCommand, Outbox, WayRecorded } from "./outbox.ts"
@@ -194,6 +195,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     if (found.endpoint.kind === "query") {
       // After a pull that broke off half-way, one's own writes wait to be decided again: nobody may find them gone.
       if (yield* somethingIsDue) yield* (yield* Store).transaction(runDue)
+      yield* onlyWithHistory(found.endpoint, request, found.params)
       return yield* answerRead(catalogue, request, viewer)
     }
     return yield* record({ ...found, request, viewer }, plan, again)

@@ -223,6 +223,24 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(await device.tables()).toEqual(await business.tables())
   })
 
+  it("says that history from before the rows is on the server, and tells what came after", async () => {
+    const deal = (subject: string) => ({ subject, store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T09:00:00Z" })
+    const before = await make("opportunities", deal("Before"))
+    const device = await enrol("one")
+    await device.sync()
+    const after = await make("opportunities", deal("After"))
+    await device.sync()
+    for (const path of ["actions", `opportunities/${before.id}/activity`, "products?as_of=2026-01-01T00:00:00Z"]) {
+      expect([path, await device.ask("GET", path)]).toMatchObject([path, { status: 503, body: { message: expect.stringMatching(/^What happened before event \d+ is on the server/) } }])
+    }
+    const here = await device.ask("GET", `opportunities/${after.id}/activity`)
+    expect(here.status).toBe(200)
+    expect(here.body).toEqual((await business.ask("GET", `opportunities/${after.id}/activity`)).body)
+    const whole = await enrol("two", { snapshot_beyond: Number.POSITIVE_INFINITY })
+    await whole.sync()
+    expect((await whole.ask("GET", `opportunities/${before.id}/activity`)).body).toEqual((await business.ask("GET", `opportunities/${before.id}/activity`)).body)
+  })
+
   it("tells how far it is, from nothing to all rows", async () => {
     await products(30)
     const told: Array<{ done: number; total: number | undefined }> = []
