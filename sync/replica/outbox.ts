@@ -3,7 +3,7 @@
  * data a device cannot get back from the server, so it has a file of its own (WAL, synchronous=FULL), and a command is
  * acknowledged only after its transaction here has reached the disk.
  */
-import { DatabaseSync } from "node:sqlite"
+import { DatabaseSync, type StatementSync } from "node:sqlite"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { type LeaseRange, needs_max, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 
@@ -143,7 +143,13 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const present = new Set(db.prepare("select name from pragma_table_info('commands')").all().map((column) => String(column["name"])))
   for (const column of added_columns) if (!present.has(column.slice(0, column.indexOf(" ")))) db.exec(`alter table commands add column ${column}`)
   db.exec("create index if not exists commands_replaces on commands (replaces) where replaces is not null")
-  const all = (sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Record<string, unknown>> => db.prepare(sql).all(...values)
+  const statements = new Map<string, StatementSync>()
+  const prepared = (sql: string): StatementSync => {
+    let statement = statements.get(sql)
+    if (statement === undefined) statements.set(sql, statement = db.prepare(sql))
+    return statement
+  }
+  const all = (sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Record<string, unknown>> => prepared(sql).all(...values)
   const transaction = <A>(body: () => A): A => {
     db.exec("begin immediate")
     try {
@@ -166,9 +172,9 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
   const entangle = (n: number, ids: WireCommand["ids"], { recorded, named = [] }: About): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
-    const making = db.prepare("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
+    const making = prepared("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
     for (const row of named) for (const maker of making.all(rowThing(row), n)) makers.set(Number(maker["n"]), String(maker["id"]))
-    const keep = db.prepare("insert or ignore into things (thing, n, made) values (?, ?, ?)")
+    const keep = prepared("insert or ignore into things (thing, n, made) values (?, ?, ?)")
     for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowThing(`${table}/${id}`), n, 1)
     for (const { stream } of recorded?.events ?? []) keep.run(streamThing(stream), n, 0)
     return [...makers].sort(([one], [other]) => one - other).slice(0, needs_max).map(([, id]) => id)
@@ -182,18 +188,18 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   }
   const takeIds = (ids: WireCommand["ids"]): void => {
     for (const [entity, used] of Object.entries(ids)) {
-      for (const id of used) db.prepare("update leases set next = ? where entity = ? and first <= ? and last >= ? and next <= ?").run(id + 1, entity, id, id, id)
+      for (const id of used) prepared("update leases set next = ? where entity = ? and first <= ? and last >= ? and next <= ?").run(id + 1, entity, id, id, id)
     }
   }
   // What was dropped or replaced can be so only once; a release is of held commands alone.
-  const resolveOne = db.prepare("update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))")
+  const resolveOne = prepared("update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))")
   return {
     append: (command, about = {}) => transaction(() => {
       const [last] = all("select coalesce(max(n), 0) as n, coalesce(max(case when state <> 'pending' then n end), 0) as settled from commands")
       const n = Number(last!["n"]) + 1
       const { base, recorded, replaces } = about
       const needs = entangle(n, command.ids, about)
-      db.prepare("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      prepared("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at, JSON.stringify(needs), base ?? null,
           replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded))
       if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
@@ -201,8 +207,8 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       return { ...command, n, ...(needs.length === 0 ? {} : { needs }) }
     }),
     extendIds: (n, ids) => transaction(() => {
-      db.prepare("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
-      for (const [table, used] of Object.entries(ids)) for (const id of used) db.prepare("insert or ignore into things (thing, n, made) values (?, ?, 1)").run(rowThing(`${table}/${id}`), n)
+      prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
+      for (const [table, used] of Object.entries(ids)) for (const id of used) prepared("insert or ignore into things (thing, n, made) values (?, ?, 1)").run(rowThing(`${table}/${id}`), n)
       takeIds(ids)
     }),
     pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
@@ -215,30 +221,30 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     settle: (verdicts) => {
       if (verdicts.length === 0) return
       transaction(() => {
-        const write = db.prepare("update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'")
+        const write = prepared("update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'")
         for (const { n, status, error } of [...verdicts].sort((one, other) => one.n - other.n)) {
           const cause = status === "accepted" ? undefined : error?.cause ?? (isAboutStanding(error) ? followed(n) : undefined)
           write.run(cause === undefined ? status : "held", error === undefined ? null : JSON.stringify(error), cause ?? null, n)
-          if (status === "accepted") db.prepare("delete from things where n = ?").run(n)
+          if (status === "accepted") prepared("delete from things where n = ?").run(n)
         }
       })
     },
     resolve: (id, how) => { transaction(() => resolveOne.run(how, id, how)) },
-    holdFor: (id, cause) => { transaction(() => db.prepare("update commands set cause = ? where id = ? and state = 'held'").run(cause, id)) },
+    holdFor: (id, cause) => { transaction(() => prepared("update commands set cause = ? where id = ? and state = 'held'").run(cause, id)) },
     unhold: (id, error) => {
-      transaction(() => db.prepare("update commands set state = 'rejected', cause = null, error = ? where id = ? and state = 'held'").run(JSON.stringify(error), id))
+      transaction(() => prepared("update commands set state = 'rejected', cause = null, error = ? where id = ? and state = 'held'").run(JSON.stringify(error), id))
     },
     recordedOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? undefined,
     account: (accounts) => {
       if (accounts.length === 0) return
       transaction(() => {
-        const write = db.prepare("update commands set account = ?, outcome = null where n = ? and account is null")
+        const write = prepared("update commands set account = ?, outcome = null where n = ? and account is null")
         for (const { n, account } of accounts) write.run(JSON.stringify(account), n)
       })
     },
     told: (every) => all(
       `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`).map(kept),
-    seen: (n) => { transaction(() => db.prepare("update commands set seen = 1 where n <= ? and account is not null").run(n)) },
+    seen: (n) => { transaction(() => prepared("update commands set seen = 1 where n <= ? and account is not null").run(n)) },
     idsLeft: (table) => Number(all("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table)[0]!["n"]),
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []
@@ -250,19 +256,19 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     },
     addLease: (request_no, ranges) => transaction(() => {
       for (const { entity, from, to } of ranges) {
-        db.prepare("insert into leases (entity, first, last, next) values (?, ?, ?, ?) on conflict do nothing").run(entity, from, to, from)
-        db.prepare("insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)").run(entity, request_no + 1)
+        prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?) on conflict do nothing").run(entity, from, to, from)
+        prepared("insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)").run(entity, request_no + 1)
       }
     }),
     leaseRequestNo: (table) => Number(all("select request_no from lease_requests where entity = ?", table)[0]?.["request_no"] ?? 1),
     reopen: (last_n, leases) => transaction(() => {
-      const changed = db.prepare("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)
+      const changed = prepared("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)
       for (const block of all("select entity, first, last from leases where next <= last")) {
         const known = leases.some(({ entity, from, to }) => entity === block["entity"] && from <= Number(block["first"]) && to >= Number(block["last"]))
-        if (!known) db.prepare("update leases set next = last + 1 where entity = ? and first = ?").run(String(block["entity"]), Number(block["first"]))
+        if (!known) prepared("update leases set next = last + 1 where entity = ? and first = ?").run(String(block["entity"]), Number(block["first"]))
       }
       const given_up = all("select n from commands where n > ? and state <> 'pending' order by n", last_n).map((row) => Number(row["n"]))
-      db.prepare("insert into meta (key, value) values ('withdrawn', ?) on conflict (key) do update set value = excluded.value").run(JSON.stringify(given_up))
+      prepared("insert into meta (key, value) values ('withdrawn', ?) on conflict (key) do update set value = excluded.value").run(JSON.stringify(given_up))
       return Number(changed.changes)
     }),
     toSend: () => {
@@ -274,7 +280,7 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       return [...pending, ...empty].sort((one, other) => one.n - other.n)
     },
     get: (key) => all("select value from meta where key = ?", key)[0]?.["value"] as string | undefined,
-    set: (key, value) => { db.prepare("insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value").run(key, value) },
+    set: (key, value) => { prepared("insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value").run(key, value) },
     counts: () => Object.fromEntries(all("select state, count(*) as n from commands group by state").map((row) => [String(row["state"]), Number(row["n"])])),
     close: () => db.close()
   }
