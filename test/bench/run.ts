@@ -15,6 +15,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   availability: async () => (await import("./availability.ts")).availability,
   pricing: async () => (await import("./pricing.ts")).pricing,
   order: async () => (await import("./order.ts")).order,
+  list: async () => (await import("./list.ts")).list,
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill
 }
