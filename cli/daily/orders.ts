@@ -10,8 +10,10 @@ export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number; also every verb of opportunities")
   acting(dealList(orders.command("list").description("Orders; quotes are under flightcase quote list")), (desk, _args, flags) =>
     listDeals(desk, flags as ListFlags & { readonly all?: boolean }, [["q[state_eq]", "2"]]))
-  acting(orders.command("show").description("One order with its lines and sums").argument("<order>", "id or number"), async (desk, [order = ""]) => {
-    await showDeal(desk, await dealPath(desk, order))
+  const show = orders.command("show").description("One order with its lines and sums").argument("<order>", "id or number")
+    .option("--explain", "say in words how each figure came about")
+  acting(show, async (desk, [order = ""], flags) => {
+    await showDeal(desk, await dealPath(desk, order), flags["explain"] === true)
   })
   const history = orders.command("history").description("Who did what to an order, newest first, with what each thing was before").argument("<order>", "id or number")
     .option("--page <number>").option("--per-page <number>", "entries of a page, at most 100").addOption(new Option("--all", "all pages"))

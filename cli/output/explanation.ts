@@ -2,16 +2,39 @@
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { column, tableText } from "./table.ts"
 import { inked, type Terminal } from "./terminal.ts"
+import { oneLine, widthOf } from "./text.ts"
 
-/** On a terminal whole sentences, each figure named once; in a pipe figure, rule, from, to and words between tabs. */
+/** Wider lines are hard to follow with the eye. */
+const width_max = 120
+const indent = "  "
+
+/** On a terminal whole sentences wrapped to its width, each figure named once; in a pipe figure, rule, from, to and words between tabs. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
   if (!terminal.seen) return tableText(["figure", "rule", "from", "to", "words"].map((key) => column(key)), rows, terminal)
   let last = ""
   return rows.map((row) => {
-    const figure = String(row["figure"])
+    const figure = oneLine(String(row["figure"]))
     const heading = figure === last ? "" : `${inked(terminal.colour, "dim", figure)}\n`
     last = figure
-    return `${heading}  ${String(row["words"])}\n`
+    return heading + wrapped(oneLine(String(row["words"])), Math.min(terminal.columns, width_max) - indent.length).map((line) => `${indent}${line}\n`).join("")
   }).join("")
+}
+
+/** Lines no wider than asked, broken between words; a word that is wider stands alone. */
+export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  let line = "", taken = 0
+  for (const word of text.split(" ").filter((one) => one !== "")) {
+    const wide = widthOf(word)
+    if (taken > 0 && taken + 1 + wide <= width) {
+      line += ` ${word}`
+      taken += 1 + wide
+      continue
+    }
+    if (taken > 0) lines.push(line)
+    line = word
+    taken = wide
+  }
+  return [...lines, line]
 }
