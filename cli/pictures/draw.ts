@@ -36,7 +36,7 @@ export const drawGantt = async (desk: Desk, store: StoreAt, product_id: number, 
   for (const part of parts) for (const [id, known] of await behindOf(desk, part.product_id, store.id, { ...chart, demands: part.demands })) behind.set(id, known)
   const page = ganttPage({
     product: String(product["name"]), is_bulk, chart,
-    days: await daysOf(desk, product_id, store.id, chart),
+    days: await daysOf(desk, product_id, store.id, chart, parts.length > 0),
     behind, parts: parts.map((part): Part => ({ ...part, name: part.product_name ?? `product ${part.product_id}` })),
     units: units.filter(({ id }) => claimed.has(id) || shown.has(id)), more_idle: idle.length - shown.size
   }, await sceneAt(desk, store))
@@ -72,9 +72,9 @@ const unitsOf = async (desk: Desk, product_id: number, store_id: number): Promis
   })
 }
 
-/** The window again, wide enough for the calendar's days; none for products that are not counted. */
-const daysOf = async (desk: Desk, product_id: number, store_id: number, chart: Gantt): Promise<ReadonlyArray<CalendarDay>> => {
-  const body = await seen(desk, "/api/v1/availability/calendar", [["store_id", String(store_id)], ["from", chart.from], ["to", chart.to], ["product_ids[]", String(product_id)]])
+/** The window again, wide enough for the calendar's days; none for products that are not counted, kits only where they were asked about. */
+const daysOf = async (desk: Desk, product_id: number, store_id: number, chart: Gantt, with_kits: boolean): Promise<ReadonlyArray<CalendarDay>> => {
+  const body = await seen(desk, "/api/v1/availability/calendar", [["store_id", String(store_id)], ["from", chart.from], ["to", chart.to], ["product_ids[]", String(product_id)], ...with_kits ? [["include_kits", "1"] as const] : []])
   return (body?.["calendar"] as unknown as { readonly products: ReadonlyArray<CalendarProduct> } | undefined)?.products[0]?.days ?? []
 }
 

@@ -56,12 +56,12 @@ export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
   const rows = laidOut([...groupsOf(chart.demands, facts.units, facts.is_bulk), ...facts.parts.map(partGroup)], facts.is_bulk || facts.parts.length > 0)
   const height = Math.max(40, rows.at(-1)?.bottom ?? 0)
   const window = stretchText(first, last)
-  const short = chart.shortages.length
+  const short = chart.shortages.length, short_parts = facts.parts.filter(({ shortages }) => shortages.length > 0)
   return pageText({
     title: `${facts.product}, ${window}`,
     style: palette + ganttStyle(label_px, axis.width),
     body: html`<body>
-${patterns}${heading(html`${words(facts.product)}`, window, scene, html`<p class="verdict">${facts.parts.length > 0 ? "" : `${chart.total_stock} in stock. `}${short === 0 ? "No shortages." : html`<strong>Short on ${short === 1 ? "1 day" : `${short} days`}</strong>: ${shortText(chart.shortages)}.`}${facts.parts.filter(({ shortages }) => shortages.length > 0).map((part) => html` ${words(part.name)}: ${shortText(part.shortages)}.`)}${facts.more_idle > 0 ? ` ${facts.more_idle} more units have no claim.` : ""}</p>${legend}`)}
+${patterns}${heading(html`${words(facts.product)}`, window, scene, html`<p class="verdict">${facts.parts.length > 0 ? "" : `${chart.total_stock} in stock. `}${short > 0 || short_parts.length > 0 ? nothing : "No shortages."}${short === 0 ? nothing : html`<strong>Short on ${short === 1 ? "1 day" : `${short} days`}</strong>: ${shortText(chart.shortages)}.`}${short_parts.map((part) => html` <strong>${words(part.name)} is short</strong>: ${shortText(part.shortages)}.`)}${facts.more_idle > 0 ? ` ${facts.more_idle} more units have no claim.` : ""}</p>${legend}`)}
 <div class="region" tabindex="0" role="region" aria-label="Chart"><div class="chart">
 <div class="corner">${facts.days.length > 0 ? html`<span>Free, at the day's lowest</span>` : nothing}</div>
 <div class="axis">${axisDrawing(dates, axis, facts, scene)}</div>

@@ -13,6 +13,7 @@ export const pagesOf = (now: number): { readonly [name: string]: ReadonlyArray<s
     "gantt-bulk": ["availability", "gantt", "XLR10", ...month],
     "gantt-week": ["availability", "gantt", "SPIIDER", "--from", dayFrom(now, -2), "--to", dayFrom(now, 6)],
     "gantt-year": ["availability", "gantt", "SM58", "--from", dayFrom(now, -10), "--to", dayFrom(now, 300)],
+    "gantt-kit": ["availability", "gantt", "KIT", "--kits", ...month],
     manifest: ["containers", "manifest", "CASE-0007"],
     "labels-code128": ["containers", "manifest", "CASE-0007", "--labels", "code128"],
     "labels-qr": ["containers", "manifest", "CASE-0007", "--labels", "qr", "--sheet", "2x7", "--skip", "3"],

@@ -87,4 +87,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
   for (const [at_, serialised_item_id] of packed.entries()) await send("POST", `/containers/${outer}/pack`, { serialised_item_id, position: `Slot ${at_ + 1}` })
   for (const serialised_item_id of loose) await send("POST", `/containers/${inner}/pack`, { serialised_item_id })
   await send("POST", `/containers/${outer}/pack`, { serialised_item_id: inner_housing, position: "Drawer" })
+
+  const kit = await product("Stage sound kit", "KIT")
+  for (const [component_product_id, quantity] of [[mics, 4], [cable, 10]] as const) await send("POST", `/products/${kit}/components`, { component_product_id, quantity })
 }

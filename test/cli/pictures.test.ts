@@ -136,7 +136,7 @@ describe("the chart of claims as a page", () => {
     const page = readPage(ganttPage(facts([], { parts: [part] }), scene))
     expect(classed(page, "labels").flatMap((one) => all(one, "text")).map(textOf)).toEqual(["2 × Lampof 10"])
     expect(classed(page, "bar").length).toBe(1)
-    expect(textOf(classed(page, "verdict")[0]!)).toContain("Lamp: 2 missing 27 Mar 2027.")
+    expect(textOf(classed(page, "verdict")[0]!)).toBe(" Lamp is short: 2 missing 27 Mar 2027.")
     expect(all(all(page, "tbody")[0]!, "td").map(textOf).slice(0, 2)).toEqual(["12", "Lamp"])
   })
   it("holds 4,000 claims and no more", () => {
