@@ -238,7 +238,12 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
   const page_default = view?.per_page ?? options.page_default
   const paging = pageOf(query, { ...(page_default === undefined ? {} : { default: page_default }), ...(options.page_max === undefined ? {} : { max: options.page_max }) })
   const limit = options.unpaged === true ? "" : ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
-  const rows = (yield* store.run(`select ${columnList(resource.table)}${from} order by ${order}${limit}`, bound.values))
+  // Beyond the first page ids are sorted and passed over, not whole rows.
+  const key = quote(resource.table.key)
+  const page = options.unpaged === true || paging.page === 1 ? `select ${columnList(resource.table)}${from} order by ${order}${limit}`
+    : `select ${columnList(resource.table)} from (select ${key} as "key_of_page"${from} order by ${order}${limit}) as "page" ` +
+      `join ${quote(resource.table.name)} on ${key} = "key_of_page" order by ${order}`
+  const rows = (yield* store.run(page, bound.values))
     .map((row) => store.decode(resource.table, row))
   // A first page that is not full has counted itself.
   const total = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)

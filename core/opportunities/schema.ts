@@ -96,7 +96,7 @@ export const opportunities = table("opportunities", {
   soft_delete: true,
   indexes: [
     ["state", "status"], ["member_id"], ["venue_id"], ["store_id", "starts_at"], ["owned_by"], ["starts_at"], ["created_at"], ["subject_folded"],
-    ["number_folded"], ["reference_folded"], ["source_opportunity_id"], ["charge_total"]
+    ["number_folded"], ["reference_folded"], ["source_opportunity_id"], ["charge_total"], ["ends_at"], ["ordered_at"], ["updated_at"]
   ]
 })
 export type OpportunityRow = RowOf<typeof opportunities>
