@@ -21,7 +21,9 @@ export const conflicts = async (desk: Desk): Promise<number> => {
   return found.length > 0 ? exits.sync_conflicts : exits.ok
 }
 
-const shown = (value: Json): string => value === null || value === "" ? "nothing" : oneLine(shortened(cellText(value)))
+/** Instants within a sentence to the minute, as cells show them. */
+const readable = (text: string): string => oneLine(text).replace(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, shortened)
+const shown = (value: Json): string => value === null || value === "" ? "nothing" : readable(cellText(value))
 const words = (name: string): string => name.replaceAll("_", " ")
 /** `product.updated` → updated */
 const deed = (event: string): string => words(event.slice(event.indexOf(".") + 1))
@@ -29,11 +31,11 @@ const deed = (event: string): string => words(event.slice(event.indexOf(".") + 1
 /** A conflict for people, line by line. */
 export const conflictText = (desk: Desk, { n, summary, name, issued_at, error, changes, ways_out, held }: Conflict): ReadonlyArray<string> => {
   const dim = (text: string): string => inked(desk.terminal.colour, "dim", text)
-  const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) => texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${oneLine(text)}`))
+  const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) => texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${readable(text)}`))
   const width = Math.max(0, ...ways_out.map(({ command }) => command.length))
   return [
     `${inked(desk.terminal.colour, "bold", `${n}  ${summary}`)}  ${dim(`${name}, recorded ${shortened(issued_at)}`)}`,
-    `   ${oneLine(error.message)}`,
+    `   ${readable(error.message)}`,
     ...reasons,
     ...(changes.length === 0 ? [] : ["   Meanwhile:", ...changes.map(({ who, when, what, event, field, from, to }) => {
       const change = field === null ? deed(event) : field === "held_by" ? `held by ${shown(to)}` : `${words(field)}: ${shown(from)} → ${shown(to)}`

@@ -24,7 +24,7 @@ export const resolve = async (desk: Desk, [given = ""]: ReadonlyArray<string>, f
   if (conflict === undefined) throw new Exit(exits.not_found, `There is no conflict ${given}.`, { way_out: "flightcase sync conflicts lists them." })
   const how = asked[0] === undefined ? await chosen(desk, device, conflict) : await flagged(desk, conflict, asked[0], flags)
   if (how === undefined) return desk.note("Left as it is.")
-  tell(desk, await settled(desk, device, conflict, how))
+  tell(desk, how === "edit" ? await settledInEditor(desk, device, conflict) : await settled(desk, device, conflict, how))
 }
 const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): Open | undefined => {
   const all: ReadonlyArray<Open> = conflicts.flatMap((one): ReadonlyArray<Open> => [one, ...one.held.map(({ id, n, name, payload }) => ({ id, n, name, payload }))])
@@ -46,10 +46,10 @@ const tell = (desk: Desk, { body, released = [] }: Resolved): void => {
   if (named("rejected") !== "") desk.note(`What built on it is a conflict of its own now: ${named("rejected")}. --with-dependants drops such commands, too.`)
 }
 
-const flagged = async (desk: Desk, conflict: Open, way: Flag, flags: Flags): Promise<Resolving | undefined> => {
+const flagged = async (desk: Desk, conflict: Open, way: Flag, flags: Flags): Promise<Resolving | "edit"> => {
   if (way === "drop") return dropping(desk, conflict, flags["withDependants"] === true)
   if (way === "split") return { split: true }
-  if (way === "edit") return edited(desk, conflict)
+  if (way === "edit") return "edit"
   if (way === "set") return { amend: await withValues(conflict, [flags["set"] ?? []].flat().map(String)) }
   if (way === "substitute") {
     const unit = flags["substitute"]
@@ -92,37 +92,54 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
-/** The body in the person's own editor; saved unchanged, nothing happens. */
-const edited = async (desk: Desk, { payload }: Open): Promise<Resolving | undefined> => {
+/** Edited until it holds or the person gives up: what was typed is not lost to a refusal. Saved unchanged, nothing happens. */
+const settledInEditor = async (desk: Desk, device: Device, conflict: Open): Promise<Resolved> => {
   if (!desk.interactive) throw misused("--edit needs a terminal.", "--amend JSON and --set FIELD=VALUE do not.")
+  const { agree } = await import("../prompt.ts")
+  for (let before = conflict.payload.body;;) {
+    try {
+      const body = await edited(desk, before)
+      if (body === undefined) throw new Exit(exits.failed, "Nothing was changed, so it is left as it is.")
+      before = body
+      return await settled(desk, device, conflict, { amend: body })
+    } catch (error) {
+      if (!(error instanceof Exit) || error.code === exits.failed) throw error
+      desk.note([error.message, ...(await import("../refusal.ts")).errorLines(error.errors ?? {})].join("\n"))
+      if (!await agree("Edit it again?")) throw error
+    }
+  }
+}
+const edited = async (desk: Desk, body: JsonObject): Promise<JsonObject | undefined> => {
   const [{ mkdtemp, readFile, rm, writeFile }, { tmpdir }, { join }, { spawnSync }] =
     await Promise.all([import("node:fs/promises"), import("node:os"), import("node:path"), import("node:child_process")])
   const folder = await mkdtemp(join(tmpdir(), "flightcase-edit-"))
   const file = join(folder, "command.json")
-  const before = `${JSON.stringify(payload.body, null, 2)}\n`
+  const before = `${JSON.stringify(body, null, 2)}\n`
   try {
     await writeFile(file, before, { mode: 0o600 })
     const editor = desk.env["VISUAL"] ?? desk.env["EDITOR"] ?? "vi"
-    const { status, error } = spawnSync(editor, [file], { stdio: "inherit", shell: editor.includes(" ") })
+    const [program = "vi", ...args] = editor.trim().split(/\s+/)
+    const { status, error } = spawnSync(program, [...args, file], { stdio: "inherit" })
     if (error !== undefined || status !== 0) throw new Exit(exits.failed, `The editor ${editor} ended with ${error?.message ?? `code ${String(status)}`}; nothing was changed.`)
     const after = await readFile(file, "utf8")
     if (after === before) return undefined
-    const body = await jsonArgument(after, "The edited file")
-    if (!isJsonObject(body)) throw misused("The edited file must hold a JSON object.")
-    return { amend: body }
+    const changed = await jsonArgument(after, "The edited file")
+    if (!isJsonObject(changed)) throw misused("The edited file must hold a JSON object.")
+    return changed
   } finally { await rm(folder, { recursive: true, force: true }) }
 }
 
-const questions = { retry: "Record it again as it is", substitute: "Take another unit", split: "Record what can be had now, ask again for the rest", amend: "Change it in an editor", drop: "Give it up" } as const
+const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 /** What to do, asked on a terminal: the ways that make sense for this conflict. */
-const chosen = async (desk: Desk, device: Device, conflict: Open): Promise<Resolving | undefined> => {
+const chosen = async (desk: Desk, device: Device, conflict: Open): Promise<Resolving | "edit" | undefined> => {
   const { choose } = await import("../prompt.ts")
   if (conflict.error !== undefined) desk.note(conflictText(desk, conflict as Conflict).slice(0, -1 - (conflict.ways_out?.length ?? 0)).join("\n"))
-  const offered = conflict.ways_out?.map(({ way, says }) => ({ name: `${questions[way]} (${says})`, value: way })) ??
+  const offered = conflict.ways_out?.map(({ way, says }) => ({ name: way === "amend" ? questions.amend : sentence(says), value: way })) ??
     (["retry", "amend", "drop"] as const).map((way) => ({ name: questions[way], value: way }))
   const way = await choose("What is to be done?", [...offered, { name: "Leave it for now", value: "leave" as const }])
   if (way === "leave") return undefined
-  if (way === "amend") return edited(desk, conflict)
+  if (way === "amend") return "edit"
   if (way === "drop") return dropping(desk, conflict, false)
   if (way !== "substitute") return way === "split" ? { split: true } : { retry: true }
   const free = await device.freeUnits(conflict.id)
