@@ -1,4 +1,7 @@
-/** Filling a replica: the product applies a journal; bare `node:sqlite` inserts the rows that come of it, and the journal's. */
+/**
+ * Filling a replica from rows and catching up from events, against bare `node:sqlite` that inserts the same rows into the
+ * same tables. `FILL_EVENTS=1000000 npm run bench -- fill` fills from a journal of that length, once.
+ */
 import { copyFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
@@ -12,11 +15,17 @@ import { makeReplica } from "../../sync/replica/replica.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 import { owner, writtenJournal } from "./journal.ts"
 import { inTurns, print } from "./measure.ts"
+import { longJournal, serverCatalogue, type ServerStore } from "./long-journal.ts"
 import { temporaryFolder } from "./processes.ts"
+import { planAnswer, rowsAnswer } from "../../sync/ends/snapshot.ts"
+import type { SnapshotPage, SnapshotPlan } from "../../sync/snapshot.ts"
 
 const least = 50_000
 const per_chunk = 2_000
-const rounds = 7
+const rounds = 5
+/** Beyond this one fill takes minutes: it is done once, and catching up is left out. */
+const longest_in_turns = 300_000
+const long = Number(process.env["FILL_EVENTS"] ?? 100_000)
 
 const openReplica = async (path: string) => {
   const replica = makeReplica({
@@ -77,6 +86,55 @@ const inserted = (path: string, tables: ReadonlyArray<Rows>, transactions: numbe
   return seconds
 }
 
+interface Pages { readonly plan: SnapshotPlan; readonly pages: ReadonlyArray<string>; readonly rows: number; readonly seconds: number; readonly bytes: number }
+/** Every page as it leaves the server: queried, redacted, written as JSON. */
+const pagesOf = async (server: ServerStore): Promise<Pages> => {
+  const started = performance.now()
+  const { snapshot: plan } = (await server.runPromise(planAnswer(serverCatalogue, { viewer: owner, replica_id: 1, pending_from: 0 }))).body as unknown as { snapshot: SnapshotPlan }
+  const pages: Array<string> = []
+  let bytes = 0, rows = 0
+  for (let after: string | null = "", { offset } = plan; after !== null;) {
+    const { page } = (await server.runPromise(rowsAnswer(serverCatalogue, { viewer: owner, replica_id: 1, handle: plan.handle, offset, after }))).body as unknown as { page: SnapshotPage }
+    const text = JSON.stringify(page)
+    pages.push(text)
+    bytes += text.length
+    rows += page.sections.reduce((sum, section) => sum + section.rows.length, 0)
+    offset = page.offset
+    after = page.next
+  }
+  return { plan, pages, rows, bytes, seconds: (performance.now() - started) / 1000 }
+}
+/** Seconds from the first page's text to the rows in place. */
+const laidDown = async (path: string, { plan, pages }: Pages): Promise<number> => {
+  const { replica, runtime } = await openReplica(path)
+  const started = performance.now()
+  await runtime.runPromise(replica.fill.begin(plan))
+  for (const text of pages) {
+    const asked = (await runtime.runPromise(replica.fill.now))!
+    await runtime.runPromise(replica.fill.lay(asked, JSON.parse(text) as SnapshotPage))
+  }
+  const seconds = (performance.now() - started) / 1000
+  await runtime.dispose()
+  return seconds
+}
+
+const fromRows = async (folder: string, fresh: () => string, written: ReadonlyArray<StoredEvent>): Promise<void> => {
+  const server = await longJournal(join(folder, "server.sqlite"), written, long)
+  const pages = await pagesOf(server)
+  await server.dispose()
+  const filled = fresh()
+  await laidDown(filled, pages)
+  const tables = rowsOf(filled)
+  const count = pages.rows
+  const times = long > longest_in_turns ? 1 : rounds
+  const taken = await inTurns([
+    { name: "flightcase", round: async () => ({ seconds: await laidDown(fresh(), pages), count }) },
+    { name: "node:sqlite inserts", round: async () => ({ seconds: inserted(fresh(), tables, pages.pages.length), count }) }
+  ], times, times === 1 ? 0 : 1)
+  print(`fill from rows: a journal of ${pages.plan.position.toLocaleString("en")} events, ${count.toLocaleString("en")} rows, ${pages.pages.length} durable pages, SQLite file`, taken, { unit: "rows", as: "rate" })
+  console.log(`  the server's part: ${pages.seconds.toFixed(2)} s for ${(pages.bytes / 1e6).toFixed(0)} MB of JSON, once`)
+}
+
 export const fill = async (): Promise<void> => {
   const events = await writtenJournal(least)
   const folder = temporaryFolder()
@@ -88,6 +146,8 @@ export const fill = async (): Promise<void> => {
     copyFileSync(empty, path)
     return path
   }
+  await fromRows(folder, fresh, events)
+  if (long > longest_in_turns) return
   const filled = fresh()
   await applied(filled, events)
   const tables = rowsOf(filled)
@@ -98,5 +158,5 @@ export const fill = async (): Promise<void> => {
     { name: "flightcase", round: async () => ({ seconds: await applied(fresh(), events), count }) },
     { name: "node:sqlite inserts", round: async () => ({ seconds: inserted(fresh(), tables, transactions), count }) }
   ], rounds)
-  print(`fill: ${count.toLocaleString("en")} events (${rows.toLocaleString("en")} rows with the journal's), ${transactions} durable transactions, SQLite file`, taken, { unit: "events", as: "rate" })
+  print(`catch-up: ${count.toLocaleString("en")} events (${rows.toLocaleString("en")} rows with the journal's), ${transactions} durable transactions, SQLite file`, taken, { unit: "events", as: "rate" })
 }
