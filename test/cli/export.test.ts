@@ -12,7 +12,7 @@ afterAll(async () => {
   await other.close()
 })
 const manifestOf = async ({ url }: Place): Promise<any> =>
-  (await (await fetch(`${url}/api/v1/system/manifest`, { headers: { authorization: `Bearer ${owner_token}` } })).json()).manifest
+  ((await (await fetch(`${url}/api/v1/system/manifest`, { headers: { authorization: `Bearer ${owner_token}` } })).json()) as { manifest: any }).manifest
 const lines = (file: string): ReadonlyArray<any> => readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
 
 describe("an export", () => {

@@ -10,7 +10,7 @@ import { nextRequest } from "../sim/work.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const asking = (server: Serving) => async ({ method, path, query, body }: { method: string; path: string; query: ReadonlyArray<readonly [string, string]>; body: unknown }) => {
-  const words = new URLSearchParams(query.map(([name, value]) => [name, value])).toString()
+  const words = new URLSearchParams(query.map(([name, value]): [string, string] => [name, value])).toString()
   return server.ask(`${path}${words === "" ? "" : `?${words}`}`, { method, ...(body === undefined ? {} : { json: body }) }) as any
 }
 /** Work of many kinds, refusals among it. */
