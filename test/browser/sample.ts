@@ -56,7 +56,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
       items.push([line.id, chosen, quantity])
     }
     await send("POST", `/opportunities/${id}/convert_to_quotation`, {})
-    if (end === "held") await send("POST", `/opportunities/${id}/reserve`, {}).catch(() => undefined)
+    if (end === "held") await send("POST", `/opportunities/${id}/change_status`, { status: 4 })
     if (end === "quotation" || end === "held") return
     await send("POST", `/opportunities/${id}/convert_to_order`, { shortage_notes: "known" })
     const allocations = items.flatMap(([opportunity_item_id, chosen]) => chosen.map((stock_level_id) => ({ opportunity_item_id, stock_level_id })))
@@ -65,7 +65,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
     const { opportunity } = await send("GET", `/opportunities/${id}?include=items,items.assets`)
     const asset_ids = opportunity.items.flatMap((item: any) => (item.assets ?? []).map((one: any) => one.id))
     if (asset_ids.length > 0) await send("POST", `/opportunities/${id}/quick_book_out`, { asset_ids })
-    for (const [item, chosen, quantity] of items) if (chosen.length === 0) await send("PATCH", `/opportunities/${id}/items/${item}/fulfilment`, { action: "dispatch", quantity }).catch(() => undefined)
+    for (const [item, chosen, quantity] of items) if (chosen.length === 0) await send("PATCH", `/opportunities/${id}/items/${item}/fulfilment`, { action: "dispatch", quantity })
   }
   await deal("Harbour Festival", 0, -9, -2, [[spiider, 1, [first]], [cable, 20]], "out")
   await deal("Gala Night", 1, -1, 4, [[spiider, 2, [second, third]], [cable, 60], [odd, 3]], "out")
