@@ -35,6 +35,12 @@ const changed = (key?: string): Tell => (data) => {
 const added = (row: string, tell: (row: JsonObject) => JsonObject): Tell => (data) => ({ old_values: null, new_values: tell(part(data, row)) })
 const removed: Tell = (data) => ({ old_values: part(data, "was"), new_values: null })
 const onItem = changed("item_id")
+/** A reason nobody gave is told as none. */
+const reasoned = (tell: Tell, key = "reason"): Tell => (data) => {
+  const { old_values, new_values } = tell(data)
+  return { old_values, new_values: { ...new_values, reason: new_values?.[key] ?? null } }
+}
+const with_reason = ["reinstated", "reopened", "reverted_to_draft", "reverted_to_quotation", "locks_applied", "locks_released"]
 
 const tellers: { readonly [type: string]: Tell } = {
   created: (data) => ({
@@ -42,7 +48,7 @@ const tellers: { readonly [type: string]: Tell } = {
     new_values: pick(data, ["subject", "number", "state", "status", "member_id", "store_id", "owned_by", "venue_id", "reference", "description",
       "external_description", "charge_total", "tag_list"])
   }),
-  ...Object.fromEntries(header.map((name) => [name, changed()])),
+  ...Object.fromEntries(header.map((name) => [name, with_reason.includes(name) ? reasoned(changed()) : changed()])),
   deleted: (data) => ({ old_values: null, new_values: { id: data["id"] ?? null } }),
   restored: (data) => ({ old_values: null, new_values: { id: data["id"] ?? null } }),
   cloned: (data) => ({ old_values: null, new_values: pick(data, ["source_opportunity_id"]) }),
@@ -75,6 +81,7 @@ const tellers: { readonly [type: string]: Tell } = {
     return { old_values: { active_version_id: active_version_id === 0 ? null : active_version_id ?? null }, new_values: part(data, "set") }
   },
   ...Object.fromEntries(versions.map((name) => [name, changed("version_id")])),
+  version_declined: reasoned(changed("version_id"), "decline_reason"),
   version_deleted: (data) => ({ old_values: pick(data, ["version_id", "version_number"]), new_values: pick(data, ["reason"]) }),
   asset_allocated: added("assignment", (row) => ({ assignment_id: row["id"] ?? null, ...pick(row, ["opportunity_item_id", "stock_level_id"]) })),
   ...Object.fromEntries(assets.map((name) => [name, changed("assignment_id")]))

@@ -122,7 +122,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     expect((await act(id, v2, "decline", { reason: "Too dear" })).body.version).toMatchObject({ status: 3, decline_reason: "Too dear", declined_at: expect.any(String) })
     const told = (await w.get(`${opp}/${id}/activity`)).body.activity.map((one: any) => [one.action, one.new_values])
     expect(told.slice(0, 2)).toEqual([
-      ["opportunity.version_declined", { version_id: v2, status: 3, decline_reason: "Too dear", declined_at: expect.any(String) }],
+      ["opportunity.version_declined", { version_id: v2, status: 3, decline_reason: "Too dear", reason: "Too dear", declined_at: expect.any(String) }],
       ["opportunity.version_created", { version_id: v2, version_number: 2, version_type: 0, parent_version_id: v1, label: null }]
     ])
   })
