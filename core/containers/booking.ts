@@ -9,7 +9,7 @@ import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { Store } from "../kernel/store/store.ts"
 import { cameBack, stateChanged } from "./events.ts"
-import { loadTarget, loadUnits, type Target, type Unit } from "./facts.ts"
+import { loadTargets, loadUnits, type Target, type Unit } from "./facts.ts"
 import { live_statuses } from "./hold.ts"
 import { leaving } from "./pack.ts"
 import { type ContainerRow, container_items, containers } from "./schema.ts"
@@ -29,7 +29,7 @@ export const containersAround = Effect.fnUntraced(function*(level_ids: ReadonlyA
   const housed = yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })
   const ids = [...new Set([...packed.map((item) => item.container_id), ...housed.map((one) => one.id)])]
   if (ids.length === 0) return nothing
-  const targets = yield* Effect.forEach(yield* store.getMany(containers, ids), loadTarget)
+  const targets = yield* loadTargets(yield* store.getMany(containers, ids))
   return { targets, units: yield* loadUnits(targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id)), now) }
 })
 

@@ -43,25 +43,48 @@ const default_nesting_depth = 2
 /** More levels than any setting allows; a stop for walks over data gone wrong. */
 const levels_max = 25
 
-export const loadTarget = Effect.fnUntraced(function*(container: ContainerRow): Effect.fn.Return<Target, Fault, Store> {
+/** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
+const chainsOf = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Fault, Store> {
   const store = yield* Store
-  const chain = [container]
-  for (let at = container; at.parent_container_id !== null && chain.length < levels_max;) {
-    const parent = yield* store.get(containers, at.parent_container_id)
-    if (parent === undefined || chain.some((one) => one.id === parent.id)) break
-    chain.push(at = parent)
+  const chains = of.map((one) => [one])
+  for (let level = 1; level < levels_max; level++) {
+    const wanted = chains.map((chain) => chain.at(-1)!.parent_container_id).filter((id) => id !== null)
+    if (wanted.length === 0) break
+    const parents = new Map((yield* store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
+    let grown = false
+    for (const chain of chains) {
+      const parent = parents.get(chain.at(-1)!.parent_container_id ?? 0)
+      if (chain.length !== level || parent === undefined || chain.some((one) => one.id === parent.id)) continue
+      chain.push(parent)
+      grown = true
+    }
+    if (!grown) break
   }
-  const root = chain.at(-1)!
-  const found = new Map((yield* store.getMany(products, [container.product_id, root.product_id].filter((id) => id !== null))).map((one) => [one.id, one]))
-  const product = container.product_id === null ? undefined : found.get(container.product_id)
-  const components = product === undefined ? [] : yield* store.find(product_components, { product_id: product.id })
-  return {
-    container, product, chain,
-    as_case: caseWith({ container_availability_mode: product?.container_availability_mode ?? null }, components),
-    nesting_max: found.get(root.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
-    items: yield* store.find(container_items, { container_id: container.id, unpacked_at: null })
-  }
+  return chains
 })
+
+/** Containers as ones that things go into or come out of: three queries for all, and one per level they are nested. */
+export const loadTargets = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<Target>, Fault, Store> {
+  if (of.length === 0) return []
+  const store = yield* Store
+  const chains = yield* chainsOf(of)
+  const product_ids = [...new Set(chains.flatMap((chain) => [chain[0]!.product_id, chain.at(-1)!.product_id]).filter((id) => id !== null))]
+  const found = new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one]))
+  const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
+  const components = Map.groupBy(own.length === 0 ? [] : yield* store.find(product_components, { product_id: own }), (one) => one.product_id)
+  const items = Map.groupBy(yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }), (one) => one.container_id)
+  return chains.map((chain) => {
+    const container = chain[0]!
+    const product = container.product_id === null ? undefined : found.get(container.product_id)
+    return {
+      container, product, chain,
+      as_case: caseWith({ container_availability_mode: product?.container_availability_mode ?? null }, product === undefined ? [] : components.get(product.id) ?? []),
+      nesting_max: found.get(chain.at(-1)!.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
+      items: items.get(container.id) ?? []
+    }
+  })
+})
+export const loadTarget = (container: ContainerRow): Effect.Effect<Target, Fault, Store> => Effect.map(loadTargets([container]), ([target]) => target!)
 
 /** The units named that exist, by id. Queries: five, and one per level of containers nested in them. */
 export const loadUnits = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: string): Effect.fn.Return<ReadonlyMap<number, Unit>, Fault, Store> {
