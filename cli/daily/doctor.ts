@@ -64,7 +64,7 @@ const filledAnew = async (desk: Desk): Promise<string> => {
     if (desk.offline) return `was damaged; put aside as ${aside}. flightcase sync fills a new one`
     const progress = progressOf(desk)
     try { await device.sync(({ done, total }) => progress.at("Filling", done, total)) } finally { progress.end() }
-    return `was damaged; put aside as ${aside} and filled anew; ${device.lastPending() > 0 ? "what is pending was decided again" : "nothing was pending"}`
+    return `was damaged; put aside as ${aside} and filled anew; what was pending has been sent`
   } catch (error) {
     if (!(error instanceof Error) || error.name !== "Unreachable") throw error
     throw new Exit(exits.network, `The damaged replica was put aside as ${aside}, but the server cannot be reached to fill a new one.`, { way_out: "flightcase sync fills it once there is a network; nothing unsent is lost.", cause: error })

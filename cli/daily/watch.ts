@@ -2,7 +2,6 @@
 import { existsSync, statSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { type Command, Option } from "commander"
-import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Device } from "../../sync/replica/device.ts"
 import type { WatchEvent } from "../../sync/replica/watch.ts"
 import { type Attempt, background_lock, noteAttempt, readAttempt, takeLock, watch_lock } from "../background.ts"
