@@ -8,7 +8,7 @@ import type { Settings } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { product_accessories } from "../kits/schema.ts"
 import { dealAnswer, withParts } from "./answers.ts"
-import { claimSettings, holds } from "./claims.ts"
+import { claimSettings, isMeasured } from "./claims.ts"
 import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, windowOf } from "./decide/lines.ts"
 import { restructure } from "./decide/restructure.ts"
 import { knownOf } from "./facts.ts"
@@ -18,7 +18,7 @@ import type { OpportunityRow } from "./schema.ts"
 
 const shown = (_result: unknown, input: Input) => dealAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
-/** Stock is looked at where the deal holds any; the line as it will stand is looked at too. */
+/** Stock is looked at where the deal may still need any; the line as it will stand is looked at too. */
 const lookedAt = (
   header: OpportunityRow, given: { readonly settings: Settings; readonly now: string }, product_ids: ReadonlyArray<number>,
   sent: { readonly starts_at?: string | null; readonly ends_at?: string | null }
@@ -26,7 +26,7 @@ const lookedAt = (
   const { store_id } = header
   const window = lineWindow(windowOf(header, sent, given.now), header, claimSettings(given.settings, given.now))
   return {
-    stock: holds(header, given.settings),
+    stock: isMeasured(header, given.settings),
     lines: store_id === null || window.ends_at < window.starts_at ? []
       : product_ids.map((product_id) => ({ id: 0, product_id, store_id, quantity: 1, ...window }))
   }
@@ -61,7 +61,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item, answers: 200,
-  facts: (input) => knownOf(input.rows.id, input, { live_only: true, stock: holds(input.rows.id, input.settings) }),
+  facts: (input) => knownOf(input.rows.id, input, { live_only: true, stock: isMeasured(input.rows.id, input.settings) }),
   decide: (known, input, context) => removeLine(known, input.rows.item, context),
   respond: shown
 })
@@ -74,7 +74,7 @@ const tree = command("PATCH", `${path}/{id}/items/tree`, {
   },
   // Another order changes neither what is charged nor what is claimed, unless lines are pruned.
   facts: (input) => knownOf(input.rows.id, input, input.values.prune_orphans === true
-    ? { live_only: true, stock: holds(input.rows.id, input.settings) } : { live_only: true, touches: [] }),
+    ? { live_only: true, stock: isMeasured(input.rows.id, input.settings) } : { live_only: true, touches: [] }),
   decide: (known, input, context) => restructure(known, input.values.nodes ?? [], input.values.prune_orphans ?? false, context),
   respond: shown
 })

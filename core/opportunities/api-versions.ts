@@ -4,7 +4,7 @@ import { command, type Endpoint, get, type Input } from "../kernel/endpoint.ts"
 import { code, prose, ref, text } from "../kernel/field.ts"
 import { created, listOf, noContent, ok, render, shown, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { holds } from "./claims.ts"
+import { isMeasured } from "./claims.ts"
 import {
   accepted, acceptVersion, activateVersion, createVersion, declined, declineVersion, deleteVersion, relabelVersion, sendVersion, sent
 } from "./decide/versions.ts"
@@ -34,14 +34,14 @@ const create = command("POST", versions, {
     version_type: code(version_types, { default: 0 }), label: text({ nullable: true }),
     source_version_id: ref("opportunity_versions", { nullable: true }), notes: prose({ nullable: true })
   },
-  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  facts: (input) => knownOf(input.rows.id, input, { stock: isMeasured(input.rows.id, input.settings) }),
   decide: (known, input, context) => createVersion(known, input.values, context),
   respond: (result, input) => Effect.map(answerWith(input)(result), created)
 })
 
 const activate = command("POST", `${versions}/{version}/activate`, {
   name: "opportunities.activate_version", summary: "Make a version the one that counts", ...edit, params: version,
-  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  facts: (input) => knownOf(input.rows.id, input, { stock: isMeasured(input.rows.id, input.settings) }),
   decide: (known, input, context) => activateVersion(known, input.rows.version, context),
   respond: (result, input) => Effect.map(answerWith(input)(result), ok)
 })
@@ -84,7 +84,7 @@ const relabel = command("PATCH", `${versions}/{version}`, {
 const remove = command("DELETE", `${versions}/{version}`, {
   name: "opportunities.delete_version", summary: "Delete a version that is neither active nor the last, with its lines", ...edit, params: version,
   fields: { reason: text({ nullable: true, max: 1000 }) },
-  facts: (input) => knownOf(input.rows.id, input, { stock: holds(input.rows.id, input.settings) }),
+  facts: (input) => knownOf(input.rows.id, input, { stock: isMeasured(input.rows.id, input.settings) }),
   decide: (known, input, context) => deleteVersion(known, input.rows.version, input.values.reason ?? null, context),
   respond: () => Effect.succeed(noContent)
 })

@@ -108,8 +108,8 @@ const moves = [
   move("convert_to_quotation", "Make a draft a quotation", convertToQuotation),
   move("reinstate", "Reinstate a lost, dead or postponed quotation or a cancelled order", reinstate, { stock: true }),
   move("reopen", "Reopen a complete order", reopen, { stock: true }),
-  move("revert_to_quotation", "Make an order a quotation again", revertToQuotation),
-  move("revert_to_draft", "Make a provisional quotation a draft again", revertToDraft),
+  move("revert_to_quotation", "Make an order a quotation again", revertToQuotation, { stock: true }),
+  move("revert_to_draft", "Make a provisional quotation a draft again", revertToDraft, { stock: true }),
   move("lock_locks", "Lock exchange rate and tax", (known, reason) => lockRates(known.deal.header, reason), { permission: "opportunities.unlock_rates" }),
   move("unlock_locks", "Release the locks on exchange rate and tax", (known, reason) => unlockRates(known.deal.header, reason), {
     permission: "opportunities.unlock_rates"

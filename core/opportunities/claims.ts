@@ -55,6 +55,10 @@ export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: Clai
 export const holds = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
 
+/** Is it told whether its lines are short? Deals that may still come about are, those that are over ask for nothing (availability 6.8). */
+export const isMeasured = (header: OpportunityRow, settings: Settings): boolean =>
+  header.deleted_at === null && ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
+
 /** The window a unit of the line would be held for, buffers included, whatever the deal's status. */
 export const unitWindow = (known: Known, deal: Deal, line: ItemRow, settings: ClaimSettings) => {
   const { starts_at, ends_at } = lineWindow(line, factsOf(deal.header), settings)
@@ -135,6 +139,10 @@ const suffices = (book: Book, lines: ReadonlyArray<LineAtStore>): boolean => {
   const own = book.claimsOf(product_id).filter(({ claim }) => claim.is_active && claim.source_type === "opportunity_item")
   // Only where each line's claim stands for all the line asks for is enough for everybody enough for each.
   const claimed = Map.groupBy(own, ({ claim }) => claim.source_id)
+  // Where none of the lines claims anything yet, each asks by itself for what the others leave.
+  if (lines.every((line) => !claimed.has(line.id))) {
+    return freeOver(book, product_id, { from, to }) >= lines.reduce((most, line) => Math.max(most, requestedUnits(line.quantity)), 0)
+  }
   return lines.every((line) => (claimed.get(line.id) ?? []).reduce((sum, { claim }) => sum + claim.quantity, 0) >= requestedUnits(line.quantity)) &&
     freeOver(book, product_id, { from, to }) >= 0
 }

@@ -13,7 +13,7 @@ import { invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
 import type { AnyRow } from "../kernel/table.ts"
 import type { PricedOpportunity } from "../pricing/stages.ts"
 import { SURCHARGE_COST_TYPE } from "../pricing/totals.ts"
-import { claimsOf, claimSettings, heldText, holderOf, holds, shortagesOf } from "./claims.ts"
+import { claimsOf, claimSettings, heldText, holderOf, holds, isMeasured, shortagesOf } from "./claims.ts"
 import type { Deal, Known } from "./deal.ts"
 import { streamOfDeal } from "./events.ts"
 import { type CostRow, type ItemRow, opportunity_costs } from "./parts.ts"
@@ -47,8 +47,10 @@ export const settle = (known: Known, after: Deal, touched: Touched, context: Dec
     if (touched.totals !== false && (counts(deal) || counts(known.deal))) deal = withPrices(deal, yield* priceTogether(known, deal, context.now), context)
     const claimed = yield* claimsAfter(known, deal, touched.claimed ?? [], context)
     const holding = holds(deal.header, context.settings)
-    const shortages = holding ? shortagesOf(known, deal, claimed.claims, context.settings, context.now) : []
-    const has_shortage = holding && (known.books === undefined ? deal.header.has_shortage : shortages.length > 0)
+    const isTold = isMeasured(deal.header, context.settings)
+    const short = isTold ? shortagesOf(known, deal, claimed.claims, context.settings, context.now) : []
+    const shortages = holding ? short : []
+    const has_shortage = isTold && (known.books === undefined ? deal.header.has_shortage : short.length > 0)
     deal = { ...deal, header: { ...deal.header, has_shortage } }
     const priced = pricedEvent(after, known.deal, deal)
     return { deal, claims: claimed.claims, shortages, events: [...(priced === undefined ? [] : [priced]), ...claimed.events] }
