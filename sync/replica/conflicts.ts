@@ -191,7 +191,8 @@ export const conflictsOver = (parts: ConflictParts) => {
     },
     told: (all: boolean): ReadonlyArray<Told> => outbox.told(all).map(({ id, n, name, issued_at, account }) => ({
       id, n, name, summary: summaryOf(name), issued_at, merged: (account as Account | null)?.merged ?? [], differences: (account as Account | null)?.differences ?? []
-    })),
+      // One that was refused once, and accepted by a server that had forgotten so, has only what changed then.
+    })).filter(({ merged, differences }) => merged.length + differences.length > 0),
     seen: (n: number): void => outbox.seen(n)
   }
 }
