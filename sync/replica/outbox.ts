@@ -131,7 +131,7 @@ const isAboutStanding = (error: WireError | undefined): boolean =>
 
 export const openOutboxFile = (path: string): Outbox => {
   const db = new DatabaseSync(path, { timeout: 10_000 })
-  db.exec("pragma journal_mode = wal; pragma synchronous = full")
+  db.exec("pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on")
   return openOutbox(db)
 }
 
