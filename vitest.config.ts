@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/setup-postgres.ts"],
+    // Commands under test sync when they are told to.
+    env: { FLIGHTCASE_NO_BACKGROUND: "1" },
     // Starting a server or a database on a busy two-core machine takes its time; tests never assert on it.
     testTimeout: 120_000,
     hookTimeout: 120_000

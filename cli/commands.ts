@@ -11,7 +11,7 @@ export interface HandMade {
 
 export const hand_made: { readonly [word: string]: HandMade } = {
   login: { says: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"], load: () => import("./daily/login.ts") },
-  sync: { says: ["sync [status|conflicts|resolve ID]", "send what was done here, fetch what was done elsewhere"], load: () => import("./daily/sync.ts") },
+  sync: { says: ["sync [status|conflicts|resolve ID|bundle]", "send what was done here, fetch what was done elsewhere; --watch goes on"], load: () => import("./daily/sync.ts") },
   devices: { says: ["devices list|rename|revoke", "the machines that hold replicas"], load: () => import("./daily/devices.ts") },
   price: { says: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"], load: () => import("./daily/price.ts") },
   availability: {
