@@ -22,7 +22,7 @@ export const simulate = async (seed: number, options: SimulationOptions): Promis
   const faults: Faults = {
     lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, repeated: chance.next() * 0.3,
     crash: chance.next() * 0.1, skew_millis: chance.pick([0, 0, 60_000, 3 * 86_400_000]),
-    anew: chance.next() * 0.5, busy: chance.next() * 0.8
+    anew: chance.next() * 0.3, busy: chance.next() * 0.5
   }
   const live: Faults = { ...noFaults, skew_millis: faults.skew_millis, busy: faults.busy }
   const world = await openWorld(chance, options.replicas, live)
