@@ -3,11 +3,9 @@
  * claims that meet the window are read, found by their buffered end, so the cost grows with the window, not with history.
  */
 import { Effect } from "effect"
-import { claims } from "../claims/schema.ts"
 import type { Fault } from "../kernel/endpoint.ts"
 import type { Settings } from "../kernel/settings.ts"
-import { decode } from "../kernel/store/dialect.ts"
-import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
+import { type Bindings, bindings } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
