@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { Fault } from "../kernel/endpoint.ts"
 import type { Settings } from "../kernel/settings.ts"
+import { decode } from "../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { stock_levels } from "../stock/schema.ts"
