@@ -1,12 +1,10 @@
 /** Examining a device: is every file whole, do the tables say what the journal says, is nothing acknowledged missing? */
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Fault } from "../../core/kernel/endpoint.ts"
-import type { Site } from "../../core/kernel/site.ts"
 import { foldJournal } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { writeMeta } from "./local-tables.ts"
-import { command_states, type Outbox } from "./outbox.ts"
+import { command_states } from "./outbox.ts"
 import { compareWithServer } from "./compare.ts"
 import { takeBack } from "./provisional.ts"
 import type { Remote } from "./remote.ts"

@@ -149,7 +149,7 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
       ({ replica, runtime } = boot())
       await run(replica.open)
     },
-    holds: (bytes) => readdirSync(folder).filter((file) => /^replica/.test(file) && existsSync(join(folder, file)) && readFileSync(join(folder, file)).includes(bytes)),
+    holds: (bytes) => readdirSync(folder).filter((file) => file.startsWith("replica") && existsSync(join(folder, file)) && readFileSync(join(folder, file)).includes(bytes)),
     close: async () => {
       await runtime.dispose()
       outbox.close()

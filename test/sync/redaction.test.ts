@@ -1,8 +1,6 @@
 /** What a person may not see never reaches their device, and what they may see no longer leaves it, down to the bytes of its files. */
-import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
 import { engines, viewerWith } from "../app.ts"
 import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
