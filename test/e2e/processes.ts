@@ -23,14 +23,19 @@ export interface RunningServer {
   /** SIGKILL. */
   readonly kill: () => Promise<void>
 }
-export interface ServerPlace { readonly port: number; readonly data: string; readonly database?: string | undefined }
+export interface ServerPlace {
+  readonly port: number
+  readonly data: string
+  readonly database?: string | undefined
+  readonly environment?: { readonly [name: string]: string }
+}
 
 /** Starts the built server and waits until it is healthy. */
-export const startServer = async ({ port, data, database }: ServerPlace): Promise<RunningServer> => {
+export const startServer = async ({ port, data, database, environment = {} }: ServerPlace): Promise<RunningServer> => {
   const child = spawn(process.execPath, ["--enable-source-maps", join(root, "out/server.js")], {
     env: {
       ...process.env, FLIGHTCASE_PORT: String(port), FLIGHTCASE_DATA: data, FLIGHTCASE_TOKEN: token, FLIGHTCASE_KEY: "key-of-the-tests-which-is-long",
-      FLIGHTCASE_RATE_LIMIT: "10000", ...(database === undefined ? {} : { DATABASE_URL: database })
+      FLIGHTCASE_RATE_LIMIT: "10000", ...(database === undefined ? {} : { DATABASE_URL: database }), ...environment
     },
     stdio: ["ignore", "ignore", "pipe"]
   })
@@ -51,6 +56,11 @@ export const startServer = async ({ port, data, database }: ServerPlace): Promis
   }
   return { url, stop: () => end("SIGTERM"), kill: async () => { await end("SIGKILL") } }
 }
+
+/** Environment of a process whose clock is so many milliseconds ahead; behind where negative. */
+export const clockAhead = (millis: number): { readonly [name: string]: string } => ({
+  SHIFTED_MILLIS: String(Math.round(millis)), NODE_OPTIONS: `--import ${join(import.meta.dirname, "shifted-clock.mjs")}`
+})
 
 export interface Ran { readonly code: number | null; readonly out: string; readonly err: string; readonly json: any }
 export interface CommandLine {
