@@ -1,5 +1,6 @@
 /** What a replica keeps beside the tables every site has: where it stands, and how to take provisional changes back. */
 import { Effect } from "effect"
+import type { Fault } from "../../core/kernel/endpoint.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 
 /** Provisional events stand in the journal behind every confirmed one. */
@@ -27,12 +28,13 @@ export const ensureLocalTables = Effect.gen(function*() {
 
 /** Asks for the write-ahead log to be emptied once the transaction is committed: it still holds what was there before. */
 export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
-/** Empties the log where that is due. While another process reads, it stays due. */
-export const purge = Effect.gen(function*() {
+/** Empties the log where that is due, and the outbox of what may be seen no more. While another process reads, it stays due. */
+export const purge = Effect.fnUntraced(function*(cutOutbox: Effect.Effect<boolean, Fault, Store>) {
   const store = yield* Store
   if ((yield* readMeta(store, "purge")) !== "yes") return
+  const cut = yield* cutOutbox
   const [done] = yield* store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
-  if (done?.busy === 0) yield* store.run("delete from replica_meta where key = 'purge'")
+  if (cut && done?.busy === 0) yield* store.run("delete from replica_meta where key = 'purge'")
 })
 
 export const readMeta = (store: StoreShape, key: string) =>

@@ -78,6 +78,8 @@ export interface Outbox {
   readonly account: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
   /** Accepted commands with something to tell (`account.merged`, `account.differences`); those not yet seen, or all. */
   readonly told: (all: boolean) => ReadonlyArray<KeptCommand>
+  /** Has what is kept beside what is sent cut to what its person may see. False while another process reads: what was there is still on the disk. */
+  readonly cut: (how: { readonly recorded: (recorded: Recorded) => Recorded; readonly account: (account: JsonObject) => JsonObject }) => boolean
   /** The person has seen what is told about commands up to this number. */
   readonly seen: (n: number) => void
   /** Ids left per table. */
@@ -241,6 +243,16 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
         const write = prepared("update commands set account = ?, outcome = null where n = ? and account is null")
         for (const { n, account } of accounts) write.run(JSON.stringify(account), n)
       })
+    },
+    cut: (how) => {
+      const due: Array<readonly [n: number, outcome: string | null, account: string | null]> = []
+      for (const { n, outcome, account } of all("select n, outcome, account from commands where outcome is not null or account is not null")) {
+        const [was, told] = [outcome as string | null, account as string | null]
+        const cut = [was === null ? null : JSON.stringify(how.recorded(JSON.parse(was))), told === null ? null : JSON.stringify(how.account(JSON.parse(told)))] as const
+        if (cut[0] !== was || cut[1] !== told) due.push([Number(n), ...cut])
+      }
+      if (due.length > 0) transaction(() => { for (const [n, outcome, account] of due) prepared("update commands set outcome = ?, account = ? where n = ?").run(outcome, account, n) })
+      return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
     },
     told: (every) => all(
       `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`).map(kept),

@@ -19,9 +19,11 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { merge, type Settled } from "../merge.ts"
+import { redactionFor } from "../ends/redaction.ts"
 import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
 import { keepAccounts, keepAccountsOfRows, tellAccounts } from "./accounts/keep.ts"
 import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
+import { cutTo } from "./cut-kept.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
 import { onlyWithHistory } from "./history.ts"
 import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
@@ -179,12 +181,17 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* store.transaction(store.run("delete from verdicts"))
   })
 
+  /** The outbox shows its person no more than they may see by now; somebody the replica knows nothing of yet is shown nothing anyhow. */
+  const cutOutbox = options.viewer.pipe(
+    Effect.map((viewer) => outbox.cut(cutTo(catalogue, redactionFor(catalogue, viewer, replica_id)))),
+    Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(true) : Effect.fail(fault)))
+
   const open: Local<void> = Effect.gen(function*() {
     const store = yield* Store
     yield* ensureLocalTables
     if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables(catalogue)
     yield* tellOutbox
-    yield* purge
+    yield* purge(cutOutbox)
     if (yield* somethingIsDue) yield* store.transaction(runDue)
   })
   const ask = Effect.fnUntraced(function*(request: Request, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
@@ -314,7 +321,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     }))
     at("committed")
     yield* tellOutbox
-    yield* purge
+    yield* purge(cutOutbox)
     return result
   })
 
@@ -337,7 +344,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     at("committed")
     if (filling !== undefined) return filling
     yield* tellOutbox
-    yield* purge
+    yield* purge(cutOutbox)
     return undefined
   })
 

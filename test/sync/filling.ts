@@ -73,6 +73,8 @@ export interface Hooks {
   readonly snapshot_beyond?: number
   /** Called before each page is asked for; what it throws is what the network throws. */
   before_page?: (asked: { readonly after: string; readonly offset: string }) => void | Promise<void>
+  /** Called before commands are sent; what it throws is what the network throws. */
+  before_push?: () => void
   /** Called between steps that a crash may separate. */
   at?: (step: string) => void
   progress?: Progress
@@ -91,8 +93,8 @@ export interface Filled {
   readonly restart: () => Promise<void>
   /** How often each page was asked for, and how many events and rows have arrived. */
   readonly counted: { pages: Array<string>; rows: number; events: number; plans: number }
-  /** Whether any file of the device holds these bytes. */
-  readonly holds: (bytes: string | Buffer) => ReadonlyArray<string>
+  /** Whether any file of the replica, or of the outbox too, holds these bytes. */
+  readonly holds: (bytes: string | Buffer, files?: "replica" | "") => ReadonlyArray<string>
   readonly close: () => Promise<void>
 }
 
@@ -124,6 +126,10 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
   const counted: Filled["counted"] = { pages: [], rows: 0, events: 0, plans: 0 }
   const counting: Remote = {
     ...remote,
+    push: async (...asked) => {
+      hooks.before_push?.()
+      return await remote.push(...asked)
+    },
     plan: (...asked) => { counted.plans++; return remote.plan(...asked) },
     rows: async (replica_id, place) => {
       await hooks.before_page?.(place)
@@ -149,7 +155,7 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
       ({ replica, runtime } = boot())
       await run(replica.open)
     },
-    holds: (bytes) => readdirSync(folder).filter((file) => file.startsWith("replica") && existsSync(join(folder, file)) && readFileSync(join(folder, file)).includes(bytes)),
+    holds: (bytes, files = "replica") => readdirSync(folder).filter((file) => file.startsWith(files) && existsSync(join(folder, file)) && readFileSync(join(folder, file)).includes(bytes)),
     close: async () => {
       await runtime.dispose()
       outbox.close()

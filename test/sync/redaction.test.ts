@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
+import { cutTo } from "../../sync/replica/cut-kept.ts"
+import { RemoteError } from "../../sync/replica/remote.ts"
 import { engines, viewerWith } from "../app.ts"
 import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
 
@@ -76,6 +78,28 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
     })
   })
 
+  it.each([["from rows", 0], ["from events", Number.POSITIVE_INFINITY]])("nor do accounts of commands that wait keep what may be seen no more, filled %s", async (_, snapshot_beyond) => {
+    const product = await make("products", { name: "Lamp", purchase_price: price })
+    const { token, grant } = await person([...basics, "costs.view", "activities.access", "activities.view", "activities.edit"])
+    const device = await enrol(token, {
+      snapshot_beyond, before_push: () => { throw new RemoteError(500, { message: "The server is out of order." }) }
+    })
+    await device.sync()
+    const subject = "Buy the Frobnicator quietly"
+    const activity = await make("activities", { subject })
+    expect((await device.ask("PUT", `products/${product.id}`, { description: "Unsent work" })).status).toBe(200)
+    await expect(device.sync()).rejects.toThrow("out of order")
+    expect((await device.ask("PUT", `activities/${activity.id}`, { location: "Depot" })).status).toBe(200)
+    const inOutbox = (bytes: string | Buffer) => device.holds(bytes, "").filter((file) => file.startsWith("outbox"))
+    expect([inOutbox(asText).length > 0, inOutbox(subject).length > 0]).toEqual([true, true])
+
+    expect((await grant(basics)).status).toBe(200)
+    await expect(device.sync()).rejects.toThrow("out of order")
+    expect(device.outbox.counts()).toEqual({ pending: 2 })
+    expect([device.holds(asText, ""), device.holds(asBytes, ""), device.holds(subject, "")]).toEqual([[], [], []])
+    expect(device.outbox.recordedOf(1)?.rows[`products/${product.id}`]).toMatchObject({ name: "Lamp" })
+  })
+
   it("a right taken away while rows travel stops them, and what has come is gone", async () => {
     for (let at = 0; at < 40; at++) await make("products", { name: `Lamp ${at}`, purchase_price: price })
     const { token, grant } = await person([...basics, "costs.view"])
@@ -103,6 +127,17 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
     expect((await business.ask("POST", `members/${member.id}/anonymise`, {})).status).toBe(200)
     await device.sync()
     expect(device.holds("Zacharias")).toEqual([])
+  })
+})
+
+describe("accounts of commands", () => {
+  it("tell only of what their person may still see", () => {
+    const { account } = cutTo(catalogue, redactionFor(catalogue, viewerWith(["products.view"], ["*"]), 7))
+    const lamp = { what: "product 7 Lamp 2", field: "name", from: "Lamp", to: "Lamp 2" }
+    expect(account({
+      changes: [lamp, { ...lamp, field: "purchase_price", from: "1.00", to: "2.00" }, { ...lamp, what: "activity participant 3", field: null }],
+      merged: [{ ...lamp, what: "activity 7 Buy it quietly", field: "subject" }]
+    })).toEqual({ changes: [lamp] })
   })
 })
 
