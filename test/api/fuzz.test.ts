@@ -155,7 +155,7 @@ const isError = ({ body, status }: Got): boolean => {
     : Object.keys(errors as object).length > 0 && Object.values(errors as object).every((texts) => Array.isArray(texts) && texts.length > 0 && texts.every((text) => typeof text === "string")))
 }
 /** What both engines must say alike: all but secrets, the ids of requests, and when a token was last used, which is noted beside. */
-const told = ({ body, text }: Got): string => (body === undefined ? text : canonicalJson(body as Json)).replace(/"(secret|last_used_at)":"[^"]*"/g, "").replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")
+const told = ({ body, text }: Got): string => (body === undefined ? text : canonicalJson(body as Json)).replace(/"(secret|last_used_at)":"[^"]*"/g, "").replace(/"offset":"(\d+)_\d+"/g, "$1").replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")
 const difference = (a: string, b: string): string => {
   const at = [...a].findIndex((letter, index) => letter !== b[index])
   return `…${a.slice(Math.max(0, at - 60), at + 120)} and …${b.slice(Math.max(0, at - 60), at + 120)}`
