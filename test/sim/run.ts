@@ -1,23 +1,45 @@
-/** `npm run sim -- --seeds 10000` runs many; `npm run sim -- --seed 42` replays one. Options: --replicas N, --steps N, --from N. */
+/**
+ * `npm run sim -- --seeds 10000` runs many, `--from M` from another seed on, `--seed N` one, `--trace` tells what happens in it.
+ * `--replicas N` and `--steps N` in place of what the seed draws.
+ */
 import { parseArgs } from "node:util"
 import { simulate } from "./simulate.ts"
+import { commandKinds } from "./any-command.ts"
 
 const { values } = parseArgs({
-  options: { seed: { type: "string" }, seeds: { type: "string", default: "1000" }, from: { type: "string", default: "1" }, replicas: { type: "string", default: "3" }, steps: { type: "string", default: "40" } }
+  options: {
+    seed: { type: "string" }, seeds: { type: "string", default: "1000" }, from: { type: "string", default: "1" },
+    replicas: { type: "string" }, steps: { type: "string" }, trace: { type: "boolean", default: false }
+  }
 })
-const options = { replicas: Number(values.replicas), steps: Number(values.steps) }
-const first = values.seed === undefined ? Number(values.from) : Number(values.seed)
+const given = (text: string | undefined): number | undefined => text === undefined ? undefined : Number(text)
+const first = Number(values.seed ?? values.from)
 const last = values.seed === undefined ? first + Number(values.seeds) - 1 : first
-let failed = 0
+const total = { submitted: 0, accepted: 0, refused: 0, failed: 0 }
+const submitted = new Set<string>(), accepted = new Set<string>()
+const started = process.cpuUsage()
 for (let seed = first; seed <= last; seed++) {
   try {
-    const { submitted, accepted, rejected } = await simulate(seed, options)
-    if (values.seed !== undefined) console.log(`seed ${seed}: ${submitted} submitted = ${accepted} accepted + ${rejected} rejected`)
+    const outcome = await simulate(seed, { replicas: given(values.replicas), steps: given(values.steps), ...(values.trace ? { trace: (line: string) => console.log(line) } : {}) })
+    total.submitted += outcome.submitted
+    total.accepted += outcome.accepted
+    total.refused += outcome.refused
+    for (const name of outcome.submitted_names) submitted.add(name)
+    for (const name of outcome.accepted_names) accepted.add(name)
+    if (values.seed !== undefined) console.log(`seed ${seed}: ${outcome.replicas} replicas, ${outcome.steps} steps, ${outcome.submitted} submitted = ${outcome.accepted} accepted + ${outcome.refused} refused`)
   } catch (error) {
-    failed++
+    total.failed++
     console.error(error)
   }
-  if (seed % 100 === 0) console.error(`${seed - first + 1} of ${last - first + 1} seeds, ${failed} failed`)
+  if ((seed - first + 1) % 100 === 0) {
+    const { user, system } = process.cpuUsage(started)
+    console.error(`${seed - first + 1} of ${last - first + 1} seeds, ${total.failed} failed, ${Math.round((user + system) / 1_000 / (seed - first + 1))} ms of processor time each`)
+  }
 }
-console.log(`${last - first + 1 - failed} passed, ${failed} failed`)
-process.exitCode = failed === 0 ? 0 : 1
+if (values.seed === undefined) {
+  const missing = (known: ReadonlySet<string>): string => commandKinds.filter(({ name }) => !known.has(name)).map(({ name }) => name).join(", ") || "none"
+  console.log(`${total.submitted} submitted = ${total.accepted} accepted + ${total.refused} refused`)
+  console.log(`of ${commandKinds.length} kinds, never submitted: ${missing(submitted)}\nnever accepted: ${missing(accepted)}`)
+}
+console.log(`${last - first + 1 - total.failed} passed, ${total.failed} failed`)
+process.exitCode = total.failed === 0 ? 0 : 1

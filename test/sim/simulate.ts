@@ -1,139 +1,161 @@
 /** One seed: a schedule of work and faults, then peace, then the checks. Throws an error that names the seed. */
-import { isDeepStrictEqual } from "node:util"
-import { Effect } from "effect"
-import { journal } from "../../core/kernel/journal.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
-import { Store } from "../../core/kernel/store/store.ts"
-import { command_states } from "../../sync/replica/outbox.ts"
+import { rmSync } from "node:fs"
 import { Unreachable } from "../../sync/replica/remote.ts"
-import { replica_commands } from "../../sync/ends/tables.ts"
-import { chanceOf, type Chance } from "./chance.ts"
-import { nextRequest } from "./work.ts"
-import { type Dump, type Faults, isCrash, noFaults, openWorld, serverCatalogue, type SimReplica, type World } from "./world.ts"
+import { type Chance, chanceOf } from "./chance.ts"
+import { check, type Counted } from "./checks.ts"
+import { type Device, openDevice } from "./device.ts"
+import { newFolder } from "./disk.ts"
+import { type Faults, faultsOf, noFaults } from "./faults.ts"
+import { type House, openHouse, type Trace } from "./house.ts"
+import { isCrash } from "./shaky.ts"
+import { devices_max, world_start } from "./template.ts"
+import { dutiesOf, nextRequest } from "./work.ts"
 
 export interface SimulationOptions {
-  readonly replicas: number
-  readonly steps: number
+  /** 1 to 8; drawn by the seed without it. */
+  readonly replicas?: number | undefined
+  readonly steps?: number | undefined
+  /** Told what happens, line by line. */
+  readonly trace?: Trace
 }
-export interface Outcome { readonly submitted: number; readonly accepted: number; readonly rejected: number }
+export type Outcome = Counted & { readonly replicas: number; readonly steps: number }
 
-export const simulate = async (seed: number, options: SimulationOptions): Promise<Outcome> => {
+interface World {
+  readonly seed: number
+  readonly chance: Chance
+  readonly faults: Faults
+  readonly house: House
+  readonly devices: ReadonlyArray<Device>
+  readonly duties: ReadonlyArray<string>
+  readonly trace: Trace
+  readonly pass: (millis: number) => void
+  grants: "all" | "some"
+  /** Whether backups are put in place in this world. */
+  readonly restores: boolean
+}
+
+export const simulate = async (seed: number, options: SimulationOptions = {}): Promise<Outcome> => {
   const chance = chanceOf(seed)
-  const faults: Faults = {
-    lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, repeated: chance.next() * 0.3,
-    crash: chance.next() * 0.1, skew_millis: chance.pick([0, 0, 60_000, 3 * 86_400_000]),
-    anew: chance.next() * 0.3, busy: chance.next() * 0.5
+  const trace = options.trace ?? (() => {})
+  const replicas = options.replicas ?? chance.pick([1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, devices_max])
+  const steps = options.steps ?? 6 + chance.below(8) + replicas * (2 + chance.below(3))
+  const faults: Faults = { ...noFaults }
+  const folder = newFolder("world")
+  let now = world_start, ids = 0
+  const clock = (): number => now
+  const uuid = (): string => `sim-${String(++ids).padStart(8, "0")}`
+  const house = await openHouse({ chance, faults, folder, now: clock, uuid, trace })
+  const devices: Array<Device> = []
+  const world: World = {
+    seed, chance, faults, house, devices, trace, duties: dutiesOf(seed), pass: (millis) => { now += millis }, grants: "all", restores: chance.happens(0.12)
   }
-  const live: Faults = { ...noFaults, skew_millis: faults.skew_millis, busy: faults.busy }
-  const world = await openWorld(chance, options.replicas, live)
   try {
-    for (const replica of world.replicas) await replica.sync()
-    Object.assign(live, faults)
-    for (let step = 0; step < options.steps; step++) await takeStep(chance, world)
-    Object.assign(live, noFaults)
+    const snapshot_beyond = chance.happens(0.08) ? 0 : Number.POSITIVE_INFINITY
+    for (let id = 1; id <= replicas; id++) {
+      const device = await openDevice({ chance, faults, folder, id, house, uuid, now: clock, trace, grants: () => world.grants, snapshot_beyond })
+      devices.push(device)
+      await device.restart()
+    }
+    Object.assign(faults, faultsOf(chance))
+    trace(`faults ${JSON.stringify(faults)}`)
+    for (let step = 1; step <= steps; step++) {
+      trace(`step ${step}`)
+      await takeStep(world)
+      await house.idle()
+    }
+    Object.assign(faults, noFaults)
+    trace("peace")
     await settle(world)
-    return await check(world)
+    return { ...await check(house, devices, seed % 8 === 0), replicas, steps }
   } catch (error) {
-    throw new Error(`seed ${seed} (${options.replicas} replicas, ${options.steps} steps): ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`seed ${seed} (${replicas} replicas, ${steps} steps): ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   } finally {
-    await world.close()
+    for (const device of devices) await device.close().catch(() => undefined)
+    await house.close()
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
-const takeStep = async (chance: Chance, world: World): Promise<void> => {
-  world.pass(chance.below(600_000))
-  const roll = chance.next()
-  if (roll < 0.12) {
+const takeStep = async (world: World): Promise<void> => {
+  const { chance, house, trace, faults } = world
+  world.pass(chance.below(900_000))
+  const device = chance.pick(world.devices)
+  const roll = chance.below(1_000)
+  if (roll < 90) {
     // Somebody works on the server directly.
-    await world.server.ask(await nextRequest(chance, world.server.ask))
+    const request = await nextRequest(chance, house.look, world.duties)
+    try {
+      const { status } = await house.ask(request)
+      return trace(`at the server: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}`)
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error
+      return
+    }
+  }
+  if (roll < 130) {
+    device.setOnline(!device.online())
+    return trace(`device ${device.id} is ${device.online() ? "back on the network" : "cut off from the network"}`)
+  }
+  if (roll < 160) return surviving(world, device, async () => { trace(`device ${device.id} starts again`); await device.restart() })
+  if (roll < 175) return surviving(world, device, async () => { trace(`device ${device.id} loses its power`); await device.restart("power cut") })
+  if (roll < 185) return surviving(world, device, async () => {
+    trace(`device ${device.id} is brought forward to another release`)
+    await device.restart("another release")
+    if (device.isOld()) await device.setOld(false)
+  })
+  if (roll < 192) {
+    trace(`device ${device.id} is of a release too old to send from`)
+    return device.setOld(true).catch(unreachable)
+  }
+  if (roll < 205) {
+    const how = chance.pick(["stopped", "power cut", "another release"] as const)
+    trace(`the server starts again: ${how}`)
+    return house.restart(how)
+  }
+  if (roll < 220) {
+    world.grants = world.grants === "all" ? "some" : "all"
+    return trace(`the other person may see ${world.grants}`)
+  }
+  if (roll < 245) {
+    if (!world.restores) return
+    if (house.restored() > 0 || chance.happens(0.5)) { trace("the server is backed up"); return house.backUp() }
+    if (await house.putBack()) trace("the last backup is put in place")
     return
   }
-  const replica = chance.pick(world.replicas)
-  if (roll < 0.2) return replica.setOnline(!replica.online)
-  if (roll < 0.23) return replica.restart()
-  await surviving(replica, async () => {
-    if (roll < 0.4) await replica.sync()
-    else if (roll < 0.46) await replica.resolve()
-    else await replica.ask(await nextRequest(chance, replica.ask))
+  if (chance.happens(faults.cut_off)) device.light(1 + chance.below(120))
+  await surviving(world, device, async () => {
+    if (roll < 400) { trace(`device ${device.id} syncs`); await device.sync() }
+    else if (roll < 460) { trace(`device ${device.id} settles a conflict`); await device.resolve() }
+    else {
+      const request = await nextRequest(chance, device.look, world.duties)
+      const { status, command } = await device.ask(request)
+      trace(`device ${device.id}: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}${command === undefined ? "" : `, command ${command.n}`}`)
+    }
   })
+  device.light(undefined)
 }
 
+const unreachable = (error: unknown): void => { if (!(error instanceof Unreachable)) throw error }
 /** A lost network ends the step; a crash ends the process, and another one opens the files. */
-const surviving = async (replica: SimReplica, step: () => Promise<void>): Promise<void> => {
+const surviving = async ({ house, trace }: World, device: Device, step: () => Promise<void>): Promise<void> => {
   try { await step() } catch (error) {
-    if (isCrash(error)) await replica.restart()
-    else if (!(error instanceof Unreachable)) throw error
+    if (isCrash(error) && !(error instanceof Unreachable)) {
+      trace(`device ${device.id} crashes: ${error instanceof Error ? error.message : ""}`)
+      await house.idle()
+      await device.restart()
+    } else unreachable(error)
   }
 }
 
 const settle = async (world: World): Promise<void> => {
-  for (const replica of world.replicas) {
-    replica.setOnline(true)
-    await replica.restart()
+  const { chance, devices } = world
+  // Half of the worlds in which rights were taken away end with them back.
+  if (chance.happens(0.5)) world.grants = "all"
+  for (const device of devices) {
+    device.setOnline(true)
+    if (device.isOld()) await device.setOld(false)
+    await device.restart()
   }
-  // Twice: the second round brings each replica what the others sent in the first.
-  for (let round = 0; round < 2; round++) for (const replica of world.replicas) await replica.sync()
+  // Twice: the second round brings each device what the others sent in the first; what a backup forgot takes one more.
+  for (let round = 0; round < (world.house.restored() > 0 ? 3 : 2); round++) for (const device of devices) await device.sync()
 }
-
-const check = async (world: World): Promise<Outcome> => {
-  const truth = await world.server.tables()
-  let submitted = 0, accepted = 0, rejected = 0
-  for (const replica of world.replicas) {
-    const counts: { readonly [state: string]: number } = replica.outbox.counts()
-    const total = Object.values(counts).reduce((sum, n) => sum + n, 0)
-    submitted += total
-    accepted += counts["accepted"] ?? 0
-    const refused = command_states.filter((state) => state !== "pending" && state !== "accepted").reduce((sum, state) => sum + (counts[state] ?? 0), 0)
-    rejected += refused
-    if ((counts["pending"] ?? 0) !== 0) fail(`replica ${replica.id} still has ${counts["pending"]} pending commands`)
-    if (total !== (counts["accepted"] ?? 0) + refused) fail(`replica ${replica.id}: commands went missing: ${JSON.stringify(counts)}`)
-    for (const state of ["amended", "substituted", "split", "released"] as const) {
-      for (const one of replica.outbox.byState(state)) {
-        const changed_nothing = state === "amended" || state === "released"
-        if (!changed_nothing && replica.outbox.successors(one.id).length === 0) fail(`replica ${replica.id}: command ${one.n} was ${state}, and nothing came in its place`)
-      }
-    }
-    for (const held of replica.outbox.byState("held")) {
-      const cause = replica.outbox.find(held.cause ?? "")
-      if (cause?.state !== "rejected" || cause.n >= held.n) fail(`replica ${replica.id}: command ${held.n} is held by ${held.cause}, which is no refused command before it`)
-    }
-    for (const id of replica.acknowledged) if (replica.outbox.find(id) === undefined) fail(`replica ${replica.id} lost the acknowledged command ${id}`)
-    equalTables(truth, await replica.tables(), `replica ${replica.id}`)
-  }
-  const stored = await world.server.run(Effect.gen(function*() {
-    const store = yield* Store
-    return { verdicts: yield* store.find(replica_commands, {}), events: yield* store.find(journal, {}) }
-  }))
-  if (stored.verdicts.length !== submitted) fail(`${submitted} commands were submitted, the server decided ${stored.verdicts.length}`)
-  for (const verdict of stored.verdicts) {
-    // Refused commands leave nothing behind but their verdict.
-    const left = stored.events.filter((event) => event.command_id === verdict.id).length
-    if (!verdict.accepted && left !== 1) fail(`the refused command ${verdict.id} left ${left - 1} events`)
-  }
-  noAssetTwice(truth)
-  await world.server.run(rebuild(serverCatalogue))
-  equalTables(truth, await world.server.tables(), "the journal folded again")
-  return { submitted, accepted, rejected }
-}
-
-const equalTables = (truth: Dump, other: Dump, name: string): void => {
-  for (const table of Object.keys(truth)) {
-    if (isDeepStrictEqual(truth[table], other[table])) continue
-    const at = truth[table]!.findIndex((row, index) => !isDeepStrictEqual(row, other[table]![index]))
-    fail(`${name} differs in ${table}: ${truth[table]!.length} rows against ${other[table]!.length}; ` +
-      `first at ${at}: ${JSON.stringify(truth[table]![at])} against ${JSON.stringify(other[table]![at])}`)
-  }
-}
-
-/** No unit is claimed twice at a time, judged here once more without the database's help. */
-const noAssetTwice = (truth: Dump): void => {
-  const claims = (truth["claims"] ?? []) as ReadonlyArray<{ id: number; asset_id: number | null; is_active: boolean; buffered_starts_at: string; buffered_ends_at: string }>
-  const active = claims.filter((claim) => claim.is_active && claim.asset_id !== null)
-  for (const one of active) {
-    const other = active.find((two) => two.id > one.id && two.asset_id === one.asset_id &&
-      two.buffered_starts_at < one.buffered_ends_at && two.buffered_ends_at > one.buffered_starts_at)
-    if (other !== undefined) fail(`asset ${one.asset_id} is claimed twice: claims ${one.id} and ${other.id}`)
-  }
-}
-
-const fail = (text: string): never => { throw new Error(text) }

@@ -1,0 +1,183 @@
+/** A simulated device: its real files, opened as a process opens them, by a person whose clock is off and whose process dies. */
+import { join } from "node:path"
+import { Clock, Effect, Layer, ManagedRuntime } from "effect"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Fault, Request } from "../../core/kernel/endpoint.ts"
+import type { Site } from "../../core/kernel/site.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { conflictsOver, type Resolving } from "../../sync/replica/conflicts.ts"
+import { openOutboxFile, type Outbox } from "../../sync/replica/outbox.ts"
+import { RemoteError } from "../../sync/replica/remote.ts"
+import { type Asked, makeReplica, type Replica } from "../../sync/replica/replica.ts"
+import { syncOnce } from "../../sync/replica/sync.ts"
+import * as Sqlite from "../../sync/sqlite-client.ts"
+import type { Look, Row } from "./any-command.ts"
+import type { Chance } from "./chance.ts"
+import { afterPowerCut, copyDatabase, type Synchronous } from "./disk.ts"
+import { clockAt, type Faults, told } from "./faults.ts"
+import { type House, ofAnotherRelease, type Trace } from "./house.ts"
+import { flakyNetwork } from "./network.ts"
+import { Crash, type Fuse, isCrash, shakyStore } from "./shaky.ts"
+import { type Filled, makeOwn, template, userOf } from "./template.ts"
+
+export interface Device {
+  readonly id: number
+  readonly outbox: () => Outbox
+  readonly viewer: () => Viewer
+  readonly look: Look
+  readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
+  readonly ask: (request: Request) => Promise<Asked>
+  readonly sync: () => Promise<void>
+  /** Settles one of its conflicts, or a held command, in one way or another; nothing where there is none. */
+  readonly resolve: () => Promise<void>
+  /** Ends the process, if it is not dead yet, and opens the files again. */
+  readonly restart: (how?: "power cut" | "another release") => Promise<void>
+  readonly online: () => boolean
+  readonly setOnline: (online: boolean) => void
+  /** An older release than the server speaks with; it goes on recording. */
+  readonly isOld: () => boolean
+  readonly setOld: (old: boolean) => Promise<void>
+  /** From now on the next step may be cut off at any statement; or at none. */
+  readonly light: (statements: number | undefined) => void
+  /** Ids of commands whose person was told that they are saved. */
+  readonly acknowledged: ReadonlySet<string>
+  readonly close: () => Promise<void>
+}
+
+interface Opening {
+  readonly chance: Chance
+  readonly faults: Faults
+  readonly folder: string
+  readonly id: number
+  readonly house: House
+  readonly uuid: () => string
+  readonly now: () => number
+  readonly trace: Trace
+  readonly grants: () => "all" | "some"
+  /** A new history longer than this comes as rows. */
+  readonly snapshot_beyond: number
+}
+
+export const openDevice = async (opening: Opening): Promise<Device> => {
+  const { chance, faults, folder, id, house } = opening
+  const trace: Trace = (line) => opening.trace(line.startsWith("  ") ? `  device ${id}:${line.slice(1)}` : `device ${id}: ${line}`)
+  const made = await template()
+  const filled = chance.pick<Filled>(["events", "events", "events", "events", "rows", "rows", chance.happens(0.2) ? "empty" : "events"])
+  // Beside the product's own choice, one that loses the end of the replica with the power: it can be had again.
+  const synchronous = chance.pick<Synchronous>(["full", "full", "normal"])
+  let generation = 0
+  const replicaAt = (at: number): string => join(folder, `replica-${id}-${at}.sqlite`)
+  const outboxAt = (at: number): string => join(folder, `outbox-${id}-${at}.sqlite`)
+  copyDatabase(made.replica(filled), replicaAt(0))
+  if (filled !== "empty") makeOwn(replicaAt(0), made.handle(id))
+  copyDatabase(made.outbox(id), outboxAt(0))
+  trace(`filled from ${filled}, synchronous ${synchronous}`)
+
+  let cut = false, online = true, old = false, skew = 0
+  const cutPower = (): void => {
+    const replica_lost = afterPowerCut(chance, replicaAt(generation), replicaAt(generation + 1), synchronous).lost_bytes
+    const outbox_lost = afterPowerCut(chance, outboxAt(generation), outboxAt(generation + 1), "full").lost_bytes
+    cut = true
+    trace(`  the power is cut; ${replica_lost} bytes of the replica and ${outbox_lost} of the outbox were never written`)
+  }
+  const fuse: Fuse = { left: undefined, blown: () => { if (chance.happens(faults.power)) cutPower() } }
+  const drawSkew = (): void => { skew = faults.skew_millis === 0 ? 0 : Math.round((chance.next() * 2 - 1) * faults.skew_millis) }
+  const viewer = (): Viewer => userOf(id, opening.grants())
+  const acknowledged = new Set<string>()
+  const hear = <A extends Asked>(answer: A): A => {
+    if (answer.command !== undefined) acknowledged.add(answer.command.id)
+    return answer
+  }
+
+  const openFiles = () => {
+    const outbox = openOutboxFile(outboxAt(generation))
+    const runtime = ManagedRuntime.make(Layer.mergeAll(
+      Layer.provide(shakyStore(fuse), Sqlite.layer({ path: replicaAt(generation), synchronous })), Layer.succeed(Clock.Clock, clockAt(() => opening.now() + skew))))
+    return { outbox, runtime }
+  }
+  const boot = ({ outbox, runtime }: ReturnType<typeof openFiles>) => {
+    const replica: Replica = makeReplica({
+      catalogue, outbox, replica_id: id, commandId: opening.uuid, viewer: Effect.sync(viewer),
+      at: (step) => {
+        if (!chance.happens(faults.crash)) return
+        if (chance.happens(faults.power)) cutPower()
+        throw new Crash(step)
+      }
+    })
+    const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => runtime.runPromise(Effect.provide(effect, replica.site))
+    const conflicts = conflictsOver({
+      outbox, ask: (request, plan, again) => run(told(replica.ask(request, plan, again))), runDue: () => run(replica.open),
+      base: async () => (await run(replica.standing)).position, commandId: opening.uuid, now: () => new Date(opening.now() + skew).toISOString()
+    })
+    return { outbox, runtime, replica, run, conflicts }
+  }
+  drawSkew()
+  let process = boot(openFiles())
+  const closeFiles = async (): Promise<void> => {
+    await process.runtime.dispose()
+    process.outbox.close()
+  }
+  const network = flakyNetwork({ chance, faults, house, viewer, online: () => online, trace })
+
+  const self: Device = {
+    id, viewer, acknowledged,
+    outbox: () => process.outbox,
+    online: () => online,
+    setOnline: (value) => { online = value },
+    isOld: () => old,
+    setOld: async (value) => {
+      old = value
+      await house.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run("update replicas set schema_version = ? where id = ?", [value ? 0 : 1, id])))))
+    },
+    light: (statements) => { fuse.left = statements },
+    run: (effect) => process.run(effect),
+    look: (sql, values = []) => process.run(Effect.flatMap(Store, (store) => store.run<Row>(sql, values))),
+    ask: async (request) => hear(await process.run(told(process.replica.ask(request, false)))),
+    sync: async () => {
+      await process.conflicts.release()
+      try {
+        await syncOnce({ profile: { replica_id: id }, outbox: process.outbox, replica: process.replica, remote: network, run: process.run, snapshot_beyond: opening.snapshot_beyond })
+      } catch (error) {
+        if (!(error instanceof RemoteError) || error.status !== 426 || !old) throw error
+        trace("  is too old to send")
+      }
+    },
+    resolve: async () => {
+      const open = [...process.outbox.byState("rejected"), ...process.outbox.byState("held")]
+      if (open.length === 0) return
+      const { id: command, n, payload } = chance.pick(open)
+      const how = chance.pick<Resolving>([
+        { retry: true }, { drop: true }, { drop: true, with_dependants: true }, { substitute: true }, { split: true },
+        { amend: { ...payload.body, ...(chance.happens(0.5) ? { asset_number: `A-${chance.below(40)}` } : {}), ...(chance.happens(0.5) ? { name: "Amended" } : {}) } }
+      ])
+      const { status } = hear(await process.conflicts.resolve(command, how))
+      trace(`  settles command ${n} by ${JSON.stringify(how)}: ${status}`)
+    },
+    restart: async (how) => {
+      fuse.left = undefined
+      if (how === "power cut") cutPower()
+      drawSkew()
+      if (cut || how === "another release") {
+        await closeFiles()
+        if (cut) generation++
+        cut = false
+        if (how === "another release") ofAnotherRelease(replicaAt(generation), chance)
+        process = boot(openFiles())
+      } else process = boot(process)
+      for (;;) {
+        // Opening may crash as well; the next opening must still come through.
+        try { return await process.run(process.replica.open) } catch (error) {
+          if (!isCrash(error)) throw error
+          if (!cut) continue
+          await closeFiles()
+          generation++
+          cut = false
+          process = boot(openFiles())
+        }
+      }
+    },
+    close: closeFiles
+  }
+  return self
+}

@@ -1,0 +1,51 @@
+/** What may go wrong in a world, how often, and what else it is told by. */
+import { Clock, Effect } from "effect"
+import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import type { Chance } from "./chance.ts"
+
+/** Probabilities, each of the occasion it is named after. */
+export interface Faults {
+  lost_request: number
+  lost_reply: number
+  /** A request arrives twice. */
+  repeated: number
+  /** Commands sent long ago arrive once more. */
+  late: number
+  /** At each step that a crash may separate from the next. */
+  crash: number
+  /** A step is cut off at some statement inside it. */
+  cut_off: number
+  /** A crash takes the power along: what was not synced is torn. */
+  power: number
+  /** A request is cut off at some statement on the server, which crashes. */
+  server_cut_off: number
+  /** Asked to go on, the server says that its history began anew. */
+  anew: number
+  /** While rows of a fill travel, somebody works on the server. */
+  busy: number
+  /** How far a device's clock may be off, either way; drawn again at each start. */
+  skew_millis: number
+}
+export const noFaults: Faults = { lost_request: 0, lost_reply: 0, repeated: 0, late: 0, crash: 0, cut_off: 0, power: 0, server_cut_off: 0, anew: 0, busy: 0, skew_millis: 0 }
+export const faultsOf = (chance: Chance): Faults => ({
+  lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, repeated: chance.next() * 0.2, late: chance.next() * 0.2,
+  crash: chance.next() * 0.06, cut_off: chance.next() * 0.12, power: chance.pick([0, 0.5, 1]), server_cut_off: chance.next() * 0.06,
+  anew: chance.happens(0.3) ? 0.15 : 0, busy: chance.next() * 0.6, skew_millis: chance.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
+})
+
+export const clockAt = (now: () => number): Clock.Clock => {
+  const nanos = (): bigint => BigInt(now()) * 1_000_000n
+  return {
+    currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now),
+    currentTimeNanosUnsafe: nanos, currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: nanos, monotonicTimeNanos: Effect.sync(nanos),
+    sleep: () => Effect.void
+  }
+}
+
+/** Refusals are answers. */
+export const told = <A extends Answer, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect<A | Answer, Fault, R> =>
+  Effect.catch(effect, (fault): Effect.Effect<A | Answer, Fault, R> => fault instanceof Rejection
+    ? Effect.succeed({ status: statusOf[fault.kind], body: bodyOf(fault) as unknown as JsonObject }) : Effect.fail(fault))

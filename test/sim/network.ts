@@ -1,0 +1,87 @@
+/** The way between a device and the server: it loses, repeats and holds back what it is given. */
+import { Effect } from "effect"
+import type { Answer, Request } from "../../core/kernel/endpoint.ts"
+import type { Json } from "../../core/kernel/json.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { reader_grants } from "../../sync/ends/tables.ts"
+import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
+import type { SnapshotPlan } from "../../sync/snapshot.ts"
+import type { LeaseRange, Verdict } from "../../sync/wire.ts"
+import type { Chance } from "./chance.ts"
+import type { Faults } from "./faults.ts"
+import type { House, Trace } from "./house.ts"
+import { pullFrom, refused, rowsFrom } from "./pulled.ts"
+import { nextRequest } from "./work.ts"
+
+export interface Way {
+  readonly chance: Chance
+  readonly faults: Faults
+  readonly house: House
+  readonly viewer: () => Viewer
+  readonly online: () => boolean
+  readonly trace: Trace
+}
+/** As many requests may be on their way for long. */
+const held_back_max = 5
+
+export const flakyNetwork = ({ chance, faults, house, viewer, online, trace }: Way): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
+  const lost = (what: string): Unreachable => {
+    trace(`  ${what} was lost`)
+    return new Unreachable("sim", new Error(`${what} was lost`))
+  }
+  const over = async <A>(request: () => Promise<A>): Promise<A> => {
+    if (!online() || chance.happens(faults.lost_request)) throw lost("a request")
+    if (chance.happens(faults.repeated)) {
+      trace("  a request arrives twice")
+      await request()
+    }
+    const reply = await request()
+    if (!online() || chance.happens(faults.lost_reply)) throw lost("a reply")
+    return reply
+  }
+  let held_back: Array<{ readonly request: Request; readonly restored: number }> = []
+  const send = (method: string, path: string, body: Json | undefined, query: Request["query"] = []): Promise<Answer> => over(async () => {
+    const request: Request = { method, path: `/api/v1/sync/${path}`, query, body: body === undefined ? undefined : JSON.parse(JSON.stringify(body)) as Json }
+    const answer = await house.ask(request, viewer())
+    if (method === "POST" && held_back.length < held_back_max) held_back.push({ request, restored: house.restored() })
+    // What was on its way while a backup was put in place died with the old server's connections.
+    held_back = held_back.filter((one) => one.restored === house.restored())
+    if (held_back.length > 0 && chance.happens(faults.late)) {
+      const [late] = held_back.splice(chance.below(held_back.length), 1)
+      trace(`  an old request to ${late!.request.path} arrives once more`)
+      await house.ask(late!.request, viewer())
+    }
+    if (answer.status >= 400) throw refused(answer)
+    return JSON.parse(JSON.stringify(answer)) as Answer
+  })
+  const beginAnew = (): Promise<void> => {
+    trace("  the server begins a new history")
+    return house.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run(`update ${reader_grants.name} set version = version + 1`)))))
+  }
+  const fetching = { run: <A>(effect: Parameters<typeof house.run<A>>[0]): Promise<A> => over(() => house.run(effect)), viewer }
+  const rows = rowsFrom({ ...fetching, rows_per_page: () => 100 + chance.below(400), events_per_page: () => 1 + chance.below(20) })
+  const pull = pullFrom({ ...fetching, events_per_chunk: () => chance.pick([1, 5, 40, 2_000]) + chance.below(20) })
+  return {
+    push: async (replica_id, commands) => {
+      const sent = commands.map(({ n, id, name, payload, ids, issued_at, needs = [] }) => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) }))
+      trace(`  sends ${sent.map(({ n, name }) => `${n} ${name}`).join(", ") || "nothing"}`)
+      const { verdicts } = (await send("POST", "commands", { replica_id, commands: sent } as unknown as Json)).body as unknown as { verdicts: ReadonlyArray<Verdict> }
+      trace(`  hears ${verdicts.map(({ status }) => status).join(", ")}`)
+      return verdicts
+    },
+    lease: async (replica_id, entity, request_no) =>
+      ((await send("POST", "leases", { replica_id, entity, request_no })).body as unknown as { lease: ReadonlyArray<LeaseRange> }).lease,
+    plan: async (replica_id, pending_from) =>
+      ((await send("GET", "snapshot", undefined, [["replica_id", String(replica_id)], ["pending_from", String(pending_from)]])).body as unknown as { snapshot: SnapshotPlan }).snapshot,
+    rows: async (replica_id, place) => {
+      if (chance.happens(faults.anew)) await beginAnew()
+      while (chance.happens(faults.busy)) await house.ask(await nextRequest(chance, house.look))
+      return rows(replica_id, place)
+    },
+    pull: async (replica_id, from, take) => {
+      if (chance.happens(faults.anew)) await beginAnew()
+      return pull(replica_id, from, take)
+    }
+  }
+}

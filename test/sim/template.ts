@@ -1,0 +1,105 @@
+/** Databases to begin with, made once and copied for each world: a furnished server with enrolled devices, filled one way or the other, or not at all. */
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { Effect, Layer, ManagedRuntime } from "effect"
+import { catalogue } from "../../core/catalogue.ts"
+import { authority } from "../../core/kernel/authority.ts"
+import { answer } from "../../core/kernel/dispatch.ts"
+import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
+import type { Site } from "../../core/kernel/site.ts"
+import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { permissions } from "../../core/users/permissions.ts"
+import { redactionFor } from "../../sync/ends/redaction.ts"
+import { openOutboxFile } from "../../sync/replica/outbox.ts"
+import { makeReplica, type Replica } from "../../sync/replica/replica.ts"
+import type { SnapshotPlan } from "../../sync/snapshot.ts"
+import { pull } from "../../sync/replica/sync.ts"
+import * as Sqlite from "../../sync/sqlite-client.ts"
+import type { LeaseRange } from "../../sync/wire.ts"
+import { owner } from "../app.ts"
+import { newFolder } from "./disk.ts"
+import { furniture } from "./furniture.ts"
+import { pullFrom, rowsFrom, serverCatalogue } from "./pulled.ts"
+
+export const world_start = Date.parse("2026-06-18T12:00:00.000Z")
+export const devices_max = 8
+
+/** Somebody of the house who may do all that the owner may, as long as nobody takes it away. */
+const crew: Viewer = { ...owner, user_id: 2, name: "Crew", is_owner: false, permissions: new Set(permissions.map(({ key }) => key)) }
+/** Permissions that decide what a device is sent at all. */
+const revealing = redactionFor(serverCatalogue, crew, 0).fingerprint.split(",").map((one) => one.split("=")[0]!)
+const restricted: Viewer = { ...crew, permissions: new Set([...crew.permissions].filter((key) => !revealing.includes(key))) }
+/** Devices with odd numbers are the owner's; those with even ones are one other person's. */
+export const userOf = (replica_id: number, grants: "all" | "some"): Viewer => replica_id % 2 === 1 ? owner : grants === "all" ? crew : restricted
+
+export type Filled = "events" | "rows" | "empty"
+export interface Template {
+  readonly server: string
+  readonly replica: (filled: Filled) => string
+  readonly outbox: (replica_id: number) => string
+  /** What a device's place in the shape is called. */
+  readonly handle: (replica_id: number) => string
+}
+
+let made: Promise<Template> | undefined
+export const template = (): Promise<Template> => made ??= make()
+
+const make = async (): Promise<Template> => {
+  const folder = newFolder("template")
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
+  const server = join(folder, "server.sqlite")
+  let made_ids = 0
+  const house = ManagedRuntime.make(Layer.merge(
+    Layer.provide(Store.layer, Sqlite.layer({ path: server, synchronous: "normal" })), authority({ catalogue: serverCatalogue, commandId: () => `furniture-${++made_ids}` })))
+  const ask = (request: Request, viewer: Viewer): Promise<Answer> => house.runPromise(answer(serverCatalogue, request, viewer))
+  await house.runPromise(Effect.gen(function*() {
+    yield* ensureSchema(serverCatalogue, "server")
+    yield* seed(serverCatalogue, new Date(world_start).toISOString())
+  }))
+  const fallen: Array<string> = []
+  for (const request of furniture) await ask(request, owner).catch((error: unknown) => fallen.push(`${request.method} ${request.path} ${JSON.stringify(request.body)}: ${JSON.stringify(error)}`))
+  if (fallen.length > 0) throw new Error(`the furniture does not stand: ${fallen.join("\n")}`)
+  const outboxPath = (replica_id: number): string => join(folder, `outbox-${replica_id}.sqlite`)
+  const handles = new Map<number, string>()
+  for (let index = 1; index <= devices_max; index++) {
+    const viewer = userOf(index, "all")
+    const enrolled = (await ask({ method: "POST", path: "/api/v1/sync/replicas", query: [], body: { name: `Device ${index}` } }, viewer)).body as unknown as { replica: { id: number }; lease: ReadonlyArray<LeaseRange> }
+    const outbox = openOutboxFile(outboxPath(enrolled.replica.id))
+    outbox.addLease(1, enrolled.lease)
+    outbox.close()
+    const planned = await ask({ method: "GET", path: "/api/v1/sync/snapshot", query: [["replica_id", String(enrolled.replica.id)]], body: undefined }, viewer)
+    handles.set(enrolled.replica.id, (planned.body as unknown as { snapshot: SnapshotPlan }).snapshot.handle)
+  }
+  const path = (filled: Filled): string => join(folder, `replica-${filled}.sqlite`)
+  for (const [filled, snapshot_beyond] of [["events", Number.POSITIVE_INFINITY], ["rows", 0], ["empty", undefined]] as const) {
+    const outbox = openOutboxFile(outboxPath(1))
+    const replica: Replica = makeReplica({ catalogue, outbox, replica_id: 1, commandId: () => "none", viewer: Effect.succeed(owner) })
+    const here = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Sqlite.layer({ path: path(filled), synchronous: "normal" })), replica.site))
+    const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => here.runPromise(effect)
+    await run(replica.open)
+    if (snapshot_beyond !== undefined) await pull({ profile: { replica_id: 1 }, outbox, replica, run, snapshot_beyond, remote: { ...unheard, ...quietRemote((effect) => house.runPromise(effect), ask) } })
+    await here.dispose()
+    outbox.close()
+  }
+  await house.dispose()
+  return { server, replica: path, outbox: outboxPath, handle: (replica_id) => handles.get(replica_id)! }
+}
+
+const unheard = {
+  push: () => Promise.resolve([]), lease: () => Promise.resolve([])
+}
+const quietRemote = (run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>, ask: (request: Request, viewer: Viewer) => Promise<Answer>) => ({
+  plan: async () => ((await ask({ method: "GET", path: "/api/v1/sync/snapshot", query: [["replica_id", "1"]], body: undefined }, owner)).body as unknown as { snapshot: SnapshotPlan }).snapshot,
+  rows: rowsFrom({ run, viewer: () => owner, rows_per_page: () => 2_000, events_per_page: () => 2_000 }),
+  pull: pullFrom({ run, viewer: () => owner, events_per_chunk: () => 2_000 })
+})
+
+/** The template of a replica becomes this device's: its place in the shape goes by another name. */
+export const makeOwn = (path: string, handle: string): void => {
+  const db = new DatabaseSync(path)
+  db.prepare("update replica_meta set value = ? where key = 'handle'").run(handle)
+  db.close()
+}
