@@ -157,6 +157,23 @@ describe("commands", () => {
 })
 
 describe("leases", () => {
+  it("and commands leave nothing of themselves where they cannot be kept whole", () => {
+    const outbox = open()
+    outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
+    outbox.append(command("a", { lamps: [1] }))
+    // The second id is none: by then the command and the first of its ids were written.
+    expect(() => outbox.append(command("b", { lamps: [2, {} as never] }))).toThrow()
+    expect([outbox.find("b"), outbox.lastN(), outbox.peekIds("lamps", 0, 1)]).toEqual([undefined, 1, [2]])
+    expect(outbox.append(command("c", { lamps: [2] })).n).toBe(2)
+  })
+  it("of blocks a restored server does not know are given no more", () => {
+    const outbox = open()
+    outbox.addLease(1, [{ entity: "lamps", from: 1, to: 3 }, { entity: "racks", from: 1, to: 2 }])
+    outbox.addLease(2, [{ entity: "lamps", from: 11, to: 13 }])
+    outbox.append(command("a", { lamps: [1] }))
+    outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
+    expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
+  })
   it("give ids in order over several ranges, without taking them until a command uses them", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 10, to: 12 }, { entity: "lamps", from: 20, to: 21 }, { entity: "racks", from: 1, to: 2 }])

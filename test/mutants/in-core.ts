@@ -1,0 +1,131 @@
+/** Faults of the engine, the journal and the store under them, and of rules both ends must share to the letter. */
+import type { Mutant } from "./mutant.ts"
+
+const engine = "core/kernel/engine.ts"
+const engine_test = "test/core/kernel/engine.test.ts"
+const push_test = "test/sync/push.test.ts"
+const concurrency_test = "test/core/kernel/journal-concurrency.test.ts"
+const races_test = "test/api/opportunity-races.test.ts"
+
+export const kernel_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "a command is decided outside a transaction", file: engine,
+    find: "    return yield* store.transaction(decideCommand(call, origin))\n", replace: "    return yield* Effect.as(Effect.succeed(store), undefined).pipe(Effect.andThen(decideCommand(call, origin)))\n",
+    killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
+  },
+  {
+    name: "a refused command of a device leaves what it did before it was refused", file: engine,
+    find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, origin)))", replace: "Effect.flatMap(Store, () => decideCommand(call, origin))",
+    killed_by: [{ file: push_test, test: "refused leave their verdict and nothing else", engine: "sqlite" }]
+  },
+  {
+    name: "a value that is taken is a fault, not a refusal, of a device's command", file: engine,
+    find: "return yield* refusal ?? fault", replace: "return yield* fault",
+    killed_by: [{ file: push_test, test: "refused leave their verdict and nothing else", engine: "sqlite" }]
+  },
+  {
+    name: "streams are not locked: of two who change one thing one is lost", file: engine,
+    find: "  yield* lockStreams(endpoint, call)\n", replace: "",
+    killed_by: [{ file: races_test, test: "add and change lines of one opportunity", engine: "pg" }]
+  },
+  {
+    name: "streams are locked in the order they are named", file: engine,
+    find: ".toWellFormed()))].sort()", replace: ".toWellFormed()))]",
+    killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "takes the locks of its streams in one order" }]
+  },
+  {
+    name: "nobody is asked for the permission", file: engine,
+    find: "  yield* permitted(endpoint, viewer)\n", replace: "",
+    killed_by: [{ file: engine_test, test: "permission and ability are both needed", engine: "sqlite" }]
+  },
+  {
+    name: "rows that are gone are found by references", file: engine,
+    find: "if (row === undefined || (one.live && table.soft_delete && row[\"deleted_at\"] !== null)) errors", replace: "if (row === undefined) errors",
+    killed_by: [{ file: engine_test, test: "must exist and not be deleted, wherever in the body they stand", engine: "sqlite" }]
+  },
+  {
+    name: "positions come from a counter nobody waits for", file: "core/kernel/journal.ts",
+    // Any sequence does; the shop of the tests has this one.
+    find: "`with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +", replace: "`with head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${count}::int)) ` +",
+    killed_by: [{ file: concurrency_test, test: "a reader who follows positions misses nothing of eight writers" }]
+  },
+  {
+    name: "two events of one command get one version", file: "core/kernel/journal.ts",
+    find: "    versions.set(event.stream, version)\n    return { ...event, ...recording, version, position: before", replace: "    return { ...event, ...recording, version, position: before",
+    killed_by: [{ file: engine_test, test: "counts positions from one without a hole", engine: "sqlite" }]
+  },
+  {
+    name: "erasing a person leaves them in older events", file: "core/kernel/journal.ts",
+    find: "  yield* scrubBefore(store, scrubs, stored)\n", replace: "",
+    killed_by: [{ file: "test/core/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }]
+  },
+  {
+    name: "erasing a person overlooks the events of the doubles merged into them", file: "core/members/erase.ts",
+    find: "streams: [...[id, ...merged_ids].map((member_id)", replace: "streams: [...[id].map((member_id)",
+    killed_by: [{ file: "test/core/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }]
+  },
+  {
+    name: "document numbers are counted on when a command is refused", file: "core/kernel/ids.ts",
+    find: "  yield* store.run(\"update id_sequences set next = next - ? where name = ? and next = ?\", [ids.length, table, ids.at(-1)! + 1])\n", replace: "  yield* store.run(\"update id_sequences set next = next - ? where name = ?\", [ids.length + 1, table])\n",
+    killed_by: [{ file: engine_test, test: "are never given again", engine: "sqlite" }]
+  },
+  {
+    name: "a transaction is none", file: "core/kernel/store/store.ts",
+    find: "transaction: (effect) => sql.withTransaction(effect)", replace: "transaction: (effect) => effect as never",
+    killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
+  },
+  {
+    name: "changes to rows that wait to be inserted are lost", file: "core/kernel/store/apply.ts",
+    find: "rows.set(next.key, changed(table, row, next.set))", replace: "rows.set(next.key, row)",
+    killed_by: [{ file: "test/core/kernel/apply.test.ts", test: "leaves the rows that carrying them out one by one leaves", engine: "sqlite" }]
+  },
+  {
+    name: "a database of SQLite answers before its commits are on the disk", file: "sync/sqlite-client.ts",
+    find: "options.synchronous ?? \"full\"", replace: "options.synchronous ?? \"normal\"",
+    killed_by: [{ file: "test/sync/sqlite-client.test.ts", test: "is on disk when a commit answers" }]
+  },
+  {
+    name: "two processes on one SQLite file both begin by reading", file: "sync/sqlite-client.ts",
+    find: "options.readOnly === true ? \"BEGIN\" : \"BEGIN IMMEDIATE\"", replace: "options.readOnly === true ? \"BEGIN\" : \"BEGIN DEFERRED\"",
+    killed_by: [{ file: "test/sync/sqlite-client.test.ts", test: "waits for a transaction or a single write without blocking anybody" }]
+  }
+]
+
+export const rule_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "the database lets two claims of one unit overlap", file: "core/claims/schema.ts",
+    find: "no_overlap: [{ name: \"claims_asset_overlap\", key: \"asset_id\", from: \"buffered_starts_at\", to: \"buffered_ends_at\", active: \"is_active\" }]", replace: "no_overlap: []",
+    killed_by: [{ file: "test/core/kernel/claims-overlap.test.ts", test: "refuses two claims of one unit that overlap", engine: "sqlite" }]
+  },
+  {
+    name: "on SQLite a row may be moved into a window that is taken", file: "core/kernel/store/dialect.ts",
+    find: "([\"insert\", \"update\"] as const).map((verb) =>", replace: "([\"insert\"] as const).map((verb) =>",
+    killed_by: [{ file: "test/core/kernel/claims-overlap.test.ts", test: "refuses to move one into a window that is taken", engine: "sqlite" }]
+  },
+  {
+    name: "on SQLite windows that only touch overlap", file: "core/kernel/store/dialect.ts",
+    find: "other.${quote(rule.to)} > new.${quote(rule.from)}); end`", replace: "other.${quote(rule.to)} >= new.${quote(rule.from)}); end`",
+    killed_by: [{ file: engine_test, test: "windows of one lamp may touch but not overlap", engine: "sqlite" }]
+  },
+  {
+    name: "on Postgres windows that only touch overlap", file: "core/kernel/store/dialect.ts",
+    find: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[)') with &&", replace: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[]') with &&",
+    killed_by: [{ file: engine_test, test: "windows of one lamp may touch but not overlap", engine: "pg" }]
+  },
+  {
+    name: "the rule does not see who holds a unit", file: "core/opportunities/claims.ts",
+    find: "claim.asset_id === stock_level_id && claim.is_active && meets(", replace: "claim.asset_id === stock_level_id && !claim.is_active && meets(",
+    killed_by: [{ file: "test/core/opportunities/allocation.test.ts", test: "a unit held by another order in that time is refused by the name", engine: "sqlite" }]
+  },
+  {
+    name: "tax is rounded line by line instead of once for its group", file: "core/pricing/totals.ts",
+    find: "net, tax: exclusiveTax(net, tax.percentage).tax }",
+    replace: "net, tax: sum(taxables.flat().filter((one) => one.product_tax_class_id === product_tax_class_id).map((one) => exclusiveTax(one.net, tax.percentage).tax)) }",
+    killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "taxes each class once on its sum" }]
+  },
+  {
+    name: "optional lines are charged for", file: "core/pricing/totals.ts",
+    find: "request.lines.filter((line) => !line.is_optional)", replace: "request.lines.filter(() => true)",
+    killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "leaves optional lines and costs out" }]
+  }
+]

@@ -1,0 +1,199 @@
+/** Faults of the device's end: its outbox, its replica, and what it does with what it pulls. */
+import type { Mutant } from "./mutant.ts"
+
+const outbox = "sync/replica/outbox.ts"
+const replica = "sync/replica/replica.ts"
+const outbox_test = "test/sync/outbox.test.ts"
+const merge_test = "test/sync/merge.test.ts"
+const fill_test = "test/sync/fill.test.ts"
+const broken_test = "test/sync/broken-off.test.ts"
+const judged = "what was pulled is judged"
+
+export const outbox_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "the outbox is not forced to the disk when a command is acknowledged", file: outbox,
+    find: "pragma synchronous = full", replace: "pragma synchronous = off",
+    killed_by: [{ file: "test/sync/durable.test.ts", test: "is on the disk before a command is acknowledged" }]
+  },
+  {
+    name: "a command is acknowledged before it is in the outbox", file: replica,
+    find: "const kept = yield* Effect.sync(() => outbox.append(", replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))(() => outbox.append(",
+    killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]
+  },
+  {
+    name: "a command and the ids it took are kept in steps of their own", file: outbox,
+    find: "append: (command, about = {}) => transaction(() => {", replace: "append: (command, about = {}) => ((body) => body())(() => {",
+    killed_by: [{ file: outbox_test, test: "leave nothing of themselves where they cannot be kept whole" }]
+  },
+  {
+    name: "the lease cursor does not move with a command", file: outbox,
+    find: "takeIds(command.ids)\n", replace: "void takeIds\n",
+    killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
+  },
+  {
+    name: "leases and their cursors are kept in memory only", file: outbox,
+    find: "  db.exec(schema)\n", replace: "  db.exec(schema); db.exec(\"create temp table leases as select * from main.leases\")\n",
+    killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
+  },
+  {
+    name: "a lease that arrives twice begins anew", file: outbox,
+    find: "values (?, ?, ?, ?) on conflict do nothing\")", replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next\")",
+    killed_by: [{ file: outbox_test, test: "that arrive twice give nothing twice" }]
+  },
+  {
+    name: "the block after this one is asked for under the same number", file: outbox,
+    find: ".run(entity, request_no + 1)", replace: ".run(entity, request_no)",
+    killed_by: [{ file: outbox_test, test: "are asked for under a number that only grows" }]
+  },
+  {
+    name: "a later verdict takes the place of an earlier one", file: outbox,
+    find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'", replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
+    killed_by: [{ file: outbox_test, test: "are settled once" }]
+  },
+  {
+    name: "a command does not say which pending ones it builds on", file: outbox,
+    find: "makers.set(Number(maker[\"n\"]), String(maker[\"id\"]))", replace: "void maker",
+    killed_by: [{ file: outbox_test, test: "need the pending commands that made the rows they name" }]
+  },
+  {
+    name: "a conflict that was resolved can be resolved again", file: outbox,
+    find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))", replace: "where id = ? and (? <> '')",
+    killed_by: [{ file: outbox_test, test: "that were refused can be resolved once" }]
+  },
+  {
+    name: "what a restored server has forgotten is not sent again", file: "sync/replica/sync.ts",
+    find: "const reopened = forgotten && outbox.reopen", replace: "const reopened = false && forgotten && outbox.reopen",
+    killed_by: [{ file: "test/sync/fill-restored.test.ts", test: "gets back from a device %s what it had accepted since", engine: "sqlite" }]
+  },
+  {
+    name: "ids of blocks a restored server does not know are still given", file: outbox,
+    find: "if (!known) prepared(", replace: "if (false) prepared(",
+    killed_by: [{ file: outbox_test, test: "of blocks a restored server does not know are given no more" }]
+  }
+]
+
+export const replica_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "a command leaves the outbox's queue with the reply to the push, not with the pull", file: "sync/replica/sync.ts",
+    find: "    sent += verdicts.length\n",
+    replace: "    outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length\n",
+    killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
+  },
+  {
+    name: "the offset is kept before the events up to it are applied", file: replica,
+    find: "    const result = yield* store.transaction(Effect.gen(function*() {\n",
+    replace: "    yield* store.transaction(writeMeta(store, \"offset\", pulled.offset))\n    const result = yield* store.transaction(Effect.gen(function*() {\n",
+    killed_by: [{ file: broken_test, test: "goes on where it was when a chunk broke off" }]
+  },
+  {
+    name: "the handle is not kept with the place", file: replica,
+    find: "    yield* writeMeta(store, \"handle\", pulled.handle)\n    if (pulled.up_to_date)", replace: "    if (pulled.up_to_date)",
+    killed_by: [{ file: fill_test, test: "catches up by what was written since and nothing else", engine: "sqlite" }]
+  },
+  {
+    name: "what is pending is not decided again after a pull", file: replica,
+    find: "    for (const command of due) yield* redoOne(command, viewer)\n", replace: "",
+    killed_by: [{ file: fill_test, test: "puts their unsent work on top of it", engine: "sqlite" }]
+  },
+  {
+    name: "a pull that breaks off takes back what is pending and forgets to run it again", file: replica,
+    find: "    yield* writeMeta(store, \"run_n\", \"0\")\n    yield* fold(events)\n", replace: "    yield* fold(events)\n",
+    killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
+  },
+  {
+    name: "a reader finds its own writes gone after a pull that broke off", file: replica,
+    find: "nobody may find them gone.\n      if (yield* somethingIsDue) ", replace: "nobody may find them gone.\n      if (yield* Effect.as(somethingIsDue, false)) ",
+    killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
+  },
+  {
+    name: "a command decided again draws other ids", file: replica,
+    find: "params: command.payload.params, request }, command.id, command.ids)", replace: "params: command.payload.params, request }, command.id, {})",
+    killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
+  },
+  {
+    name: "verdicts found in the journal do not reach the outbox", file: replica,
+    find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)", replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
+    killed_by: [{ file: "test/sync/device.test.ts", test: "works while the server is gone", engine: "sqlite" }]
+  },
+  {
+    name: "a new history is laid over the old one", file: replica,
+    find: "yield* applyAside(pulled) : yield* applyHere(pulled)", replace: "yield* applyHere(pulled) : yield* applyHere(pulled)",
+    killed_by: [{ file: "test/sync/redaction.test.ts", test: "a right taken away takes the data with it", engine: "sqlite" }]
+  },
+  {
+    name: "an event that was applied is applied again", file: "sync/merge.ts",
+    find: "batch.events.filter((event) => event.position > state.position)", replace: "[...batch.events]",
+    killed_by: [{ file: merge_test, test: judged }]
+  },
+  {
+    name: "events out of order are applied", file: "sync/merge.ts",
+    find: "if (batch.events[at]!.position <= batch.events[at - 1]!.position) {", replace: "if (batch.events[at]!.position < 0) {",
+    killed_by: [{ file: merge_test, test: judged }]
+  },
+  {
+    name: "a command's own events do not settle it when a chunk ends before its verdict", file: "sync/merge.ts",
+    find: "if (command === undefined || settled.has(command.n)) continue", replace: "if (command === undefined || settled.has(command.n) || event.type !== decided_event) continue",
+    killed_by: [{ file: merge_test, test: judged }]
+  },
+  {
+    name: "provisional changes are taken back oldest first", file: "sync/replica/provisional.ts",
+    find: "from undo order by seq desc", replace: "from undo order by seq",
+    killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
+  },
+  {
+    name: "rows made provisionally stay when they are taken back", file: "sync/replica/provisional.ts",
+    find: "      { op: \"delete\", table, key: JSON.parse(image.row_key) },\n",
+    replace: "      ...(image.before === null ? [] : [{ op: \"delete\" as const, table, key: JSON.parse(image.row_key) }]),\n",
+    killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
+  },
+  {
+    name: "provisional events stay in the journal", file: "sync/replica/provisional.ts",
+    find: "  yield* store.run(\"delete from journal where position >= ?\", [provisional_base])\n", replace: "",
+    killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
+  },
+  {
+    name: "no images are kept of rows changed by a condition", file: "core/kernel/store/store.ts",
+    find: "find(one.table, { [key]: one.key }) : find(one.table, one.where)", replace: "find(one.table, { [key]: one.key }) : Effect.succeed([])",
+    killed_by: [{ file: "test/core/kernel/store.test.ts", test: "images before a change are the rows as they were", engine: "sqlite" }]
+  },
+  {
+    name: "a change sends back all its form showed, over what others wrote meanwhile", file: replica,
+    find: "const own = yield* withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis))", replace: "const own = yield* Effect.as(withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis)), call)",
+    killed_by: [{ file: "test/sync/conflicts.test.ts", test: "who edit different fields never collide", engine: "sqlite" }]
+  },
+  {
+    name: "a person erased on the server stays in the device's journal", file: replica,
+    find: "    yield* scrubBefore(store, catalogue.scrubs, events)\n", replace: "",
+    killed_by: [{ file: "test/sync/erasure.test.ts", test: "reaches what a device made, knew and pulled before" }]
+  },
+  {
+    name: "what was taken away stays in the device's write-ahead log", file: replica,
+    find: "    if (events.some((event) => catalogue.scrubs[event.type] !== undefined)) yield* purgeLater(store)\n", replace: "",
+    killed_by: [{ file: "test/sync/redaction.test.ts", test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
+  },
+  {
+    name: "rows made meanwhile in tables already laid down are left out of a fill", file: "sync/replica/fill.ts",
+    find: "if (done.includes(table.name)) return true", replace: "if (done.includes(table.name)) return false",
+    killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
+  },
+  {
+    name: "verdicts from before a fill are not heard of", file: "sync/replica/fill.ts",
+    find: "settled: plan.decided.map(", replace: "settled: plan.decided.slice(0, 0).map(",
+    killed_by: [{ file: fill_test, test: "learns what became of commands", engine: "sqlite" }]
+  },
+  {
+    name: "a page of a fill is laid down by whoever brings it, however late", file: "sync/replica/fill.ts",
+    find: "filling.handle !== asked.handle || filling.offset !== asked.offset || filling.after !== asked.after) return undefined", replace: "false) return undefined",
+    killed_by: [{ file: broken_test, test: "one that two processes bring is laid down once" }]
+  },
+  {
+    name: "two syncs of one folder run side by side", file: "sync/replica/device.ts",
+    find: "try { lock.exec(\"begin exclusive\") }", replace: "try { lock.exec(\"begin\") }",
+    killed_by: [{ file: broken_test, test: "syncs in one process at a time" }]
+  },
+  {
+    name: "a bundle that another server signed is taken in", file: "sync/replica/bundle.ts",
+    find: "profile.server_key === undefined || !sealedBy(sealed, profile.server_key)", replace: "profile.server_key === undefined",
+    killed_by: [{ file: "test/sync/bundle.test.ts", test: "is refused whole when it was changed", engine: "sqlite" }]
+  }
+]

@@ -1,0 +1,172 @@
+/** Faults of the server's end: verdicts, leases, what readers may see and where they stand, bundles, answers kept. */
+import type { Mutant } from "./mutant.ts"
+
+const push = "sync/ends/push.ts"
+const push_test = "test/sync/push.test.ts"
+const shape_test = "test/sync/shape.test.ts"
+const redaction = "sync/ends/redaction.ts"
+const redaction_test = "test/sync/redaction.test.ts"
+const fill_test = "test/sync/fill.test.ts"
+const bundle_test = "test/sync/bundle.test.ts"
+
+export const verdict_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "the verdict is not stored", file: push,
+    find: "    { op: \"insert\", table: replica_commands, row },\n", replace: "",
+    killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
+  },
+  {
+    name: "a command sent twice is decided twice", file: push,
+    find: "if (known !== undefined) {", replace: "if (known !== undefined && command.n < 0) {",
+    killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
+  },
+  {
+    name: "another command under an id that was used gets that one's verdict", file: push,
+    find: "known.replica_id !== replica_id || known.fingerprint !== fingerprint", replace: "known.replica_id !== replica_id",
+    killed_by: [{ file: push_test, test: "under a number or an id that was used for something else", engine: "sqlite" }]
+  },
+  {
+    name: "a gap in the numbers is passed over", file: push,
+    find: "if (command.n > replica.last_n + 1) {", replace: "if (command.n > replica.last_n + 1 && command.n < 0) {",
+    killed_by: [{ file: push_test, test: "that leave a gap wait for what is missing", engine: "sqlite" }]
+  },
+  {
+    name: "the number of the last command is not moved on", file: push,
+    find: "set: { last_n: command.n, seen_at: now }", replace: "set: { seen_at: now }",
+    killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
+  },
+  {
+    name: "a device's commands are decided side by side", file: push,
+    find: "const replica = yield* ownReplica(replica_id, viewer, true)", replace: "const replica = yield* ownReplica(replica_id, viewer, false)",
+    killed_by: [{ file: push_test, test: "sent by two at once are decided once", engine: "pg" }]
+  },
+  {
+    name: "a command's effects and its verdict are committed apart", file: push,
+    find: "return yield* store.transaction(decideOnce(replica_id, command, viewer))", replace: "return yield* decideOnce(replica_id, command, viewer)",
+    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "is there with what the command did, or neither is", engine: "sqlite" }]
+  },
+  {
+    name: "the journal does not tell the verdict", file: push,
+    find: "const recorded = yield* record([event(replicaStream(replica.id), decided_event, {", replace: "const recorded = yield* record([event(\"nobody\", \"command.forgotten\", {",
+    killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
+  },
+  {
+    name: "what builds on a refused command is decided all the same", file: push,
+    find: "const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(", replace: "const error = (yield* attempt(",
+    killed_by: [{ file: push_test, test: "that build on a refused one are not decided", engine: "sqlite" }]
+  },
+  {
+    name: "another device's refused command holds this one's", file: push,
+    find: ".filter((one) => one.replica_id === replica_id && !one.accepted)", replace: ".filter((one) => !one.accepted)",
+    killed_by: [{ file: push_test, test: "are held by their own device's commands alone", engine: "sqlite" }]
+  },
+  {
+    name: "ids another device was leased are taken", file: push,
+    find: "if (foreign !== undefined) return", replace: "if (foreign !== undefined && foreign.id < 0) return",
+    killed_by: [{ file: push_test, test: "that claim ids they do not have, or have used", engine: "sqlite" }]
+  },
+  {
+    name: "a revoked device goes on pushing", file: push,
+    find: "if (replica.revoked_at !== null) return", replace: "if (replica.revoked_at === \"never\") return",
+    killed_by: [{ file: push_test, test: "of a device that is another's, unknown or revoked", engine: "sqlite" }]
+  },
+  {
+    name: "a revoked device's own token opens as ever", file: "sync/ends/devices.ts",
+    find: "yield* tokens.value.end(device.token_id, input.viewer, now)", replace: "yield* Effect.void",
+    killed_by: [{ file: "test/sync/devices.test.ts", test: "lose every door when they are revoked", engine: "sqlite" }]
+  },
+  {
+    name: "a copied folder is not told from its original", file: "sync/ends/devices.ts",
+    find: "if (replica.last_n > last_n) return true", replace: "if (replica.last_n > last_n) return false",
+    killed_by: [{ file: "test/sync/devices.test.ts", test: "put back from a backup are told so", engine: "sqlite" }]
+  },
+  {
+    name: "a lease asked for twice gives two blocks", file: "sync/ends/leases.ts",
+    find: "if (known.length > 0) return", replace: "if (known.length > 1_000) return",
+    killed_by: [{ file: push_test, test: "leases asked for under one number are one block", engine: "sqlite" }]
+  },
+  {
+    name: "a bundle's signature is not looked at", file: "sync/ends/bundles.ts",
+    find: "  if (!sealedBy(sealed, device.public_key)) return", replace: "  if (sealed.signature === \"\") return",
+    killed_by: [{ file: bundle_test, test: "is refused whole when it was changed", engine: "sqlite" }]
+  },
+  {
+    name: "a bundle of a revoked device is taken for one whose token has ended", file: "sync/ends/bundles.ts",
+    find: "  if (replica.revoked_at !== null) return", replace: "  if (replica.revoked_at === \"never\") return",
+    killed_by: [{ file: bundle_test, test: "of a revoked device is not taken", engine: "sqlite" }]
+  },
+  {
+    name: "the answer under an idempotency key is kept apart from what was done", file: "server/idempotency/slice.ts",
+    find: "const kept = store.transaction(Effect.gen(function*() {", replace: "const kept = ((body: Hosted<Answer>) => body)(Effect.gen(function*() {",
+    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "who lost the key to a retry has done nothing", engine: "sqlite" }]
+  }
+]
+
+export const reader_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "events are sent with the columns their reader may not see", file: redaction,
+    find: "return cut === undefined ? event.data :", replace: "return cut === undefined || cut.size > 0 ? event.data :",
+    killed_by: [{ file: shape_test, test: "costs are cut from events for whoever may not see them", engine: "sqlite" }]
+  },
+  {
+    name: "rows are sent with the columns their reader may not see", file: redaction,
+    find: "field.visible_to === undefined || can(viewer, field.visible_to)", replace: "field.visible_to === undefined || field.visible_to !== \"\"",
+    killed_by: [{ file: redaction_test, test: "every guarded column of every table is cut" }, { file: redaction_test, test: "a device never holds what costs nobody showed", engine: "sqlite" }]
+  },
+  {
+    name: "events of tables that are not for their reader are sent", file: redaction,
+    find: "if (awaySubjects.has(subject)) return undefined", replace: "if (awaySubjects.has(\"\")) return undefined",
+    killed_by: [{ file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" }]
+  },
+  {
+    name: "a permission taken away leaves its reader what it showed", file: redaction,
+    find: "fingerprint: permissions.map((one) => `${one}=${can(viewer, one)}`).join(\",\")", replace: "fingerprint: permissions.join(\",\")",
+    killed_by: [{ file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" }, { file: redaction_test, test: "a right taken away while rows travel stops them", engine: "sqlite" }]
+  },
+  {
+    name: "a right given again brings the old handle back", file: "sync/ends/place.ts",
+    find: "version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end", replace: "version = length(excluded.fingerprint)",
+    killed_by: [{ file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" }]
+  },
+  {
+    name: "verdicts are told to every device", file: redaction,
+    find: "if (event.type === decided_event && event.replica_id !== replica_id) return undefined", replace: "if (event.type === decided_event && event.replica_id === -1) return undefined",
+    killed_by: [{ file: shape_test, test: "verdicts are for the device that asked", engine: "sqlite" }]
+  },
+  {
+    name: "hidden events do not move the offset", file: "sync/ends/shape.ts",
+    find: "const reached = events.length < events_per_chunk ? until : events.at(-1)!.position", replace: "const reached = events.filter((one) => redaction.see(one) !== undefined).at(-1)?.position ?? from",
+    killed_by: [{ file: "test/sync/hidden-events.test.ts", test: "move the place of those who may not see them", engine: "sqlite" }]
+  },
+  {
+    name: "an offset is taken for its position alone, whichever journal gave it", file: "sync/ends/place.ts",
+    find: "return event !== undefined && (check === 0 || check === checkOf(event))", replace: "return event !== undefined && check >= 0",
+    killed_by: [{ file: shape_test, test: "tells a journal restored from a backup", engine: "sqlite" }]
+  },
+  {
+    name: "a reader with another history's handle goes on reading", file: "sync/ends/shape.ts",
+    find: "if (valueOf(query, \"handle\") !== handle) return mustRefetch(handle)", replace: "if (handle === \"\") return mustRefetch(handle)",
+    killed_by: [{ file: shape_test, test: "begins anew for a stale handle, none, and an offset past the end", engine: "sqlite" }]
+  },
+  {
+    name: "a wake between looking and waiting is lost", file: "sync/ends/tail.ts",
+    find: "if (wakes !== mark) return resume(Effect.void)", replace: "if (wakes < mark) return resume(Effect.void)",
+    killed_by: [{ file: shape_test, test: "loses no wake that comes between looking and waiting", engine: "sqlite" }]
+  },
+  {
+    name: "a page of rows begins one key too late", file: "sync/ends/snapshot.ts",
+    find: "if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }",
+    replace: "if (!done) return { position, sections, next: cursorOf(table.name, typeof rows.at(-1)![table.key] === \"number\" ? Number(rows.at(-1)![table.key]) + 1 : rows.at(-1)![table.key] as Key) }",
+    killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
+  },
+  {
+    name: "a page of rows begins with the last row of the one before", file: "sync/ends/snapshot.ts",
+    find: "` where ${quote(table.key)} > ${bind(key)}`", replace: "` where ${quote(table.key)} >= ${bind(key)}`",
+    killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
+  },
+  {
+    name: "what happened between two pages of rows is not sent with them", file: "sync/ends/snapshot.ts",
+    find: "const later = position > head ? yield* eventsAfter(store, head, position - head) : []", replace: "const later = position > head ? yield* eventsAfter(store, head, 0) : []",
+    killed_by: [{ file: "test/sync/hidden-events.test.ts", test: "between the look at the journal and the rows come with them", engine: "sqlite" }]
+  }
+]

@@ -1,0 +1,53 @@
+/** What a server keeps beside the journal stands and falls with what was done: a device's verdict, the answer under a key. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { catalogueOf } from "../../core/kernel/catalogue.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { syncSlice } from "../../sync/ends/api.ts"
+import { engines } from "../app.ts"
+import { openShop, type Shop, shopSlices } from "../core/kernel/lamp-shop.ts"
+import { serve, type Serving } from "../server/serving.ts"
+
+describe.each(engines)("a verdict on %s", (engine) => {
+  let shop: Shop
+  beforeEach(async () => { shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice])) })
+  afterEach(() => shop.close())
+  const statement = (text: string) => shop.run(Effect.flatMap(Store, (store) => store.run(text)))
+
+  it("is there with what the command did, or neither is", async () => {
+    const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
+    const lamp = body.lease.find((range: { entity: string }) => range.entity === "lamps").from
+    const push = () => shop.call("POST", "/api/v1/sync/commands", { replica_id: body.replica.id, commands: [{
+      n: 1, id: "one", name: "lamps.create", payload: { params: {}, body: { name: "Lamp" } }, ids: { lamps: [lamp] }, issued_at: "2026-06-18T12:00:00.000Z"
+    }] })
+    const before = await shop.dump()
+    // The last thing written breaks, as on a disk that is full by then.
+    await statement(engine === "sqlite"
+      ? "create trigger full before insert on replica_commands begin select raise(abort, 'the disk is full'); end"
+      : "alter table replica_commands add constraint disk_full check (false) not valid")
+    await expect(push()).rejects.toThrow()
+    expect(await shop.dump()).toEqual(before)
+    await statement(engine === "sqlite" ? "drop trigger full" : "alter table replica_commands drop constraint disk_full")
+    expect((await push()).body.verdicts).toMatchObject([{ id: "one", status: "accepted" }])
+    expect((await shop.dump())["lamps"]).toMatchObject([{ id: lamp, name: "Lamp" }])
+  })
+})
+
+describe.each(engines)("an answer kept under an Idempotency-Key on %s", (engine) => {
+  let server: Serving
+  beforeEach(async () => {
+    // While one request works, its key goes to another: the first counted as lost.
+    server = await serve(engine, { slices: [{
+      name: "retry", recorded: (events) => Effect.flatMap(Store, (store) =>
+        events.some(({ data }) => data["name"] === "Overtaken") ? Effect.asVoid(store.run("update idempotency_keys set attempt = attempt + 1")) : Effect.void)
+    }] })
+  })
+  afterEach(() => server.close())
+
+  it("is there with what was done, or neither is: who lost the key to a retry has done nothing", async () => {
+    const path = "/api/v1/product_groups"
+    const { status } = await server.ask(path, { method: "POST", json: { name: "Overtaken" }, headers: { "idempotency-key": "one" } })
+    expect(status).toBe(425)
+    expect((await server.ask(path)).body.meta.total).toBe(0)
+  })
+})
