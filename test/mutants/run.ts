@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { isSeeds, type Mutant, occurrences, words } from "./mutant.ts"
+import { isSeeds, type Mutant, occurrences, type TestKiller, words } from "./mutant.ts"
 import { mutants } from "./mutants.ts"
 import { copyOf, endAll, isAssertion, loadFault, patternOf, remove, runKiller, runTests } from "./trial.ts"
 
@@ -36,7 +36,7 @@ if (stale.length > 0) process.exit(1)
 /** The tests that are to fail must pass as long as nothing is broken. */
 const provesNothing = async (): Promise<ReadonlyArray<string>> => {
   const killers = [...new Map(wanted.flatMap(({ killed_by }) => killed_by).map((killer) => [words(killer), killer])).values()]
-  const tests = killers.filter((killer) => !isSeeds(killer))
+  const tests = killers.filter((killer): killer is TestKiller => !isSeeds(killer))
   const faults: Array<string> = []
   if (tests.length > 0) {
     const { broken, failed, passed } = await runTests(copy, [...new Set(tests.map(({ file }) => file))], tests.map(patternOf).join("|"), { bail: false, millis_max: 600_000 })

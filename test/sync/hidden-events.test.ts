@@ -41,11 +41,11 @@ describe.each(engines)("events on %s", (engine) => {
     const { body } = await shop.run(Effect.gen(function*() {
       const store = yield* Store
       let meddled = false
-      const run: typeof store.run = (text, values) => {
-        if (meddled || !text.includes("page_head")) return store.run(text, values)
+      const run = <Row extends object>(text: string, values?: ReadonlyArray<unknown>) => {
+        if (meddled || !text.includes("page_head")) return store.run<Row>(text, values)
         meddled = true
         const somebodyWrites = Effect.orDie(answer(catalogue, { method: "POST", path: "/api/v1/lamps", query: [], body: { name: "Meanwhile" } }, owner))
-        return Effect.andThen(Effect.provide(somebodyWrites, site), store.run(text, values))
+        return Effect.andThen(Effect.provide(somebodyWrites, site), store.run<Row>(text, values))
       }
       const site = yield* Effect.context<Site | Store>()
       return yield* Effect.provideService(rowsAnswer(catalogue, { viewer: owner, replica_id: 0, handle, offset, after: "" }), Store, { ...store, run })
