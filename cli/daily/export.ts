@@ -27,12 +27,15 @@ export const declare = (program: Command): void => {
         const ids: Array<number> = []
         const name = list.path.slice("/api/v1/".length).replaceAll("/", ".")
         const count = await writeRows(join(folder, name), noted(everyRow(desk, list.path), ids, progress.at, name))
-        if (count === undefined) continue
+        if (typeof count === "string") {
+          desk.note(`Left out ${name}: ${count}`)
+          continue
+        }
         files.push({ file: `${name}.ndjson`, rows: count })
         for (const inner of lists.filter((one) => paramNames(one.path).length === 1 && one.path.startsWith(`${list.path}/{`))) {
           const inner_name = `${name}.${inner.path.split("}/")[1]!.replaceAll("/", ".")}`
           const rows = await writeRows(join(folder, inner_name), innerRows(desk, inner, ids, progress.at, inner_name))
-          if (rows !== undefined) files.push({ file: `${inner_name}.ndjson`, rows })
+          if (typeof rows === "number") files.push({ file: `${inner_name}.ndjson`, rows })
         }
       }
       journal = await writeJournal(desk, folder, progress)

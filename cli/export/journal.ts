@@ -1,5 +1,6 @@
 /** The journal as a file: all that happened, from which an empty server becomes the same again. */
 import { createHash } from "node:crypto"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import type { Desk } from "../desk.ts"
@@ -19,6 +20,13 @@ export interface WrittenJournal extends JsonObject {
 
 /** Why there is none, in words, or what was written. Only the owner may take it, and only from the server. */
 export const writeJournal = async (desk: Desk, folder: string, progress: Progress): Promise<WrittenJournal | string> => {
+  try { return await written(desk, folder, progress) } catch (error) {
+    if (!(error instanceof Exit) || error.code !== exits.network) throw error
+    await rm(join(folder, journal_file), { force: true })
+    return `The journal, from which a server can be made anew, was left out: ${error.message}`
+  }
+}
+const written = async (desk: Desk, folder: string, progress: Progress): Promise<WrittenJournal | string> => {
   if (desk.offline) return "The journal, from which a server can be made anew, was left out: it comes from the server, and --offline forbids to ask it."
   const asked = async (path: string, query: ReadonlyArray<readonly [string, string]> = []): Promise<JsonObject | string> => {
     const answer = await desk.requestAtServer({ method: "GET", path, query })

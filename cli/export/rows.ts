@@ -22,8 +22,11 @@ export const closeOut = async (out: WriteStream): Promise<void> => {
   await once(out, "finish")
 }
 
-/** How many rows were written to `name.ndjson` and `name.csv`; undefined when this user may not see them. Memory for a page. */
-export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>): Promise<number | undefined> => {
+/** Of what this user may not see, or only the server can tell while it is out of reach, there is no file. */
+const left_out: ReadonlySet<number> = new Set([exits.not_allowed, exits.network])
+
+/** How many rows were written to `name.ndjson` and `name.csv`; what was said instead when there are none to be had. Memory for a page. */
+export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>): Promise<number | string> => {
   const file = `${path}.ndjson`
   const columns = new Set<string>()
   let out: WriteStream | undefined
@@ -37,9 +40,9 @@ export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>):
     }
   } catch (error) {
     out?.destroy()
-    if (!(error instanceof Exit) || error.code !== exits.not_allowed) throw error
+    if (!(error instanceof Exit) || !left_out.has(error.code)) throw error
     await rm(file, { force: true })
-    return undefined
+    return error.message
   }
   await closeOut(out ?? await openOut(file))
   await writeTable(`${path}.csv`, [...columns], file)

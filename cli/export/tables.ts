@@ -64,8 +64,7 @@ const dump = async (folder: string, run: Run, progress: Progress): Promise<Reado
   const files: Array<JsonObject> = []
   for (const [at, table] of catalogue.tables.entries()) {
     progress.at("tables", at, catalogue.tables.length)
-    const rows = await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run))
-    files.push({ file: `${tables_folder}/${table.name}.ndjson`, rows: rows ?? 0 })
+    files.push({ file: `${tables_folder}/${table.name}.ndjson`, rows: await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run)) })
   }
   return files
 }
