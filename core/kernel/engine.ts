@@ -112,8 +112,13 @@ const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call:
 export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg") return
-  // Named after what was sent, before it is looked at: Postgres takes no NUL, not even to lock.
-  for (const stream of [...new Set(streams.map((one) => one.replaceAll("\u0000", "")))].sort()) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", [stream])
+  // Named after what was sent, before it is looked at: Postgres takes no NUL and no half of a character, not even to lock.
+  const named = [...new Set(streams.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
+  // One statement for all of them, one after the other as listed: whoever wants several takes them in the same order.
+  if (named.length === 1) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", named)
+  else if (named.length > 1) {
+    yield* store.run("select count(pg_advisory_xact_lock(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream)", [JSON.stringify(named)])
+  }
 })
 
 /** 404, then 403, then 422: the order every endpoint answers in (conventions 1). */

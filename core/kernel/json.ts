@@ -13,4 +13,12 @@ export const canonicalJson = (value: Json): string => {
   }
   return JSON.stringify(value)
 }
-export const sameJson = (a: Json, b: Json): boolean => a === b || canonicalJson(a) === canonicalJson(b)
+/** Equal data, whatever the order of its keys: as if their canonical texts were compared. */
+export const sameJson = (a: Json, b: Json): boolean => {
+  if (a === b) return true
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one: Json, at) => sameJson(one, b[at]))
+  if (!isJsonObject(a)) return !Array.isArray(b) && !isJsonObject(b) && JSON.stringify(a) === JSON.stringify(b)
+  if (!isJsonObject(b)) return false
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key] ?? null, b[key] ?? null))
+}

@@ -12,7 +12,7 @@ import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import type { Settings } from "../kernel/settings.ts"
 import { inOrder, meets } from "../values/period.ts"
 import { millisOf } from "../values/time.ts"
-import { type Deal, type Holding, type Known, liveLines, stockedProductOf, unitsOf } from "./deal.ts"
+import { type Deal, type Holding, type Known, liveLines, stockedProductOf, unitsByLine } from "./deal.ts"
 import { checked_in, type ItemRow } from "./parts.ts"
 import type { OpportunityRow } from "./schema.ts"
 import { order } from "./statuses.ts"
@@ -40,7 +40,7 @@ export const claimsOf = (known: Known, deal: Deal, line: ItemRow, settings: Clai
       ends_at: line.ends_at,
       dispatch_store_id: line.dispatch_store_id,
       is_live: line.is_live,
-      units: unitsOf(deal, line.id).map((unit) => ({ ...unit, product_id: known.levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0 }))
+      units: (unitsByLine(deal).get(line.id) ?? []).map((unit) => ({ ...unit, product_id: known.levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0 }))
     }, factsOf(deal.header), known.stocked, settings)
     return claims.some((claim) => claim.quantity > claimed_quantity_max)
       ? Result.fail(invalidField("quantity", `${line.name}: the line would take more units of one product than can be counted. Lower its quantity.`))
@@ -110,9 +110,12 @@ export const askedLines = (deal: Deal, settings: ClaimSettings): ReadonlyArray<L
 
 /**
  * The lines that are short, given the claims of the whole deal as they are to be; lines fully back ask for nothing.
- * Where a plain product has enough for everybody over all its lines' time, no line of it is looked at by itself.
+ * Where a plain product has enough for everybody over all its lines' time, no line of it is looked at by itself. `only`
+ * these lines and others of the same products, where no more is asked.
  */
-export const shortagesOf = (known: Known, deal: Deal, claims: ReadonlyArray<Claim>, settings: Settings, now: string): ReadonlyArray<LineShortage> => {
+export const shortagesOf = (
+  known: Known, deal: Deal, claims: ReadonlyArray<Claim>, settings: Settings, now: string, only?: ReadonlySet<number>
+): ReadonlyArray<LineShortage> => {
   const books = new Map([...known.books ?? []].map(([id, book]) => [id, withDeal(book, known, claims)]))
   const back = new Map(deal.lines.map((line) => [line.id, Number(line.returned_quantity)]))
   const unitsByLine = Map.groupBy(deal.units.filter((unit) => unit.status < checked_in), (unit) => unit.opportunity_item_id)
@@ -121,7 +124,7 @@ export const shortagesOf = (known: Known, deal: Deal, claims: ReadonlyArray<Clai
     .filter((line) => line.quantity > 0)
   return [...Map.groupBy(asked, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
     const book = books.get(lines[0]!.store_id)
-    if (book === undefined || suffices(book, lines)) return []
+    if (book === undefined || (only !== undefined && !lines.some((line) => only.has(line.id))) || suffices(book, lines)) return []
     return lines.flatMap((line) => {
       const standing_units = unitsByLine.get(line.id)?.length ?? 0
       const short = lineShortage(book, line, { opportunity_id: deal.header.id, is_order: deal.header.state === order }, standing_units)

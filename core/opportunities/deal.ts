@@ -68,6 +68,13 @@ export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =
     : Result.fail(invalidField("item", `${line.name} belongs to a version that is not active; activate it first.`))
 export const unitsOf = (deal: Deal, line_id: number): ReadonlyArray<AssignmentRow> =>
   deal.units.filter((unit) => unit.opportunity_item_id === line_id)
+const byLine = new WeakMap<Deal["units"], ReadonlyMap<number, ReadonlyArray<AssignmentRow>>>()
+/** The units of every line, put together once for the deal as it is: for whoever asks line by line. */
+export const unitsByLine = ({ units }: Deal): ReadonlyMap<number, ReadonlyArray<AssignmentRow>> => {
+  let found = byLine.get(units)
+  if (found === undefined) byLine.set(units, found = Map.groupBy(units, (unit) => unit.opportunity_item_id))
+  return found
+}
 
 /** The catalogue product a line takes from stock; groups, services and texts take nothing. */
 export const stockedProductOf = (line: ItemRow): number | null =>

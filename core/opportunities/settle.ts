@@ -167,7 +167,11 @@ const claimsAfter = (known: Known, deal: Deal, touched: ReadonlyArray<number> | 
       const phase = onlyPhased(rows, before)
       if (phase === undefined) {
         events.push(claimsSet(streamOfDeal(deal.header.id), "opportunity_item", id, rows.map((row) => withoutStamps(row) as unknown as ClaimRow)))
-      } else phased.set(phase, [...phased.get(phase) ?? [], id])
+        continue
+      }
+      const others = phased.get(phase)
+      if (others === undefined) phased.set(phase, [id])
+      else others.push(id)
     }
     for (const [phase, ids] of phased) events.push(claimsPhased(streamOfDeal(deal.header.id), "opportunity_item", ids, phase))
     const rest = own.filter((claim) => !lines.has(claim.source_id))
@@ -190,23 +194,33 @@ export const unitName = (known: Known, stock_level_id: number): string => {
   return level?.item_name ?? level?.asset_number ?? `Stock level ${stock_level_id}`
 }
 
+/** A claim on the same unit, or the same product, keeps the id it had; the first of several first. */
 const withIds = (wanted: ReadonlyArray<NewClaim>, before: ReadonlyArray<ClaimRow>, context: DecideContext): ReadonlyArray<ClaimRow> => {
-  const free = [...before]
+  const free = Map.groupBy(before, sameThing)
+  const used = new Map<string, number>()
   return wanted.map((claim) => {
-    const at = free.findIndex((one) => one.product_id === claim.product_id && one.asset_id === claim.asset_id)
-    const earlier = at < 0 ? undefined : free.splice(at, 1)[0]
+    const thing = sameThing(claim)
+    const at = used.get(thing) ?? 0
+    used.set(thing, at + 1)
     return {
-      ...unstamped, ...claim, id: earlier?.id ?? context.id(claims_table),
+      ...unstamped, ...claim, id: free.get(thing)?.[at]?.id ?? context.id(claims_table),
       buffered_starts_at: claim.buffered_starts_at ?? claim.starts_at, buffered_ends_at: claim.buffered_ends_at ?? claim.ends_at
     }
   })
 }
+const sameThing = ({ asset_id, product_id }: NewClaim): string => `${product_id}/${asset_id}`
 /** The one phase all claims of a line come to, where nothing else about them changes. */
 const onlyPhased = (rows: ReadonlyArray<ClaimRow>, before: ReadonlyArray<ClaimRow>): ClaimRow["phase"] | undefined => {
   const phase = rows[0]?.phase
-  return phase !== undefined && rows.every((row) => row.phase === phase) && sameClaims(rows, before.map((row) => ({ ...row, phase }))) ? phase : undefined
+  return phase !== undefined && rows.every((row) => row.phase === phase) && sameClaims(rows, before, "phase") ? phase : undefined
 }
-const sameClaims = (one: ReadonlyArray<ClaimRow>, other: ReadonlyArray<ClaimRow>): boolean => {
-  const plain = (rows: ReadonlyArray<ClaimRow>): Json => [...rows].sort((a, b) => a.id - b.id).map(withoutStamps)
-  return one.length === other.length && sameJson(plain(one), plain(other))
+const told = Object.keys(withoutStamps(claims_table.columns as AnyRow)) as ReadonlyArray<keyof ClaimRow>
+/** Equal in all that is told of a claim, `but` perhaps one thing. */
+const sameClaims = (one: ReadonlyArray<ClaimRow>, other: ReadonlyArray<ClaimRow>, but?: keyof ClaimRow): boolean => {
+  if (one.length !== other.length) return false
+  const before = new Map(other.map((row) => [row.id, row]))
+  return one.every((row) => {
+    const earlier = before.get(row.id)
+    return earlier !== undefined && told.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
+  })
 }

@@ -21,14 +21,17 @@ export interface Hands {
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
 
-/** Rows deleted by equal conditions but for the last column, whose values add up. */
+/** Rows deleted by equal conditions but for one column, whose values add up. */
 interface Doomed { readonly fixed: Where; readonly column: string; readonly values: Set<string | number> }
 /** What waits for one table; carried out in this order. */
 interface Waiting {
   doomed: Doomed | undefined
   rows: Map<unknown, AnyRow>
   sets: Map<unknown, AnyRow>
+  found: FoundBy | undefined
 }
+/** Keys of waiting rows by what stands in a column. */
+interface FoundBy { readonly column: string; readonly keys: Map<unknown, Array<unknown>> }
 const doomed_max = 1_000
 
 export const applier = ({ change, dialect, insertRows, send }: Hands): (changes: ReadonlyArray<RowChange>) => Sql => {
@@ -49,11 +52,13 @@ export const applier = ({ change, dialect, insertRows, send }: Hands): (changes:
     yield* flushDoomed(table, waiting)
     const { rows } = waiting
     waiting.rows = new Map()
+    waiting.found = undefined
     if (rows.size > 0) yield* insertRows(table, [...rows.values()])
     yield* flushSets(table, waiting)
   })
 
-  const one = Effect.fnUntraced(function*(next: RowChange, waiting: Waiting) {
+  /** What is to be done before all else; nothing, for what can wait. */
+  const one = (next: RowChange, waiting: Waiting): Sql | undefined => {
     const { rows, sets } = waiting
     const { table } = next
     switch (next.op) {
@@ -61,54 +66,72 @@ export const applier = ({ change, dialect, insertRows, send }: Hands): (changes:
         const key = next.row[table.key]
         // Changes of a row that was not there yet changed nothing.
         sets.delete(key)
-        if (!rows.has(key)) rows.set(key, next.row)
-        else if (!table.first_wins) {
-          // The second of one key is the database's to refuse.
-          yield* flushDoomed(table, waiting)
-          yield* insertRows(table, [next.row])
+        if (!rows.has(key)) {
+          rows.set(key, next.row)
+          if (waiting.found !== undefined) noted(waiting.found, heldIn(table, next.row, waiting.found.column), key)
+          return undefined
         }
-        return
+        // The second of one key is the database's to refuse.
+        return table.first_wins ? undefined : inTurn(flushDoomed(table, waiting), insertRows(table, [next.row]))
       }
       case "update_where":
-        yield* flush(table, waiting)
-        return yield* change(next)
+        return inTurn(flush(table, waiting), change(next))
       case "delete_where": {
         const plain = sets.size === 0 ? doomedBy(table, next.where) : undefined
-        if (plain === undefined) {
-          yield* flush(table, waiting)
-          return yield* change(next)
+        if (plain === undefined) return inTurn(flush(table, waiting), change(next))
+        for (const key of keysWith(table, waiting, plain)) {
+          const row = rows.get(key)
+          if (row !== undefined && isMet(table, next.where, row)) rows.delete(key)
         }
-        for (const [key, row] of rows) if (isMet(table, next.where, row)) rows.delete(key)
-        if (waiting.doomed !== undefined && !isAlike(waiting.doomed, plain)) yield* flushDoomed(table, waiting)
+        const before = waiting.doomed !== undefined && !isAlike(waiting.doomed, plain) ? flushDoomed(table, waiting) : undefined
         if (waiting.doomed === undefined) waiting.doomed = plain
         else for (const value of plain.values) waiting.doomed.values.add(value)
-        return
+        return before
       }
       case "delete":
-        if (rows.delete(next.key)) return
+        if (rows.delete(next.key)) return undefined
         sets.delete(next.key)
-        return yield* change(next)
+        return change(next)
       case "update": {
         const row = rows.get(next.key)
-        if (row !== undefined) rows.set(next.key, changed(table, row, next.set))
-        else if (Object.keys(next.set).length === 0) return
-        else if (table.first_wins || isConstrained(table, next.set)) {
-          yield* flushDoomed(table, waiting)
-          yield* flushSets(table, waiting)
-          yield* change(next)
-        } else sets.set(next.key, { ...sets.get(next.key), ...next.set })
+        if (row !== undefined) {
+          if (waiting.found !== undefined && Object.hasOwn(next.set, waiting.found.column)) waiting.found = undefined
+          rows.set(next.key, changed(table, row, next.set))
+        } else if (Object.keys(next.set).length > 0) {
+          if (table.first_wins || isConstrained(table, next.set)) return inTurn(flushDoomed(table, waiting), flushSets(table, waiting), change(next))
+          sets.set(next.key, { ...sets.get(next.key), ...next.set })
+        }
+        return undefined
       }
     }
-  })
+  }
   return Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
     const tables = new Map<Table, Waiting>()
     for (const next of changes) {
       let waiting = tables.get(next.table)
-      if (waiting === undefined) tables.set(next.table, waiting = { doomed: undefined, rows: new Map(), sets: new Map() })
-      yield* one(next, waiting)
+      if (waiting === undefined) tables.set(next.table, waiting = { doomed: undefined, rows: new Map(), sets: new Map(), found: undefined })
+      const now = one(next, waiting)
+      if (now !== undefined) yield* now
     }
     for (const [table, waiting] of tables) yield* flush(table, waiting)
   })
+}
+const inTurn = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
+
+/** Keys of waiting rows with the value, and perhaps of rows that had it or are gone: looked up, not searched for. */
+const keysWith = (table: Table, waiting: Waiting, { column, values }: Doomed): ReadonlyArray<unknown> => {
+  if (waiting.rows.size === 0) return []
+  if (waiting.found?.column !== column) {
+    const found: FoundBy = waiting.found = { column, keys: new Map() }
+    for (const [key, row] of waiting.rows) noted(found, heldIn(table, row, column), key)
+  }
+  const { keys } = waiting.found
+  return [...values].flatMap((value) => keys.get(value) ?? [])
+}
+const noted = ({ keys }: FoundBy, value: unknown, key: unknown): void => {
+  const others = keys.get(value)
+  if (others === undefined) keys.set(value, [key])
+  else others.push(key)
 }
 
 /** A row that waits to be inserted, with a change done to it. */
@@ -123,10 +146,11 @@ const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
 
 /** Kinds whose values are equal where they are the same in memory. */
 const plain_kinds: ReadonlySet<string> = new Set(["integer", "ref", "code", "choice", "boolean"])
-/** Conditions that rows in memory can be held against: plain values of plain columns; the last one is a number or a text. */
+/** Conditions that rows in memory can be held against: plain values of plain columns; one is a number or a text. */
 const doomedBy = (table: Table, where: Where): Doomed | undefined => {
   const names = Object.keys(where).sort()
-  const column = names.at(-1)
+  // Rows of one kind and many parents: it is the parents that add up.
+  const column = names.findLast((name) => typeof where[name] === "number") ?? names.at(-1)
   const value = column === undefined ? undefined : where[column]
   const isPlain = names.every((name) => {
     const shape = table.columns[name]?.shape
@@ -140,8 +164,10 @@ const isAlike = (one: Doomed, other: Doomed): boolean => {
   const names = Object.keys(other.fixed)
   return one.column === other.column && names.length === Object.keys(one.fixed).length && names.every((name) => one.fixed[name] === other.fixed[name])
 }
-const isMet = (table: Table, where: Where, row: AnyRow): boolean => Object.entries(where).every(([name, wanted]) => {
+const isMet = (table: Table, where: Where, row: AnyRow): boolean => Object.entries(where).every(([name, wanted]) => heldIn(table, row, name) === wanted)
+/** What the row holds once it is stored. */
+const heldIn = (table: Table, row: AnyRow, name: string): unknown => {
   const field = table.columns[name]!
   const given = row[name]
-  return (given === undefined || (given === null && !field.nullable) ? field.default ?? null : given) === wanted
-})
+  return given === undefined || (given === null && !field.nullable) ? field.default ?? null : given
+}

@@ -52,7 +52,7 @@ export const moveUnits = (known: Known, moving: ReadonlyArray<Moving>, steps: Re
   // What is out on a version that was put aside since still comes back.
   const leaving = steps.some((step) => step.move === "dispatch")
   for (const line of known.deal.lines) if (leaving && line_ids.includes(line.id)) yield* inActiveVersion(line)
-  let deal: Deal = known.deal
+  const moved = new Map<number, AssignmentRow>()
   const events: Array<NewEvent> = []
   const counts = new Map<number, number>()
   for (const { unit: before, field } of moving) {
@@ -65,8 +65,9 @@ export const moveUnits = (known: Known, moving: ReadonlyArray<Moving>, steps: Re
       if (step.set.status === checked_in) counts.set(unit.stock_level_id, (counts.get(unit.stock_level_id) ?? 0) - 1)
       unit = { ...unit, ...step.set }
     }
-    deal = withUnit(deal, unit.id, unit)
+    moved.set(unit.id, unit)
   }
+  let deal: Deal = { ...known.deal, units: known.deal.units.map((unit) => moved.get(unit.id) ?? unit) }
   const told = steps.some((step) => step.event === "asset_dispatched") ? yield* dispatchGate(known, line_ids, context) : undefined
   const returned = returnedTo(deal, line_ids, steps)
   for (const [line_id, return_store_id] of returned) {

@@ -52,9 +52,11 @@ export const progressed = (
 type DispatchPolicy = "block" | "warn_partial" | "allow_partial"
 const policyOf = (known: Known): DispatchPolicy => known.store?.shortage_dispatch_policy ?? "warn_partial"
 /** The lines that are short among those about to go out. */
-export const heldBack = (known: Known, line_ids: ReadonlyArray<number>, context: Pick<DecideContext, "settings" | "now">): ReadonlyArray<LineShortage> =>
-  shortagesOf(known, known.deal, known.claims, context.settings, context.now)
-    .filter((one) => one.remaining_shortfall > 0 && line_ids.includes(one.opportunity_item_id))
+export const heldBack = (known: Known, line_ids: ReadonlyArray<number>, context: Pick<DecideContext, "settings" | "now">): ReadonlyArray<LineShortage> => {
+  const leaving = new Set(line_ids)
+  return shortagesOf(known, known.deal, known.claims, context.settings, context.now, leaving)
+    .filter((one) => one.remaining_shortfall > 0 && leaving.has(one.opportunity_item_id))
+}
 export const isDispatchBlocked = (known: Known, held: ReadonlyArray<LineShortage>): boolean => policyOf(known) === "block" && held.length > 0
 
 /** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (opportunities 9.5). */
