@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
 import { ask, get } from "../../core/kernel/endpoint.ts"
 import { retried } from "../../core/kernel/engine.ts"
-import { integer, list, text } from "../../core/kernel/field.ts"
+import { integer, list, object, text } from "../../core/kernel/field.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { baseView, created, ok, viewContext } from "../../core/kernel/resource.ts"
@@ -12,6 +12,7 @@ import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { commands_per_push_max } from "../wire.ts"
 import { bundleEndpoints } from "./bundles.ts"
+import { claimBlocks } from "./claims.ts"
 import { command_fields, decideInOrder, tooOld, wireCommands } from "./commands.ts"
 import { client_schema_min, deviceEndpoints, replica_devices, welcome } from "./devices.ts"
 import { fillEndpoints } from "./fill-api.ts"
@@ -68,6 +69,25 @@ const leases = ask("/api/v1/sync/leases", {
   }).pipe(retried)
 })
 
+const claims = ask("/api/v1/sync/leases/claim", {
+  name: "replicas.claim", summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's", ...writes, server_only: true,
+  fields: {
+    replica_id: integer({ required: true, min: 1 }),
+    blocks: list(object({
+      entity: text({ required: true }), request_no: integer({ required: true, min: 1 }),
+      from: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), to: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER })
+    }), { required: true, max_items: 500 })
+  },
+  run: (input) => Effect.gen(function*() {
+    const store = yield* Store
+    const { replica_id, blocks } = input.values
+    return yield* store.transaction(Effect.gen(function*() {
+      yield* ownReplica(replica_id!, input.viewer, true)
+      return ok({ lease: (yield* claimBlocks(replica_id!, blocks!)).map((range) => ({ ...range })) })
+    }))
+  }).pipe(retried)
+})
+
 /** A batch of commands may be as long as what each of them may say. */
 const push_bytes_max = 64 * 1_048_576
 const push = ask("/api/v1/sync/commands", {
@@ -86,7 +106,7 @@ export const syncSlice: Slice = {
   server_tables: [...sync_tables, replica_devices],
   projection: {},
   endpoints: [
-    enrol, leases, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,
+    enrol, leases, claims, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,
     get("/api/v1/sync/shape", {
       name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
       fields: { replica_id: integer({ default: 0, min: 0, describe: "The device that follows: verdicts on its commands are told to it alone" }) },

@@ -13,6 +13,7 @@ import { can, type Viewer } from "../../core/kernel/viewer.ts"
 import { users } from "../../core/users/schema.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { isPublicKey, publicKeyOf } from "../signature.ts"
+import { leasesKnown } from "./claims.ts"
 import { BundleKey, DeviceTokens } from "./device-tokens.ts"
 import { commands_per_push_max } from "../wire.ts"
 import { ownReplica, verdictOf } from "./push.ts"
@@ -96,7 +97,7 @@ const hello = ask("/api/v1/sync/replicas/{id}/hello", {
     const copied = yield* isCopy(replica, values.last_n!, values.pending ?? [])
     return ok({
       replica: { id: replica.id, name: replica.name, last_n: replica.last_n },
-      server: yield* serverView, now, copied, push: values.schema_version! >= client_schema_min,
+      server: yield* serverView, now, copied, leases: yield* leasesKnown(replica.id), push: values.schema_version! >= client_schema_min,
       signs: key !== null && (values.public_key === undefined || key === values.public_key)
     })
   })

@@ -78,12 +78,12 @@ export const conflictsOver = (parts: ConflictParts) => {
   const { outbox, ask } = parts
   const again = (command: KeptCommand, body: JsonObject, how: WayRecorded, ids: WireCommand["ids"] = command.ids): Promise<Asked> => {
     const request = requestOf(command, body)
-    return request === undefined ? Promise.resolve(unknownCommand(command)) : ask(request, false, { replaces: command.id, how, ids })
+    return request === undefined ? Promise.resolve(unknownCommand(command)) : ask(request, false, { replaces: command.id, how, ids: outbox.leasedAmong(ids) })
   }
   /** Would it be recorded here now? */
   const holds = async (command: KeptCommand, body: JsonObject): Promise<Asked | undefined> => {
     const request = requestOf(command, body)
-    return request === undefined ? undefined : ask(request, true, { replaces: command.id, how: "retried", ids: command.ids })
+    return request === undefined ? undefined : ask(request, true, { replaces: command.id, how: "retried", ids: outbox.leasedAmong(command.ids) })
   }
   const fits = async (command: KeptCommand, body: JsonObject): Promise<boolean> => ((await holds(command, body))?.status ?? 422) < 400
   const freeFor = (command: KeptCommand) => freeUnits(command, (request) => ask(request, false))

@@ -39,7 +39,7 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction): Parameters<Ou
         return columns === undefined ? [] : [[row, Object.fromEntries(Object.entries(values).filter(([name]) => columns.has(name)))]]
       }))
     }),
-    account: (account): JsonObject => Object.fromEntries(Object.entries(account).flatMap(([part, told]) => {
+    account: (account): JsonObject => Object.fromEntries(Object.entries(account).flatMap(([part, told]): ReadonlyArray<readonly [string, Json]> => {
       if (!Array.isArray(told)) return [[part, told]]
       const kept = told.filter((one: Json) => !isJsonObject(one) || isSeen(tableIn(one["what"]), (one["field"] ?? null) as string | null))
       return kept.length === 0 ? [] : [[part, kept]]

@@ -20,6 +20,7 @@ import { BundleFault } from "../sealed.ts"
 import { newSeed, type PublicKey, publicKeyOf } from "../signature.ts"
 import type { LeaseRange, WireError } from "../wire.ts"
 import { type Bundled, bundleIn, bundleOut, type Unbundled } from "./bundle.ts"
+import { claimForgotten } from "./claim.ts"
 import { type Conflict, conflictsOver, type FreeUnit, type Resolved, type Resolving, type Told } from "./conflicts.ts"
 import { examine, type Finding } from "./doctor.ts"
 import {
@@ -185,10 +186,11 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
   const met = async (): Promise<ReadonlyArray<string>> => {
     const key = profile.key ?? newSeed()
     const { position } = await run(replica.standing)
-    const { warnings, server_key, device } = await greet({ profile, outbox, remote, position, public_key: publicKeyOf(key) })
+    const { warnings, server_key, device, leases } = await greet({ profile, outbox, remote, position, public_key: publicKeyOf(key) })
     const told: Profile = { ...profile, key, ...(server_key === undefined ? {} : { server_key }), ...(device === undefined ? {} : { device }) }
     if (told.key !== profile.key || told.server_key !== profile.server_key || told.device !== profile.device) writeProfile(folder, told)
     profile = told
+    if (leases !== undefined) await claimForgotten(profile.replica_id, leases, outbox, remote)
     return warnings
   }
   const isCopy = (fault: DeviceFault): DeviceFault => {

@@ -17,6 +17,8 @@ export interface Greeting {
   readonly server_key: PublicKey | undefined
   /** What the device is called at the server, which may have renamed it. */
   readonly device: string | undefined
+  /** How many blocks of ids the server remembers to have leased to the device. */
+  readonly leases: number | undefined
 }
 export interface GreetParts {
   readonly profile: Profile
@@ -32,6 +34,7 @@ interface Answered {
   readonly server: { readonly schema_version: number; readonly client_schema_min: number; readonly public_key: PublicKey | null }
   readonly copied: boolean
   readonly push: boolean
+  readonly leases?: number
 }
 
 /** Throws a RemoteError where the server refuses this device, and a DeviceFault where another one sends in its name. */
@@ -46,14 +49,14 @@ export const greet = async ({ profile, outbox, remote, position, public_key, clo
   const warnings = skew_seconds !== null && Math.abs(skew_seconds) > skew_told_seconds ? [skewText(skew_seconds)] : []
   const body = answer.body as Partial<Answered> | undefined
   // A server of before greetings has no such path: it is simply not greeted.
-  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined)) return { warnings, skew_seconds, server_key: undefined, device: undefined }
+  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined)) return { warnings, skew_seconds, server_key: undefined, device: undefined, leases: undefined }
   if (answer.status >= 400) throw new RemoteError(answer.status, (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string })
-  const { replica, server, copied, push } = body as Answered
+  const { replica, server, copied, push, leases } = body as Answered
   if (copied) throw copiedFault(profile)
   if (!push) warnings.push(`This release (schema ${schema_version}) is too old to send what it records: the server takes commands from schema ${server.client_schema_min} on. News still arrives; commands stay here until Flightcase is updated.`)
   else if (server.schema_version > schema_version) warnings.push(`The server runs a newer release (schema ${server.schema_version}, this is ${schema_version}); what only it knows is not shown here until Flightcase is updated.`)
   if (server.schema_version < schema_version) warnings.push(`The server runs an older release (schema ${server.schema_version}, this is ${schema_version}); commands it does not know are refused and can be tried again once it is updated.`)
-  return { warnings, skew_seconds, server_key: server.public_key ?? undefined, device: replica.name }
+  return { warnings, skew_seconds, server_key: server.public_key ?? undefined, device: replica.name, leases }
 }
 
 export const copiedFault = (profile: Profile, cause?: unknown): DeviceFault => new DeviceFault("copied",

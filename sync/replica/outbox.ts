@@ -87,6 +87,12 @@ export interface Outbox {
   /** The next ids of a table, without taking them: `append` takes what a command used. */
   readonly peekIds: (table: string, skip: number, count: number) => ReadonlyArray<number>
   readonly addLease: (request_no: number, ranges: ReadonlyArray<LeaseRange>) => void
+  /** All blocks there ever were, and how many were asked for. */
+  readonly leases: () => { readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>; readonly blocks_asked: number }
+  /** Of these blocks only what was granted is left. */
+  readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
+  /** Those of these ids that were leased to this device; where one of a table's was not, none of that table's. */
+  readonly leasedAmong: (ids: WireCommand["ids"]) => WireCommand["ids"]
   /** The number under which the next block of a table is asked for; the same until its lease has arrived. */
   readonly leaseRequestNo: (table: string) => number
   /**
@@ -125,6 +131,9 @@ interface Row {
   readonly cause: string | null; readonly account: string | null
 }
 const columns = "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account"
+/** State by state, each a look into the index: the whole history is not read for every command. */
+const highest_settled = `select max(n) from (${command_states.filter((state) => state !== "pending")
+  .map((state) => `select max(n) as n from commands where state = '${state}'`).join(" union all ")})`
 const rowThing = (row: string): string => `row:${row}`
 const streamThing = (stream: string): string => `stream:${stream}`
 /** Refused for where something stands, not for what was asked of it. */
@@ -197,7 +206,7 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const resolveOne = prepared("update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))")
   return {
     append: (command, about = {}) => transaction(() => {
-      const [last] = all("select coalesce(max(n), 0) as n, coalesce(max(case when state <> 'pending' then n end), 0) as settled from commands")
+      const [last] = all(`select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`)
       const n = Number(last!["n"]) + 1
       const { base, recorded, replaces } = about
       const needs = entangle(n, command.ids, about)
@@ -272,6 +281,24 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
         prepared("insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)").run(entity, request_no + 1)
       }
     }),
+    leases: () => ({
+      blocks: all("select l.entity, l.first, l.last, coalesce(r.request_no - 1, 1) as request_no from leases l left join lease_requests r on r.entity = l.entity order by l.entity, l.first")
+        .map((row) => ({ entity: String(row["entity"]), from: Number(row["first"]), to: Number(row["last"]), request_no: Math.max(1, Number(row["request_no"])) })),
+      blocks_asked: Number(all("select coalesce(sum(request_no - 1), 0) as n from lease_requests")[0]!["n"])
+    }),
+    trimLeases: (blocks, granted) => transaction(() => {
+      for (const block of blocks) {
+        const [row] = all("select next from leases where entity = ? and first = ? and last = ?", block.entity, block.from, block.to)
+        const left = granted.filter(({ entity, from, to }) => entity === block.entity && from >= block.from && to <= block.to)
+        if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to)) continue
+        prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
+        for (const { from, to } of left) {
+          prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?)").run(block.entity, from, to, Math.min(to + 1, Math.max(from, Number(row["next"]))))
+        }
+      }
+    }),
+    leasedAmong: (ids) => Object.fromEntries(Object.entries(ids).filter(([entity, used]) =>
+      used.every((id) => all("select 1 from leases where entity = ? and first <= ? and last >= ?", entity, id, id).length > 0))),
     leaseRequestNo: (table) => Number(all("select request_no from lease_requests where entity = ?", table)[0]?.["request_no"] ?? 1),
     reopen: (last_n, leases) => transaction(() => {
       const changed = prepared("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)

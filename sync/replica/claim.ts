@@ -1,0 +1,21 @@
+/** Blocks of ids a server put back from a backup has forgotten are shown to it again, before anything is sent. */
+import type { LeaseRange } from "../wire.ts"
+import type { Outbox } from "./outbox.ts"
+import { type Remote, RemoteError } from "./remote.ts"
+
+const claims_per_request = 500
+
+/** `known` is how many blocks the server remembers. What it leaves of them stays here; ids that are others' by now are given no more. */
+export const claimForgotten = async (replica_id: number, known: number, outbox: Outbox, remote: Pick<Remote, "call">): Promise<void> => {
+  const leases = outbox.leases()
+  const here = leases.blocks_asked
+  const standing = `${known}/${here}`
+  if (known >= here || outbox.get("claimed") === standing) return
+  for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
+    const blocks = leases.blocks.slice(at, at + claims_per_request)
+    const answer = await remote.call("POST", "/api/v1/sync/leases/claim", { replica_id, blocks })
+    if (answer.status >= 400) throw new RemoteError(answer.status, (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string })
+    outbox.trimLeases(blocks, (answer.body as { readonly lease: ReadonlyArray<LeaseRange> }).lease)
+  }
+  outbox.set("claimed", standing)
+}

@@ -1,0 +1,131 @@
+/** A server put back from a backup has forgotten blocks of ids its devices hold: they show them again and lose nothing. */
+import { Effect } from "effect"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { hasOwnIds, nextIds } from "../../core/kernel/ids.ts"
+import { headOf } from "../../core/kernel/journal.ts"
+import { rebuild } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { id_leases } from "../../sync/ends/tables.ts"
+import type { Device } from "../../sync/replica/device.ts"
+import { engines } from "../app.ts"
+import { type Grounds, openGrounds } from "./server.ts"
+
+describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine) => {
+  let grounds: Grounds
+  beforeEach(async () => { grounds = await openGrounds(engine) })
+  afterEach(async () => { await grounds.close() })
+  const tables = catalogue.tables.filter(hasOwnIds)
+  /** Takes note of what a backup holds, and gives the way back to it. */
+  const backup = () => grounds.app().run(Effect.gen(function*() {
+    const store = yield* Store
+    const position = yield* headOf(store), next = yield* nextIds(tables)
+    const leases = new Set((yield* store.find(id_leases, {})).map((row) => row.key))
+    const last = yield* store.run<{ id: number; last_n: number }>("select id, last_n from replicas")
+    return () => grounds.app().run(Effect.gen(function*() {
+      yield* store.run(`delete from journal where position > ${position}`)
+      yield* store.run(`update journal_head set position = ${position}`)
+      for (const { id, last_n } of last) {
+        yield* store.run(`delete from replica_commands where replica_id = ${id} and n > ${last_n}`)
+        yield* store.run(`update replicas set last_n = ${last_n} where id = ${id}`)
+      }
+      yield* store.apply((yield* store.find(id_leases, {})).filter((row) => !leases.has(row.key)).map(({ key }) => ({ op: "delete" as const, table: id_leases, key })))
+      yield* rebuild(catalogue)
+      for (const [name, id] of next) {
+        yield* store.run(engine === "pg" ? `select setval('ids_${name}', ${id}, false)` : `update id_sequences set next = ${id} where name = '${name}'`)
+      }
+    }))
+  }))
+  const make = async (device: Device, name: string, count: number): Promise<void> => {
+    for (let at = 0; at < count; at++) {
+      const answer = await device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: `${name} ${at}` } })
+      expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+    }
+  }
+  const groups = async () => (await grounds.ask("GET", "/api/v1/product_groups?per_page=100&sort=id")).body
+  const counts = async (device: Device) => { const { pending, conflicts, held } = await device.status(); return { pending, conflicts, held } }
+  const all_settled = { pending: 0, conflicts: 0, held: 0 }
+
+  it("are their devices' again, whichever asks first: what was made with them is accepted once more", async () => {
+    const van = await grounds.enrol("van"), shop = await grounds.enrol("shop")
+    const restore = await backup()
+    for (const [device, name] of [[van, "van"], [shop, "shop"]] as const) {
+      await make(device, name, 30)
+      await device.sync()
+      await make(device, `${name} later`, 25)
+      await device.sync()
+    }
+    const before = (await groups()).product_groups
+    await restore()
+    expect((await groups()).meta.total).toBe(0)
+    // The one whose block was leased last comes first.
+    for (const device of [shop, van, shop]) await device.sync()
+    expect([await counts(van), await counts(shop)]).toEqual([all_settled, all_settled])
+    expect((await groups()).product_groups.map(({ id, name }: any) => [id, name])).toEqual(before.map(({ id, name }: any) => [id, name]))
+    await make(van, "van at last", 30)
+    await van.sync()
+    const made = (await grounds.ask("POST", "/api/v1/product_groups", { name: "Made at the server" })).body.product_group
+    await shop.sync()
+    await van.sync()
+    expect([await counts(van), await counts(shop)]).toEqual([all_settled, all_settled])
+    expect(before.map((one: any) => one.id)).not.toContain(made.id)
+    expect((await groups()).meta.total).toBe(141)
+    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+  })
+
+  it("are shown though the journal is the same, for a server that did nothing else since", async () => {
+    const van = await grounds.enrol("van")
+    await make(van, "van", 26)
+    const restored_to = await van.sync().then(() => grounds.app().run(Effect.gen(function*() {
+      const store = yield* Store
+      return (yield* store.find(id_leases, { request_no: 2 })).map(({ key }) => key)
+    })))
+    expect(restored_to.length).toBeGreaterThan(0)
+    await make(van, "van later", 26)
+    await grounds.app().run(Effect.flatMap(Store, (store) => Effect.gen(function*() {
+      const [lease] = (yield* store.find(id_leases, { request_no: 2, entity: "product_groups" }))
+      yield* store.apply(restored_to.map((key) => ({ op: "delete" as const, table: id_leases, key })))
+      yield* store.run(engine === "pg" ? `select setval('ids_product_groups', ${lease!.from}, false)` : `update id_sequences set next = ${lease!.from} where name = 'product_groups'`)
+    })))
+    await van.sync()
+    expect(await counts(van)).toEqual(all_settled)
+    expect((await groups()).meta.total).toBe(52)
+  })
+
+  it("stay others' where the server has given them away meanwhile; what wanted them is recorded again with new ones", async () => {
+    const van = await grounds.enrol("van")
+    await make(van, "van", 26)
+    await van.sync()
+    await grounds.app().run(Effect.gen(function*() {
+      const store = yield* Store
+      const [lease] = (yield* store.find(id_leases, { request_no: 2, entity: "product_groups" }))
+      yield* store.apply([{ op: "delete", table: id_leases, key: lease!.key }])
+      yield* store.run(engine === "pg" ? `select setval('ids_product_groups', ${lease!.from}, false)` : `update id_sequences set next = ${lease!.from} where name = 'product_groups'`)
+    }))
+    await make(van, "van later", 26)
+    for (const name of ["First", "Second"]) expect((await grounds.ask("POST", "/api/v1/product_groups", { name })).status).toBe(201)
+    await van.sync()
+    expect(await counts(van)).toEqual({ pending: 0, conflicts: 2, held: 0 })
+    for (const conflict of await van.conflicts()) expect((await van.resolve(conflict.id, { retry: true })).status).toBe(201)
+    await van.sync()
+    expect(await counts(van)).toEqual(all_settled)
+    expect((await groups()).meta.total).toBe(54)
+    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+  })
+
+  it("are no way to ids somebody else holds, nor to any number one likes", async () => {
+    const van = await grounds.enrol("van"), shop = await grounds.enrol("shop")
+    const { to } = (await grounds.app().run(Effect.flatMap(Store, (store) => store.find(id_leases, { replica_id: shop.profile.replica_id, entity: "product_groups" }))))[0]!
+    const claim = async (block: object) => (await grounds.ask("POST", "/api/v1/sync/leases/claim", {
+      replica_id: van.profile.replica_id, blocks: [{ entity: "product_groups", request_no: 2, ...block }]
+    })).body.lease
+    expect(await claim({ from: to - 9, to })).toEqual([])
+    expect(await claim({ from: to - 9, to: to + 10 })).toEqual([{ entity: "product_groups", from: to + 1, to: to + 10 }])
+    expect(await claim({ from: to - 9, to: to + 10 })).toEqual([{ entity: "product_groups", from: to + 1, to: to + 10 }])
+    expect(await claim({ from: to + 11, to: to + 111 })).toEqual([])
+    expect(await claim({ from: 9_000_000, to: 9_000_009 })).toEqual([])
+    expect(await claim({ entity: "tokens", from: 9_000, to: 9_009 })).toEqual([])
+    expect((await grounds.ask("POST", "/api/v1/product_groups", { name: "Next" })).body.product_group.id).toBe(to + 11)
+    expect((await grounds.ask("POST", "/api/v1/sync/leases/claim", { replica_id: 99, blocks: [] })).status).toBe(404)
+  })
+})
