@@ -17,6 +17,8 @@ export interface Slice {
   readonly settings?: SettingGroups
   /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
+  /** What releases after the first add to it, in their order; a database that was there before gets it with its next start. */
+  readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
   /** What else happens in the same transaction when something happened: more events. */
   readonly react?: (event: NewEvent) => ReadonlyArray<NewEvent>
   /** Events that take personal data out of older ones. */

@@ -11,6 +11,7 @@ import { ensureSequences, id_sequences, number_sequences } from "../ids.ts"
 import { append, eventsAfter, headOf, journal_tables } from "../journal.ts"
 import { plainTable, type Table } from "../table.ts"
 import { createTable } from "./dialect.ts"
+import { firstParts, seedLater } from "./seed.ts"
 import { Store, type StoreShape } from "./store.ts"
 
 /** Raised with each release whose databases an older one must not touch. */
@@ -115,16 +116,18 @@ export const rebuild = Effect.fnUntraced(function*(catalogue: Catalogue) {
   }))
 })
 
-/** Writes the reference data of an empty database as events, once. Ids in seeds are fixed; sequences go on after them. */
+/** Writes the reference data of an empty database as events, and into any other what later releases brought; each once. Ids in seeds are fixed; sequences go on after them. */
 export const seed = Effect.fnUntraced(function*(catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store
   yield* store.transaction(Effect.gen(function*() {
     if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
-    if ((yield* headOf(store)) === 0) {
-      const events = [...catalogue.slices.flatMap((slice) => slice.seed?.(at) ?? []), ...more]
-      const recording = { command_id: "seed", actor_id: null, replica_id: null, recorded_at: at }
-      yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, { ...recording, position: 0 })))
-      if (events.length > 0) yield* append(store, events, recording)
+    if ((yield* headOf(store)) > 0) yield* seedLater(catalogue, at)
+    else {
+      for (const { command_id, events } of firstParts(catalogue, at, more)) {
+        const recording = { command_id, actor_id: null, replica_id: null, recorded_at: at }
+        yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, { ...recording, position: 0 })))
+        if (events.length > 0) yield* append(store, events, recording)
+      }
     }
     // A journal is known by the moment it began: a database made anew is another journal, and its followers begin again.
     if ((yield* storedMeta(store, "epoch")) === undefined) yield* beginEpoch(store, at)
