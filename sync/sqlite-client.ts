@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
@@ -24,6 +25,12 @@ export interface SqliteOptions {
   /** How long to wait for another process's lock before failing with a LockTimeoutError; 30,000 by default. */
   readonly busy_timeout_ms?: number
 }
+
+/**
+ * What a transaction waits for; by default what `synchronous` says. With "normal" a power cut may take the last commits
+ * with it, but whole and never one before another: the next "full" commit puts them on disk with its own.
+ */
+export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", { defaultValue: () => undefined })
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
@@ -57,15 +64,26 @@ export const make = Effect.fnUntraced(function*(
     (db) => Effect.sync(() => db.close())
   )
   const patiently = makePatiently(db, options.busy_timeout_ms ?? 30_000)
+  const usual = options.synchronous ?? "full"
+  let synchronous: "full" | "normal" | undefined
+  /** Only outside a transaction; SQLite refuses it within. */
+  const waitFor = (wanted: "full" | "normal"): void => {
+    if (synchronous === wanted || options.readOnly === true) return
+    db.exec(`pragma synchronous = ${wanted}`)
+    synchronous = wanted
+  }
 
   if (options.readOnly !== true) {
     yield* patiently("open", () => db.exec("pragma journal_mode = wal"))
-    yield* patiently("open", () => db.exec(`pragma synchronous = ${options.synchronous ?? "full"}`))
+    yield* patiently("open", () => waitFor(usual))
   }
 
   const statements = makeStatements(db)
   const execute: Connection["execute"] = (sql, params, transformRows) => {
-    const rows = patiently("execute", () => statements.rows(sql, params))
+    const rows = patiently("execute", () => {
+      if (synchronous !== usual && !db.isTransaction) waitFor(usual)
+      return statements.rows(sql, params)
+    })
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
   const executeValues: Connection["executeValues"] = (sql, params) =>
@@ -124,7 +142,10 @@ export const make = Effect.fnUntraced(function*(
           restoreOfOpening = restore
         })),
     begin: (_, statement) =>
-      Effect.asVoid(patiently("begin", () => statements.rows(statement ?? beginning, []), restoreOfOpening)),
+      Effect.flatMap(Durability, (wanted) => Effect.asVoid(patiently("begin", () => {
+        waitFor(wanted ?? usual)
+        return statements.rows(statement ?? beginning, [])
+      }, restoreOfOpening))),
     savepoint: (_, id) => control(`SAVEPOINT effect_sql_${id}`),
     releaseSavepoint: (_, id) => whenOpen(`RELEASE SAVEPOINT effect_sql_${id}`),
     commit: () => control("COMMIT"),

@@ -19,6 +19,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { merge, type Settled } from "../merge.ts"
+import { Durability } from "../sqlite-client.ts"
 import { redactionFor } from "../ends/redaction.ts"
 import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
 import { keepAccounts, keepAccountsOfRows, tellAccounts } from "./accounts/keep.ts"
@@ -61,6 +62,12 @@ export interface Pulled {
 /** Raised when leased ids ran out: more come with the next sync. */
 const outOfIds = (table: string): Rejection =>
   new Rejection({ kind: "unavailable", message: `This device has no ids left for ${table.replaceAll("_", " ")}; run flightcase sync to get more.` })
+
+/**
+ * A transaction the replica may lose in a power cut: the outbox has the command on disk before, and it is run again on
+ * opening. What settles commands is not unhurried: the outbox forgets them by it.
+ */
+const unhurried = Effect.provideService(Durability, "normal")
 
 class Planned extends Error {
   readonly outcome: Outcome
@@ -159,15 +166,15 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     for (const command of due) yield* redoOne(command, viewer)
     yield* writeMeta(store, "run_n", String(due.at(-1)!.n))
   })
-  /** Commands acknowledged by another process, or before a crash, that were not run here yet. */
-  const runDue = Effect.gen(function*() {
-    const store = yield* Store
-    const run_n = Number((yield* readMeta(store, "run_n")) ?? 0)
-    yield* redo((yield* unsettled).filter((command) => command.n > run_n))
-  })
-
   const somethingIsDue = Effect.gen(function*() {
     return outbox.lastPending() > Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
+  })
+  /** Commands acknowledged by another process, or before a crash, that were not run here yet. */
+  const runDue = Effect.gen(function*() {
+    // With hundreds pending the next command must not read them all.
+    if (!(yield* somethingIsDue)) return
+    const run_n = Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
+    yield* redo((yield* unsettled).filter((command) => command.n > run_n))
   })
 
   /** Tells the outbox what the journal said; safe to repeat. */
@@ -192,7 +199,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     if (!(yield* tablesAreCurrent(catalogue))) yield* renewTables(catalogue)
     yield* tellOutbox
     yield* purge(cutOutbox)
-    if (yield* somethingIsDue) yield* store.transaction(runDue)
+    if (yield* somethingIsDue) yield* unhurried(store.transaction(runDue))
   })
   const ask = Effect.fnUntraced(function*(request: Request, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
     const found = match(catalogue, request.method, request.path)
@@ -201,7 +208,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     if (found.endpoint.server_only) return yield* new Rejection({ kind: "unavailable", message: `Only the server can do this (${found.endpoint.summary.toLowerCase()}).` })
     if (found.endpoint.kind === "query") {
       // After a pull that broke off half-way, one's own writes wait to be decided again: nobody may find them gone.
-      if (yield* somethingIsDue) yield* (yield* Store).transaction(runDue)
+      if (yield* somethingIsDue) yield* unhurried((yield* Store).transaction(runDue))
       yield* onlyWithHistory(found.endpoint, request, found.params)
       return yield* answerRead(catalogue, request, viewer)
     }
@@ -215,7 +222,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   })
   const record = Effect.fnUntraced(function*(call: Call, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
     const store = yield* Store
-    return yield* store.transaction(Effect.gen(function*(): Effect.fn.Return<Asked, Fault, Store | Site> {
+    return yield* unhurried(store.transaction(Effect.gen(function*(): Effect.fn.Return<Asked, Fault, Store | Site> {
       yield* runDue
       const id = options.commandId()
       const rows = yield* rowsOfPath(call.endpoint, call.params)
@@ -234,7 +241,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       at("in the outbox")
       yield* writeMeta(store, "run_n", String(kept.n))
       return { ...outcome.answer, command: { n: kept.n, id } }
-    })).pipe(Effect.catchDefect((defect) => defect instanceof Planned
+    }))).pipe(Effect.catchDefect((defect) => defect instanceof Planned
       ? Effect.succeed<Asked>({ ...defect.outcome.answer, events: defect.outcome.events.map(({ stream, type, data }) => ({ stream, type, data })) })
       : Effect.die(defect)))
   })

@@ -17,7 +17,9 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   order: async () => (await import("./order.ts")).order,
   list: async () => (await import("./list.ts")).list,
   cli: async () => (await import("./cli.ts")).cli,
-  fill: async () => (await import("./fill.ts")).fill
+  fill: async () => (await import("./fill.ts")).fill,
+  offline: async () => (await import("./offline.ts")).offline,
+  visible: async () => (await import("./visible.ts")).visible
 }
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { "no-build": { type: "boolean", default: false } } })

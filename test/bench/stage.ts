@@ -53,10 +53,10 @@ export const tokensFor = async (ask: Client, requests: number): Promise<Readonly
 }
 
 /** A server on an engine, for as long as `use` takes. */
-export const served = async <E extends Engine>(open: () => Promise<E>, use: (engine: E, server: Running, ask: Client) => Promise<void>): Promise<void> => {
+export const served = async <E extends Engine, A>(open: () => Promise<E>, use: (engine: E, server: Running, ask: Client) => Promise<A>): Promise<A> => {
   const engine = await open()
   try {
     const server = await startServer(engine.environment)
-    try { await use(engine, server, clientOf(server)) } finally { await server.stop() }
+    try { return await use(engine, server, clientOf(server)) } finally { await server.stop() }
   } finally { await engine.stop() }
 }
