@@ -19,9 +19,12 @@ const statements = [
   // Events of a fresh start, kept aside until they are complete.
   `create table if not exists incoming (position integer primary key, event text not null)`
 ]
+const names = statements.map((statement) => /exists (\w+)/.exec(statement)![1]!)
 export const ensureLocalTables = Effect.gen(function*() {
   const store = yield* Store
-  for (const statement of statements) yield* store.run(statement)
+  // Declaring tables that are there already would have every statement compiled anew.
+  const [there] = yield* store.run<{ tables: number }>(`select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`)
+  if (there!.tables < names.length) for (const statement of statements) yield* store.run(statement)
   // What is taken away from a device is gone from its disk: freed pages are written over.
   yield* store.run("pragma secure_delete = on")
 })
