@@ -19,7 +19,7 @@ import { clockAt, type Faults, told } from "./faults.ts"
 import { type House, ofAnotherRelease, type Trace } from "./house.ts"
 import { flakyNetwork } from "./network.ts"
 import { Crash, type Fuse, isCrash, shakyStore } from "./shaky.ts"
-import { type Filled, makeOwn, template, userOf } from "./template.ts"
+import { type Filled, template, userOf } from "./template.ts"
 
 export interface Device {
   readonly id: number
@@ -69,8 +69,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
   let generation = 0
   const replicaAt = (at: number): string => join(folder, `replica-${id}-${at}.sqlite`)
   const outboxAt = (at: number): string => join(folder, `outbox-${id}-${at}.sqlite`)
-  copyDatabase(made.replica(filled), replicaAt(0))
-  if (filled !== "empty") makeOwn(replicaAt(0), made.handle(id))
+  copyDatabase(made.replica(id, filled), replicaAt(0))
   copyDatabase(made.outbox(id), outboxAt(0))
   trace(`filled from ${filled}, synchronous ${synchronous}`)
 

@@ -154,7 +154,7 @@ const settle = async (world: World): Promise<void> => {
   for (const device of devices) {
     device.setOnline(true)
     if (device.isOld()) await device.setOld(false)
-    await device.restart()
+    if (chance.happens(0.4)) await device.restart()
   }
   // Twice: the second round brings each device what the others sent in the first; what a backup forgot takes one more.
   for (let round = 0; round < (world.house.restored() > 0 ? 3 : 2); round++) for (const device of devices) await device.sync()

@@ -20,7 +20,7 @@ import { pull } from "../../sync/replica/sync.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 import type { LeaseRange } from "../../sync/wire.ts"
 import { owner } from "../app.ts"
-import { newFolder } from "./disk.ts"
+import { copyDatabase, newFolder } from "./disk.ts"
 import { furniture } from "./furniture.ts"
 import { pullFrom, rowsFrom, serverCatalogue } from "./pulled.ts"
 
@@ -38,10 +38,9 @@ export const userOf = (replica_id: number, grants: "all" | "some"): Viewer => re
 export type Filled = "events" | "rows" | "empty"
 export interface Template {
   readonly server: string
-  readonly replica: (filled: Filled) => string
+  /** Of this device, with its own name for its place in the shape. */
+  readonly replica: (replica_id: number, filled: Filled) => string
   readonly outbox: (replica_id: number) => string
-  /** What a device's place in the shape is called. */
-  readonly handle: (replica_id: number) => string
 }
 
 let made: Promise<Template> | undefined
@@ -85,7 +84,17 @@ const make = async (): Promise<Template> => {
     outbox.close()
   }
   await house.dispose()
-  return { server, replica: path, outbox: outboxPath, handle: (replica_id) => handles.get(replica_id)! }
+  const owned = new Set<string>()
+  const replica: Template["replica"] = (replica_id, filled) => {
+    const own = join(folder, `replica-${filled}-${replica_id}.sqlite`)
+    if (!owned.has(own)) {
+      copyDatabase(path(filled), own)
+      if (filled !== "empty") makeOwn(own, handles.get(replica_id)!)
+      owned.add(own)
+    }
+    return own
+  }
+  return { server, replica, outbox: outboxPath }
 }
 
 const unheard = {
@@ -98,7 +107,7 @@ const quietRemote = (run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => 
 })
 
 /** The template of a replica becomes this device's: its place in the shape goes by another name. */
-export const makeOwn = (path: string, handle: string): void => {
+const makeOwn = (path: string, handle: string): void => {
   const db = new DatabaseSync(path)
   db.prepare("update replica_meta set value = ? where key = 'handle'").run(handle)
   db.close()
