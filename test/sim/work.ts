@@ -16,7 +16,8 @@ const kindNamed = new Map(commandKinds.map((kind) => [kind.name, kind]))
 
 /** The parts a thousand seeds are run in; each sees to it that its share of all kinds is recorded. */
 export const parts = 4
-export const partOf = (seed: number): number => Math.floor((seed - 1) / 250) % parts
+export const seeds_per_part = 250
+export const partOf = (seed: number): number => Math.floor((seed - 1) / seeds_per_part) % parts
 export const kindsOf = (part: number): ReadonlyArray<string> => commandKinds.map((kind) => kind.name).filter((_, at) => at % parts === part)
 /** Kinds a seed sees to beside the common ones. */
 export const dutiesOf = (seed: number): ReadonlyArray<string> => {

@@ -1,0 +1,3 @@
+import { simulatePart } from "./thousand-seeds.ts"
+
+simulatePart(3)

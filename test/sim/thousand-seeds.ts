@@ -1,0 +1,44 @@
+/** The thousand seeds of every test run, in parts that run beside each other. */
+import { describe, expect, it } from "vitest"
+import { commandKinds } from "./any-command.ts"
+import { simulate } from "./simulate.ts"
+import { kindsOf, seeds_per_part } from "./work.ts"
+
+const per_test = 25
+/** Of a part's kinds at least so many must have been accepted at least once. */
+const accepted_share_min = 0.85
+
+export const simulatePart = (part: number): void => {
+  const first = part * seeds_per_part + 1
+  const total = { submitted: 0, accepted: 0, refused: 0, replicas_max: 0, submitted_names: new Set<string>(), accepted_names: new Set<string>() }
+  describe(`seeds from ${first}`, () => {
+    it.each(Array.from({ length: seeds_per_part / per_test }, (_, at) => first + at * per_test))(
+      "devices that lose the network, replies, power and their process agree with the server in the end: seeds from %i",
+      async (from) => {
+        for (let seed = from; seed < from + per_test; seed++) {
+          const outcome = await simulate(seed)
+          expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
+          total.submitted += outcome.submitted
+          total.accepted += outcome.accepted
+          total.refused += outcome.refused
+          total.replicas_max = Math.max(total.replicas_max, outcome.replicas)
+          for (const name of outcome.submitted_names) total.submitted_names.add(name)
+          for (const name of outcome.accepted_names) total.accepted_names.add(name)
+        }
+      }, 600_000
+    )
+    it("records every kind of command of its share, and has most of them accepted", () => {
+      const kinds = kindsOf(part)
+      expect(kinds.filter((name) => !total.submitted_names.has(name))).toEqual([])
+      const never_accepted = kinds.filter((name) => !total.accepted_names.has(name))
+      expect(never_accepted.length, `never accepted: ${never_accepted.join(", ")}`).toBeLessThanOrEqual(kinds.length * (1 - accepted_share_min))
+      expect(kinds.length).toBeGreaterThanOrEqual(Math.floor(commandKinds.length / 4))
+    })
+    it("sends much, has some of it refused, and has worlds of eight devices", () => {
+      // Schedules in which nothing was sent or nothing ever refused would prove little.
+      expect(total.submitted).toBeGreaterThan(seeds_per_part * 5)
+      expect(total.refused).toBeGreaterThan(seeds_per_part / 10)
+      expect(total.replicas_max).toBe(8)
+    })
+  })
+}
