@@ -1,6 +1,7 @@
 /** Costs and the deal price (opportunities 8 and 11, rates 9.4). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { NewEvent } from "../../kernel/event.ts"
 import type { ValuesOf } from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
@@ -50,8 +51,15 @@ export const changeCost = (known: Known, cost: CostRow, sent: CostValues, contex
   if (Object.keys(set).length === 0) return { events: [], result: { id: deal.header.id } }
   const after = { ...deal, costs: deal.costs.map((one) => one.id === cost.id ? { ...one, ...set } : one) }
   const settled = yield* settle(known, after, {}, context)
-  return { events: [partChanged(deal.header.id, "cost", "cost_updated", cost, set), ...settled.events], result: { id: deal.header.id } }
+  return { events: [costUpdated(cost, set), ...settled.events], result: { id: deal.header.id } }
 })
+
+/** With all that the activity tells of it, whatever of that changes. */
+const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
+  const { cost_id: _id, ...was } = costSnapshot(cost)
+  const changed = partChanged(cost.opportunity_id, "cost", "cost_updated", cost, set)
+  return { ...changed, data: { ...changed.data, was: { ...was, ...changed.data["was"] as JsonObject } } }
+}
 
 export const removeCost = (known: Known, cost: CostRow, context: DecideContext): Decided => Result.gen(function*() {
   const { deal } = known

@@ -165,6 +165,19 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const reader = viewerWith(["opportunities.view", "action-log.view"], ["opportunities:read"])
     expect((await w.get(`${opp}/${id}/activity`, reader)).status).toBe(403)
   })
+  it("activity tells all of a cost before and after a change, not only what changed (opportunities 15)", async () => {
+    const { id } = await w.opportunity()
+    const { costs: [cost] } = (await w.post(`${opp}/${id}/costs`, { description: "Van", cost_type: 0, amount: "20.00", quantity: 2 })).body.opportunity
+    expect((await w.patch(`${opp}/${id}/costs/${cost.id}`, { amount: "25.00", description: "Lorry" })).status).toBe(200)
+    const [entry] = (await w.get(`${opp}/${id}/activity`)).body.activity
+    const before = { cost_id: cost.id, description: "Van", cost_type: 0, amount: 2000, quantity: "2.00", transaction_type: cost.transaction_type, is_optional: false }
+    expect(entry).toMatchObject({ action: "opportunity.cost_updated", old_values: before, new_values: { ...before, description: "Lorry", amount: 2500 } })
+    expect(Object.keys(entry.old_values).toSorted()).toEqual(Object.keys(before).toSorted())
+    await w.patch(`${opp}/${id}/costs/${cost.id}`, { is_optional: true })
+    expect((await w.get(`${opp}/${id}/activity`)).body.activity[0]).toMatchObject({
+      old_values: { description: "Lorry", amount: 2500, is_optional: false }, new_values: { description: "Lorry", amount: 2500, is_optional: true }
+    })
+  })
   it("available actions follow the status (scenarios 47, 49, 51)", async () => {
     const draft = await w.opportunity()
     const shape = (await w.get(`${opp}/${draft.id}/available_actions`)).body.available_actions
