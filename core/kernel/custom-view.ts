@@ -59,6 +59,7 @@ export const isVisible = (view: Pick<CustomViewRow, "visibility" | "user_id" | "
   }
 }
 
+export const noSuchView = () => notFound("No such view of this list.")
 /** The view a list is asked with; one that is not there, lists something else or is not for this person is not found. */
 export const viewAsked = (query: Query, entity_type: string, viewer: Viewer): Reads<CustomViewRow | undefined> => {
   const asked = valueOf(query, "view_id")?.trim() ?? ""
@@ -66,7 +67,7 @@ export const viewAsked = (query: Query, entity_type: string, viewer: Viewer): Re
   return Effect.gen(function*() {
     const id = /^[1-9]\d{0,15}$/.test(asked) ? Number(asked) : undefined
     const view = id === undefined || !Number.isSafeInteger(id) ? undefined : yield* (yield* Store).get(custom_views, id)
-    if (view === undefined || view.entity_type !== entity_type || !isVisible(view, viewer)) return yield* notFound("No such view of this list.")
+    if (view === undefined || view.entity_type !== entity_type || !isVisible(view, viewer)) return yield* noSuchView()
     return view
   })
 }

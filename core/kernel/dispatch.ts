@@ -3,7 +3,10 @@ import { Clock, Effect } from "effect"
 import { instantOf } from "../values/time.ts"
 import type { Catalogue } from "./catalogue.ts"
 import type { Answer, Endpoint, Fault, Request } from "./endpoint.ts"
+import { noSuchView } from "./custom-view.ts"
 import { type Call, type Origin, type Outcome, prepare, runCommand } from "./engine.ts"
+import { isJsonObject } from "./json.ts"
+import { valueOf } from "./query.ts"
 import { notFound, Rejection } from "./rejection.ts"
 import type { Site } from "./site.ts"
 import type { Store } from "./store/store.ts"
@@ -84,8 +87,13 @@ export const dispatch = (call: Call, origin?: Origin): Effect.Effect<Answer, Fau
 const answerQuery = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Fault, Store | Site> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
-  return call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
+  const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
+  // A list that took no notice of the view it was asked with is one that no view is of.
+  if (call.request.method !== "POST" && (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" && isPlainList(answered.body)) return yield* noSuchView()
+  return answered
 })
+const isPlainList = (body: Answer["body"]): boolean =>
+  isJsonObject(body) && Array.isArray(Object.values(body)[0]) && !(isJsonObject(body["meta"]) && "view" in body["meta"])
 
 /** Matches and answers in one go, for a viewer already known. */
 export const answer = (catalogue: Catalogue, request: Request, viewer: Viewer): Effect.Effect<Answer, Fault, Store | Site> => {

@@ -158,6 +158,25 @@ describe.each(engines)("saved views on %s", (engine) => {
     }
     expect((await app.call("GET", "/api/v1/members?view_id=")).body.meta.view).toBeUndefined()
   })
+  it("are not found by lists that no view is of", async () => {
+    const view = await made({ name: "Of members" })
+    const product = (await app.call("POST", "/api/v1/products", { name: "Lamp", product_type: "rental" })).body.product
+    const deal = (await app.call("POST", "/api/v1/opportunities", { subject: "Gig", store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T09:00:00Z" })).body.opportunity
+    const span = "store_id=1&from=2026-07-01T00:00:00Z&to=2026-07-02T00:00:00Z"
+    for (const list of [
+      "actions", "permissions", "abilities", "settings", "rate_engine/strategies", `opportunities/${deal.id}/activity`, `opportunities/${deal.id}/availability`,
+      `opportunities/${deal.id}/shortages`, `opportunities/${deal.id}/available_actions`, `products/${product.id}/available-assets?${span}`, `availability/shortages?${span}`, path.slice(8)
+    ]) {
+      const mark = list.includes("?") ? "&" : "?"
+      expect((await app.call("GET", `/api/v1/${list}`)).status, list).toBe(200)
+      expect((await app.call("GET", `/api/v1/${list}${mark}view_id=`)).status, list).toBe(200)
+      for (const id of [view.id, 9999, "x"]) expect((await app.call("GET", `/api/v1/${list}${mark}view_id=${id}`)).status, list).toBe(404)
+    }
+    // Who may not read the list hears nothing of views.
+    expect((await app.call("GET", `/api/v1/actions?view_id=${view.id}`, undefined, anna)).status).toBe(403)
+    const own = await made({ name: "Of views", entity_type: "custom_views" })
+    expect((await app.call("GET", `${path}?view_id=${own.id}`)).body.meta.view).toEqual({ id: own.id, name: "Of views" })
+  })
   it("are seen by those they are for", async () => {
     const own = await made({ name: "Anna's" }, anna)
     const shared = await made({ name: "For sellers", visibility: "shared", role_ids: [3] }, anna)
