@@ -83,7 +83,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "the offset is kept before the events up to it are applied", file: replica,
     find: "    const result = yield* store.transaction(Effect.gen(function*() {\n",
     replace: "    yield* store.transaction(writeMeta(store, \"offset\", pulled.offset))\n    const result = yield* store.transaction(Effect.gen(function*() {\n",
-    killed_by: [{ file: broken_test, test: "goes on where it was when a chunk broke off" }]
+    killed_by: [{ file: broken_test, test: "goes on where it was when a chunk broke off" }, { seeds: [1, 5] }]
   },
   {
     name: "the handle is not kept with the place", file: replica,
@@ -93,7 +93,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "what is pending is not decided again after a pull", file: replica,
     find: "    for (const command of due) yield* redoOne(command, viewer)\n", replace: "",
-    killed_by: [{ file: fill_test, test: "puts their unsent work on top of it", engine: "sqlite" }]
+    killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
     name: "a pull that breaks off takes back what is pending and forgets to run it again", file: replica,

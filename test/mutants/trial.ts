@@ -80,7 +80,7 @@ export const runTests = async (copy: string, files: ReadonlyArray<string>, patte
 const runSeeds = async (copy: string, [first, last]: readonly [number, number]): Promise<Ran> => {
   const { late, output } = await run(process.execPath, ["test/sim/run.ts", "--from", String(first), "--seeds", String(last - first + 1)], copy, trial_millis_max)
   if (late) return { passed: [], failed: [], broken: `not done after ${trial_millis_max / 1_000} s` }
-  const [, passed, failed] = /(\d+) passed, (\d+) failed\s*$/.exec(output) ?? []
+  const [, passed, failed] = [...output.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1) ?? []
   if (failed === undefined) return { passed: [], failed: [], broken: output.slice(-2_000) }
   const name = `seeds ${first} to ${last}`
   return Number(failed) === 0 ? { passed: Array.from({ length: Number(passed) }, () => name), failed: [], broken: undefined }
