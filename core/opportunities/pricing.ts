@@ -123,8 +123,8 @@ export const stagesOf = (known: Known, deal: Deal, now: string): StagesRequest =
         chargeable_days: String(days),
         line_total: netOf(header, line),
         charge_total: sum,
-        starts_at: header.starts_at,
-        ends_at: header.ends_at,
+        starts_at: header.starts_at === null ? null : onStoreClock(known, header.starts_at),
+        ends_at: header.ends_at === null ? null : onStoreClock(known, header.ends_at),
         day_of_week: weekday(day),
         state: states[header.state]?.toLowerCase() ?? null
       }

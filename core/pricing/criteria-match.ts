@@ -5,7 +5,7 @@ import { compareDecimals } from "../values/decimal.ts"
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { parseMoney } from "../values/money.ts"
 import {
-  type Condition, type Criteria, type CriteriaField, criteriaFields, type CriteriaKind, transactionWord, weekdayOf
+  type Condition, type Criteria, type CriteriaField, criteriaFields, type CriteriaKind, stateWord, transactionWord, weekdayOf
 } from "./criteria.ts"
 
 /** What conditions may ask about; null means unknown. */
@@ -58,6 +58,7 @@ const isEqual = (kind: CriteriaKind, fact: Fact, expected: Json, currency: strin
   if (typeof fact === "object") return fact.some((tag) => fold(tag) === fold(String(expected)))
   if (kind === "text") return fold(String(fact)) === fold(String(expected))
   if (kind === "transaction_type") return transactionWord(expected) === fact
+  if (kind === "state") return stateWord(expected) === fact
   return compare(kind, fact, expected, currency) === 0
 }
 

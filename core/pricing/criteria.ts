@@ -5,7 +5,7 @@ import type { FieldErrors } from "../kernel/rejection.ts"
 import { isNumericText } from "../values/decimal.ts"
 import { parseMoment } from "../values/moment.ts"
 
-export type CriteriaKind = "id" | "text" | "number" | "money" | "timestamp" | "weekday" | "tags" | "transaction_type"
+export type CriteriaKind = "id" | "text" | "number" | "money" | "timestamp" | "weekday" | "tags" | "transaction_type" | "state"
 
 /** What a condition may ask about. Money is compared in the rule's currency, by the rule for money in bodies. */
 export const criteriaFields = {
@@ -26,7 +26,7 @@ export const criteriaFields = {
   starts_at: "timestamp",
   ends_at: "timestamp",
   day_of_week: "weekday",
-  state: "text"
+  state: "state"
 } as const satisfies { readonly [field: string]: CriteriaKind }
 export type CriteriaField = keyof typeof criteriaFields
 
@@ -147,6 +147,7 @@ const fitsKind = (kind: CriteriaKind, value: Json): boolean => {
     case "timestamp": return typeof value === "string" && parseMoment(value) !== undefined
     case "weekday": return weekdayOf(value) !== undefined
     case "transaction_type": return transactionWord(value) !== undefined
+    case "state": return stateWord(value) !== undefined
     case "text":
     case "tags": return typeof value === "string"
   }
@@ -162,10 +163,10 @@ export const weekdayOf = (value: Json): number | undefined => {
   return index < 0 ? undefined : index + 1
 }
 
-const transactionWords = ["rental", "sale", "service", "sub_rental"]
-
-/** The word of a transaction type, also from its code. */
-export const transactionWord = (value: Json): string | undefined => {
+/** The word a value names, also by its code: its place in the words. */
+const wordOf = (words: ReadonlyArray<string>) => (value: Json): string | undefined => {
   const text = String(value).trim().toLowerCase()
-  return /^[0-3]$/.test(text) ? transactionWords[Number(text)] : transactionWords.find((word) => word === text)
+  return /^\d$/.test(text) ? words[Number(text)] : words.find((word) => word === text)
 }
+export const transactionWord = wordOf(["rental", "sale", "service", "sub_rental"])
+export const stateWord = wordOf(["draft", "quotation", "order"])

@@ -59,18 +59,22 @@ const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly star
   }
 }
 
+/** An hour apart at most is one place before and after a change of its clocks; further apart, the start's clock counts. */
+const onClockOf = (start: Moment, end: Moment): Moment =>
+  Math.abs(end.offset_minutes - start.offset_minutes) <= 60 ? end : { ...end, offset_minutes: start.offset_minutes }
+
 const elapsedMinutes = (start: Moment, end: Moment): number =>
   Math.max(0, Math.floor((end.epoch_ms - start.epoch_ms) / MINUTE_MS))
 
-/** Every calendar day on the start's clock, weekends included; seconds are dropped day by day. */
+/** Every calendar day on one clock, weekends included; seconds are dropped day by day. */
 const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number => {
   const open = (parseTimeOfDay(config["business_hours_start"]) ?? 0) * MINUTE_MS
   const close = (parseTimeOfDay(config["business_hours_end"]) ?? DAY_MINUTES) * MINUTE_MS
   const from = wallClockMs(start)
-  const to = end.epoch_ms + start.offset_minutes * MINUTE_MS
+  const to = wallClockMs(onClockOf(start, end))
   const firstDay = Math.floor(from / DAY_MS)
   const lastDay = Math.floor(to / DAY_MS)
-  if (to <= from || close <= open) return 0
+  if (end.epoch_ms <= start.epoch_ms || to <= from || close <= open) return 0
   const openOn = (day: number): number => {
     const overlap = Math.min(to, day * DAY_MS + close) - Math.max(from, day * DAY_MS + open)
     return Math.max(0, Math.floor(overlap / MINUTE_MS))

@@ -72,6 +72,8 @@ describe("Units of a hire (rates 4.1)", () => {
     the same instants in UTC begin at midnight                 | daily       | first_day_cutoff=12:00                             | 2026-01-12T16:00:00Z      | 2026-01-13T16:00:00Z      | 2
     business hours in the submitted offset                     | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-07-01T08:00:00+02:00 | 2026-07-01T12:00:00+02:00 | 3
     the same instants in UTC touch less of the day             | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-07-01T06:00:00Z | 2026-07-01T10:00:00Z | 1
+    business hours when the clocks go forward on Sunday        | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-03-27T09:00:00+00:00 | 2026-03-30T17:00:00+01:00 | 32
+    business hours when the clocks go back on Sunday           | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-10-23T09:00:00+01:00 | 2026-10-26T10:00:00+00:00 | 25
     without an offset it is UTC                                | daily       | last_day_cutoff=09:00                              | 2026-01-12T00:00:00       | 2026-01-13T08:59:00       | 1
     a year that has a leap day                                 | weekly      |                                                    | 2028-01-01 00:00          | 2029-01-01 00:00          | 53
   `)
@@ -165,6 +167,12 @@ describe("A hybrid's block and what is left over (rates 4.3)", () => {
 })
 
 describe("Very long hires (rates 10)", () => {
+  it("and very many pieces are counted to the penny", async () => {
+    const id = await list.priced(2_147_483_647)
+    const { rate_breakdown: answer } = (await list.calculate(id, { quantity: 1_000_000_003, start: "2026-01-01", end: "2026-01-03" })).body
+    // 4294967294 pence for one: 4294967294000000000 for a thousand million, 12884901882 for three.
+    expect([answer.per_unit_subtotal, answer.total]).toEqual(["42949672.94", "42949673068849018.82"])
+  })
   it("count up to 100000 half hours, and are refused beyond", async () => {
     const id = await list.priced(100, {}, { base_period: "half_hourly" })
     const full = await list.calculate(id, { quantity: 1, start: "2026-01-01T00:00:00Z", end: "2031-09-15T08:00:00Z" })
