@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldFacts } from "../kernel/custom-field.ts"
-import { command, type DecideContext, type Decided, get, type Input } from "../kernel/endpoint.ts"
+import { command, type DecideContext, type Decided, type Fault, get, type Input } from "../kernel/endpoint.ts"
 import { integer, prose, text } from "../kernel/field.ts"
 import { listOf, noContent, ok, viewContext } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
@@ -11,7 +11,8 @@ import { addresses, members } from "../members/schema.ts"
 import { defaultSurchargeGroupIds } from "../rates/surcharge-groups.ts"
 import { isExplained } from "../rates/explained.ts"
 import { exchangeRateAt } from "../registers/currencies.ts"
-import { customerOf, knownOf } from "./facts.ts"
+import { askedLines, claimSettings, isMeasured } from "./claims.ts"
+import { customerOf, knownOf, type Wanted } from "./facts.ts"
 import { dealAnswer, withParts } from "./answers.ts"
 import type { Known } from "./deal.ts"
 import { cloneDeal } from "./decide/clone.ts"
@@ -31,7 +32,7 @@ import { edit, one, path, read } from "./paths.ts"
 import { projection } from "./project.ts"
 import { readEndpoints } from "./query.ts"
 import { opportunityResource } from "./resources.ts"
-import { createFields, opportunities, updateFields } from "./schema.ts"
+import { createFields, opportunities, type OpportunityRow, updateFields } from "./schema.ts"
 import { acknowledgements, shortageProjection } from "./shortages.ts"
 
 const write = "opportunities:write"
@@ -75,14 +76,28 @@ const create = command("POST", path, {
   respond: (result, input) => dealAnswer(Number(result["id"]), input, withParts, 201)
 })
 
+const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
+/** Where a header decides when or from where its lines take stock, whether they are short is looked at again; what they claim stays (opportunities 5). */
+const stockFor = Effect.fnUntraced(function*(before: OpportunityRow, after: OpportunityRow, { settings, now }: Pick<Input, "settings" | "now">): Effect.fn.Return<Wanted, Fault, Store> {
+  if (!isMeasured(after, settings)) return {}
+  const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: before.id, is_live: true })
+  const isCopy = after.id !== before.id
+  return {
+    stock: true,
+    lines: askedLines({ header: after, lines: isCopy ? lines.map((line) => ({ ...line, dispatch_store_id: null })) : lines, costs: [], units: [] }, claimSettings(settings, now))
+  }
+})
+
 const update = command("PUT", `${path}/{id}`, {
   name: "opportunities.update", summary: "Change the header of an opportunity; what is left out stays", ...edit,
   params: one, fields: updateFields, check: windowErrors,
   facts: (input) => Effect.gen(function*() {
     const { member_id, store_id, surcharge_group_ids } = input.values
+    const placed = Object.fromEntries(placing.flatMap((name) => input.values[name] === undefined ? [] : [[name, input.values[name]]]))
     return {
       ...yield* headerFacts(input.values),
       known: yield* knownOf(input.rows.id, input, {
+        ...(Object.keys(placed).length === 0 ? {} : yield* stockFor(input.rows.id, { ...input.rows.id, ...placed }, input)),
         ...(typeof member_id === "number" ? { member_id } : {}), ...(typeof store_id === "number" ? { store_id } : {}),
         ...(surcharge_group_ids === undefined ? {} : { surcharge_group_ids })
       })
@@ -154,7 +169,9 @@ const clone = command("POST", `${path}/{id}/clone`, {
     const customer = header.member_id === null ? undefined : yield* store.get(members, header.member_id)
     const base_currency = baseCurrency(input.settings)
     return {
-      known: yield* knownOf(header, input, { rated: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))] }),
+      known: yield* knownOf(header, input, {
+        ...yield* stockFor(header, { ...header, id: 0, state: 0, status: 0, deleted_at: null }, input), rated: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
+      }),
       customer_stands: header.member_id === null || (customer?.membership_type === "organisation" && customer.deleted_at === null),
       exchange_rate: yield* exchangeRateAt({ from: header.currency_code, to: base_currency, base_currency, at: input.now })
     }

@@ -46,7 +46,7 @@ export const cloneDeal = (facts: CloneFacts, subject: string | null, context: De
     ({ ...cost, id: context.id(opportunity_costs), opportunity_id: header.id }))
   const empty: Deal = { header, lines: [], costs: [], units: [] }
   const ids = lines.map(({ id }) => id)
-  const known = { ...facts.known, deal: empty, versions: [], claims: [], touches: undefined, holdings: [], books: undefined }
+  const known = { ...facts.known, deal: empty, versions: [], claims: [], touches: undefined, holdings: [] }
   const settled = yield* settle(known, { ...empty, lines, costs }, { priced: ids, claimed: ids }, context)
   return {
     events: [

@@ -53,6 +53,35 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect((await w.post(`${opp}/${id}/shortages/acknowledge`, { notes: "x".repeat(2001) })).body.errors).toHaveProperty("notes")
     expect((await w.post(`${opp}/99999/shortages/acknowledge`)).status).toBe(404)
   })
+  it("are flagged on a copy from its first moment (availability 6.8)", async () => {
+    const { id, product } = await shortDeal()
+    const copy = (await w.post(`${opp}/${id}/clone`)).body.opportunity
+    expect(copy).toMatchObject({ state: 0, has_shortage: true })
+    expect((await w.get(`${opp}/${copy.id}/shortages`)).body.shortages).toMatchObject([{ product_id: product.id, shortfall: 2 }])
+    expect((await w.post(`${opp}/${(await w.withLine()).id}/clone`)).body.opportunity.has_shortage).toBe(false)
+    // A deal that is over asks for nothing; its copy does.
+    await w.post(`${opp}/${id}/convert_to_quotation`)
+    const lost = (await w.post(`${opp}/${id}/change_status`, { status: 3 })).body.opportunity
+    expect(lost.has_shortage).toBe(false)
+    expect((await w.post(`${opp}/${id}/clone`)).body.opportunity.has_shortage).toBe(true)
+  })
+  it("are flagged anew where the header's store or dates change what is asked, and nothing is claimed otherwise (opportunities 5)", async () => {
+    const { id, product } = await shortDeal()
+    const claimed = async () => (await app.dump())["claims"]
+    const before = await claimed()
+    const elsewhere = await w.made("/api/v1/stores", { name: "Elsewhere" }, "store")
+    const header = async (body: object) => {
+      const flag = (await w.put(`${opp}/${id}`, body)).body.opportunity.has_shortage
+      expect((await w.get(`${opp}/${id}/shortages`)).body.shortages.length > 0).toBe(flag)
+      return flag
+    }
+    expect((await w.get(`${opp}/${id}`)).body.opportunity.has_shortage).toBe(true)
+    expect(await header({ subject: "Another name" })).toBe(true)
+    await w.made("/api/v1/stock_levels", { product_id: product.id, store_id: elsewhere.id, quantity_held: 9 }, "stock_level")
+    expect(await header({ store_id: elsewhere.id })).toBe(false)
+    expect(await header({ store_id: 1 })).toBe(true)
+    expect(await claimed()).toEqual(before)
+  })
   it("need the right to see them and the right to deal with them", async () => {
     const { id } = await shortDeal()
     const sees = viewerWith(["shortages.view"], ["opportunities:read", "opportunities:write"])
