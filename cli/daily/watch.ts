@@ -1,5 +1,5 @@
 /** `sync --watch`: the replica follows the server for as long as this runs; `sync --quiet`: one sync nobody watches. */
-import { existsSync, statSync } from "node:fs"
+import { existsSync, statSync, watch as watchFiles } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { type Command, Option } from "commander"
 import type { Device } from "../../sync/replica/device.ts"
@@ -86,10 +86,19 @@ const follow = async (desk: Desk): Promise<number> => {
         const { offset, handle } = await device.place()
         return newsAfter({ url, token, replica_id, offset, handle }, signal)
       },
-      lastPending: device.lastPending, conflicts: device.conflicts, tell: teller(desk, device), stop: stop.signal, upgraded: watchProgram()
+      lastPending: device.lastPending, recorded: onRecorded(desk.folder()), conflicts: device.conflicts, tell: teller(desk, device), stop: stop.signal, upgraded: watchProgram()
     })
     return ended === "upgraded" ? exits.replaced : code
   } finally { lock.release() }
+}
+
+/** Where the system tells of changed files, what is recorded is sent at once. */
+const onRecorded = (folder: string) => (look: () => void): () => void => {
+  try {
+    const watcher = watchFiles(folder, (_event, file) => { if (file === null || file.startsWith("outbox.sqlite")) look() })
+    watcher.on("error", () => watcher.close())
+    return () => watcher.close()
+  } catch { return () => {} }
 }
 
 const teller = (desk: Desk, device: Device) => (event: WatchEvent): void => {

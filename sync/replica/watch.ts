@@ -33,6 +33,8 @@ export interface WatchParts {
   readonly news: (signal: AbortSignal) => Promise<void>
   /** The highest number pending; 0 when none is. Asked often. */
   readonly lastPending: () => number
+  /** Calls whenever the outbox may have grown, where the system tells; it is looked at now and then anyhow. Gives the way to end it. */
+  readonly recorded?: (look: () => void) => () => void
   readonly conflicts: () => Promise<ReadonlyArray<Refused>>
   readonly tell: (event: WatchEvent) => void
   readonly stop: AbortSignal
@@ -143,15 +145,18 @@ const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: 
   let before = clock()
   const until = wait_millis === undefined ? undefined : performance.now() + wait_millis
   let over = false
+  let unwatch: (() => void) | undefined
   const end = (why: Woken): void => {
     if (over) return
     over = true
     clearInterval(ticking)
+    unwatch?.()
     parts.stop.removeEventListener("abort", stopped)
     listening.abort()
     resolve(why)
   }
   const stopped = (): void => end("stop")
+  const look = (): void => { if (seen !== undefined && parts.lastPending() > seen) end("outbox") }
   const ticking = setInterval(() => {
     const now = clock()
     const gone = now - before
@@ -161,9 +166,11 @@ const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: 
       return end("woke")
     }
     if (parts.upgraded()) return end("upgraded")
-    if (seen !== undefined && parts.lastPending() > seen) return end("outbox")
+    look()
     if (until !== undefined && performance.now() >= until) end("time")
   }, tick_millis)
+  if (seen !== undefined) unwatch = parts.recorded?.(look)
+  if (over) unwatch?.()
   parts.stop.addEventListener("abort", stopped)
   if (parts.stop.aborted) return end("stop")
   if (news) parts.news(listening.signal).then(() => end("news"), () => end("unreachable"))

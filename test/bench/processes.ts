@@ -24,10 +24,12 @@ const ended = async (child: ChildProcess): Promise<void> => {
   await once(child, "exit")
 }
 
+const folders: Array<string> = []
+process.once("exit", () => { for (const folder of folders) rmSync(folder, { recursive: true, force: true }) })
 /** A folder that goes with this process. */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-bench-"))
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }
 
@@ -54,6 +56,12 @@ export const startServer = async (environment: { readonly [name: string]: string
     child.once("exit", () => reject(new Error(`the server did not start: ${said}`)))
   })
   return { url, port: Number(new URL(url).port), pid: child.pid!, stop: () => ended(child) }
+}
+
+/** The built command line, in a process that is left running. */
+export const startCommandLine = (home: string, words: ReadonlyArray<string>): { readonly child: ChildProcess; readonly stop: () => Promise<void> } => {
+  const child = kept(spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], { env: { ...process.env, FLIGHTCASE_HOME: home }, stdio: ["ignore", "pipe", "inherit"] }))
+  return { child, stop: () => ended(child) }
 }
 
 /** The least a program needs to answer the same requests. */

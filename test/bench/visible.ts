@@ -2,37 +2,28 @@
  * From a commit to its being seen on another device that runs `flightcase sync --watch`: from the request's first byte until
  * the row stands in the other replica's file. The least that could be: a durable write and a read over bare `node:http`.
  */
-import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { type Device, enrolDevice, openDevice } from "../../sync/replica/device.ts"
 import { inTurns, print, type Side } from "./measure.ts"
-import { type Client, owner_token, root, type Running, startPeer, temporaryFolder } from "./processes.ts"
+import { type Client, owner_token, type Running, startCommandLine, startPeer, temporaryFolder } from "./processes.ts"
 import { type Engine, furnish, onPostgres, onSqlite, served } from "./stage.ts"
 
 const rounds = 9
-const commits = 10
+const commits = 4
 const patience_millis = 20_000
 
-interface Watched { readonly profile: string; readonly home: string; readonly stop: () => Promise<void> }
+interface Watched { readonly profile: string; readonly stop: () => Promise<void> }
 /** A device with the command line following the server in a process of its own. */
 const watched = async (name: string, server: Running): Promise<Watched> => {
   const home = temporaryFolder()
   const profile = join(home, "profiles", "default")
   await (await enrolDevice(profile, { name: "default", url: server.url, token: owner_token, device: name })).close()
-  const child: ChildProcess = spawn(process.execPath, [join(root, "cli/bin.mjs"), "sync", "--watch", "--json"], { env: { ...process.env, FLIGHTCASE_HOME: home }, stdio: ["ignore", "pipe", "inherit"] })
-  process.once("exit", () => child.kill("SIGKILL"))
+  const { child, stop } = startCommandLine(home, ["sync", "--watch", "--json"])
   await once(child.stdout!, "data")
   child.stdout!.resume()
-  return {
-    profile, home,
-    stop: async () => {
-      if (child.exitCode !== null) return
-      child.kill("SIGTERM")
-      await once(child, "exit")
-    }
-  }
+  return { profile, stop }
 }
 
 /** Resolves when the product has this name in the replica's file, looked at every millisecond or so. */
@@ -61,7 +52,7 @@ const timed = (name: string, one: (name: string) => Promise<void>): Side => ({
       await one(`Named ${++named}`)
       seconds += (performance.now() - started) / 1000
       // As people do, one after another; what follows a commit does not fall on the next.
-      await new Promise((resume) => setTimeout(resume, 60 + Math.random() * 300))
+      await new Promise((resume) => setTimeout(resume, 60 + Math.random() * 120))
     }
     return { seconds: seconds / commits, count: 1 }
   }

@@ -28,18 +28,18 @@ export const worker = (chance: Chance, name: string, world: World): Worker => {
   const lamps = round(chance, world.lamps), radios = round(chance, world.radios), groups = round(chance, world.groups), quotes = round(chance, world.quotes)
   let made = 0
   const api = (method: string, path: string, body?: object): Deed => ({ words: ["api", method, `/api/v1${path}`, ...(body === undefined ? [] : ["-d", JSON.stringify(body)])] })
-  const someQuote = (): number => mine.length > 0 && chance.happens(0.6) ? chance.pick(mine) : chance.pick(world.quotes)
+  const someQuote = (): number => mine.length > 0 && chance.happens(0.8) ? chance.pick(mine) : chance.pick(world.quotes)
   const deeds: ReadonlyArray<readonly [weight: number, deed: () => Deed]> = [
     [3, () => ({ words: ["quote", "new", "--subject", `${name} ${++made}`, ...window, "--json"] })],
-    [4, () => ({ words: ["quote", "add", String(someQuote()), String(chance.pick([world.cable, world.lamp])), "--quantity", String(1 + chance.below(4)), "--json"] })],
-    [3, () => api("PUT", `/opportunities/${chance.pick(world.quotes)}`, chance.happens(0.5) ? { subject: `${name}'s ${++made}` } : { reference: `${name}-${++made}` })],
+    [7, () => ({ words: ["quote", "add", String(someQuote()), String(chance.pick([world.cable, world.lamp])), "--quantity", String(1 + chance.below(4)), "--json"] })],
+    [4, () => api("PUT", `/opportunities/${chance.pick(world.quotes)}`, chance.happens(0.5) ? { subject: `${name}'s ${++made}` } : { reference: `${name}-${++made}` })],
     [2, () => api("PUT", `/members/${chance.pick(world.clients)}`, { name: `Client of ${name} ${++made}` })],
-    [3, () => {
+    [2, () => {
       const order = chance.pick(world.orders), [lamp] = lamps()
       return api("POST", `/opportunities/${order.id}/quick_allocate`, { allocations: [{ opportunity_item_id: order.line, stock_level_id: lamp!.id }] })
     }],
-    [2, () => ({ words: ["scan", "out", String(chance.pick(world.orders).id), "--json"], stdin: lamps(2).map(({ code }) => `${code}\n`).join("") })],
-    [2, () => ({ words: ["pack", String(chance.pick(world.boxes)), "--json"], stdin: radios(2).map(({ code }) => `${code}\n`).join("") })],
+    [1, () => ({ words: ["scan", "out", String(chance.pick(world.orders).id), "--json"], stdin: lamps(2).map(({ code }) => `${code}\n`).join("") })],
+    [1, () => ({ words: ["pack", String(chance.pick(world.boxes)), "--json"], stdin: radios(2).map(({ code }) => `${code}\n`).join("") })],
     [1, () => api("DELETE", `/product_groups/${groups()[0]!}`)],
     [2, () => api("PUT", `/product_groups/${chance.pick(world.groups)}`, { name: `Group of ${name} ${++made}` })],
     [1, () => api("DELETE", `/opportunities/${quotes()[0]!}`)],
