@@ -16,6 +16,16 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/durable.test.ts", test: "is on the disk before a command is acknowledged" }]
   },
   {
+    name: "what settles a command may be lost after the outbox has forgotten it", file: replica,
+    find: ": yield* applyHere(pulled)\n    }))", replace: ": yield* applyHere(pulled)\n    })).pipe(unhurried)",
+    killed_by: [{ file: "test/sync/durable.test.ts", test: "what settles commands is on the replica's disk before the outbox forgets them" }]
+  },
+  {
+    name: "after one transaction that need not wait for the disk none does", file: "sync/sqlite-client.ts",
+    find: "waitFor(wanted ?? usual)", replace: "if (wanted !== undefined) waitFor(wanted)",
+    killed_by: [{ file: "test/sync/durable.test.ts", test: "a transaction that need not wait for the disk leaves those after it waiting" }]
+  },
+  {
     name: "a command is acknowledged before it is in the outbox", file: replica,
     find: "const kept = yield* Effect.sync(() => outbox.append(", replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))(() => outbox.append(",
     killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]

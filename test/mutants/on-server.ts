@@ -126,7 +126,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a right given again brings the old handle back", file: "sync/ends/place.ts",
     find: "version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end", replace: "version = length(excluded.fingerprint)",
-    killed_by: [{ file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" }]
+    killed_by: [{ file: "test/sync/handles.test.ts", test: "never bring a handle back" }]
   },
   {
     name: "verdicts are told to every device", file: redaction,
