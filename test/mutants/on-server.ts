@@ -151,7 +151,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a wake between looking and waiting is lost", file: "sync/ends/tail.ts",
     find: "if (wakes !== mark) return resume(Effect.void)", replace: "if (wakes < mark) return resume(Effect.void)",
-    killed_by: [{ file: shape_test, test: "loses no wake that comes between looking and waiting", engine: "sqlite" }]
+    killed_by: [{ file: "test/sync/tail.test.ts", test: "is not kept waiting for a wake that came between looking and waiting" }]
   },
   {
     name: "a page of rows begins one key too late", file: "sync/ends/snapshot.ts",

@@ -50,6 +50,8 @@ const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\
 /** As vitest names tests: describes and test joined by spaces. Placeholders of tables stand for anything. */
 export const patternOf = ({ engine, test }: TestKiller): string => `${engine === undefined ? "" : `${engine}.*`}${escaped(test).replaceAll("%s", ".*").replaceAll("%i", ".*")}`
 
+const withoutTrace = (text: string): string => text.split("\n    at ")[0]!
+
 interface Report {
   readonly testResults: ReadonlyArray<{
     readonly name: string; readonly status: string; readonly message?: string
@@ -72,7 +74,7 @@ export const runTests = async (copy: string, files: ReadonlyArray<string>, patte
   const unloaded = testResults.find((file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"))
   return {
     passed: tests.filter((test) => test.status === "passed").map((test) => test.fullName),
-    failed: tests.filter((test) => test.status === "failed").map((test) => ({ test: test.fullName, why: test.failureMessages.join("\n") })),
+    failed: tests.filter((test) => test.status === "failed").map((test) => ({ test: test.fullName, why: test.failureMessages.map(withoutTrace).join("\n") })),
     broken: unloaded === undefined ? undefined : `${unloaded.name}: ${unloaded.message ?? "could not be run"}`
   }
 }
@@ -97,4 +99,4 @@ export const loadFault = async (copy: string, file: string): Promise<string | un
 
 /** A program that cannot run, or never ends, is no proof that a rule is watched. */
 export const isAssertion = (why: string): boolean =>
-  !/^(?:Error: )?(?:SyntaxError|ReferenceError|Test timed out|Hook timed out|Cannot find (?:module|package))|is not defined|is not a function|Test timed out in/m.test(why.split("\n    at ")[0]!)
+  !/^(?:Error: )?(?:SyntaxError|ReferenceError|Test timed out|Hook timed out|Cannot find (?:module|package))|is not defined|is not a function|Test timed out in/m.test(why)
