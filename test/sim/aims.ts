@@ -144,7 +144,7 @@ export const aims: { readonly [endpoint: string]: Maker } = {
   },
   "containers.seal": row("container", "containers", "status = 'open' and exists (select 1 from container_items i where i.container_id = containers.id and i.unpacked_at is null)"),
   "containers.unseal": row("container", "containers", "status = 'sealed'"), "containers.dissolve": row("container", "containers", "status in ('open', 'returned')"),
-  "containers.dispatch": withBody(row("container", "containers", "status = 'sealed'"), async (chance, look) => ({ opportunity_id: number(await one(chance, look, "select id from opportunities where deleted_at is null and state = 2 and status < 5 order by id desc")) })),
+  "containers.dispatch": withBody(row("container", "containers", "status = 'sealed' and serialised_item_id is not null"), async (chance, look) => ({ opportunity_id: number(await one(chance, look, "select id from opportunities where deleted_at is null and state = 2 and status < 5 order by id desc")) })),
   "containers.return": row("container", "containers", "status = 'dispatched'"), "containers.verify_checkin": async (chance, look) => {
     const found = await packed("c.status = 'returned'")(chance, look)
     return found === undefined ? undefined : { params: { container: found["container"] }, body: { scanned: [number(found, "unit")] } }
@@ -154,7 +154,7 @@ export const aims: { readonly [endpoint: string]: Maker } = {
     return found === undefined ? undefined : { body: { container_id: number(found) } }
   },
   "containers.repack": async (chance, look) => {
-    const found = await packed("c.status in ('returned', 'open') and c.repack_started_at is not null")(chance, look)
+    const found = await packed("c.repack_started_at is not null and i.repacked_at is null")(chance, look)
     return found === undefined ? undefined : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
   },
   "opportunities.create": async (chance, look) => {
@@ -173,7 +173,7 @@ export const aims: { readonly [endpoint: string]: Maker } = {
   "opportunities.restructure_items": withBody(line, async (chance, look, { id }) => {
     const lines = [...await look("select id from opportunity_items where opportunity_id = ? and is_live order by path", [Number(id)])]
     if (chance.happens(0.7)) lines.reverse()
-    return { nodes: lines.map((found) => ({ id: number(found), depth: 0 })) }
+    return { nodes: lines.map((found) => ({ id: number(found), depth: 1 })) }
   }),
   "opportunities.update_item": withBody(line, async (chance) => chance.pick([{ quantity: 1 + chance.below(5) }, { unit_price: chance.below(9_000) }, { name: `Line ${chance.below(20)}` }])),
   "opportunities.remove_item": line, "opportunities.update_cost": withBody(cost, async (chance) => ({ amount: chance.below(5_000) })), "opportunities.remove_cost": cost,

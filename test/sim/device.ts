@@ -14,7 +14,7 @@ import { syncOnce } from "../../sync/replica/sync.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 import type { Look, Row } from "./any-command.ts"
 import type { Chance } from "./chance.ts"
-import { afterPowerCut, copyDatabase, type Synchronous } from "./disk.ts"
+import { afterPowerCut, copyDatabase } from "./disk.ts"
 import { clockAt, type Faults, told } from "./faults.ts"
 import { type House, ofAnotherRelease, type Trace } from "./house.ts"
 import { flakyNetwork } from "./network.ts"
@@ -65,7 +65,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
   const made = await template()
   const filled = chance.pick<Filled>(["events", "events", "events", "events", "rows", "rows", chance.happens(0.2) ? "empty" : "events"])
   // Beside the product's own choice, one that loses the end of the replica with the power: it can be had again.
-  const synchronous = chance.pick<Synchronous>(["full", "full", "normal"])
+  const synchronous = chance.pick(["full", "full", "normal"] as const)
   let generation = 0
   const replicaAt = (at: number): string => join(folder, `replica-${id}-${at}.sqlite`)
   const outboxAt = (at: number): string => join(folder, `outbox-${id}-${at}.sqlite`)
@@ -75,8 +75,8 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
 
   let cut = false, online = true, old = false, skew = 0
   const cutPower = (): void => {
-    const replica_lost = afterPowerCut(chance, replicaAt(generation), replicaAt(generation + 1), synchronous).lost_bytes
-    const outbox_lost = afterPowerCut(chance, outboxAt(generation), outboxAt(generation + 1), "full").lost_bytes
+    const replica_lost = afterPowerCut(chance, replicaAt(generation), replicaAt(generation + 1)).lost_bytes
+    const outbox_lost = afterPowerCut(chance, outboxAt(generation), outboxAt(generation + 1)).lost_bytes
     cut = true
     trace(`  the power is cut; ${replica_lost} bytes of the replica and ${outbox_lost} of the outbox were never written`)
   }

@@ -2,13 +2,24 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import type { Chance } from "./chance.ts"
 
 /** Memory where there is some: what a simulated disk keeps is decided here, not by a real one. */
 export const fastFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
-/** How a connection has its commits reach the disk: `full` syncs the log at each commit, `normal` only before a checkpoint. */
-export type Synchronous = "full" | "normal"
+/** How a connection has its commits reach the disk: `full` syncs the log at each commit, `normal` only before a checkpoint, `off` never. */
+export type Synchronous = "full" | "normal" | "off"
+const modes: { readonly [said: string]: Synchronous } = { full: "full", extra: "full", normal: "normal", off: "off", "3": "full", "2": "full", "1": "normal", "0": "off" }
+/** What each file's connection was really told: nobody's word is taken for it. */
+const told = new Map<string, Synchronous>()
+const { exec } = DatabaseSync.prototype
+DatabaseSync.prototype.exec = function(this: DatabaseSync, sql: string): void {
+  const said = /\bsynchronous\s*=\s*(\w+)/i.exec(sql)?.[1]?.toLowerCase()
+  const path = said === undefined ? null : this.location()
+  if (path !== null) told.set(path, modes[said!] ?? "off")
+  exec.call(this, sql)
+}
 
 const header_bytes = 32, frame_header_bytes = 24
 /** Where the last commit ends in a write-ahead log (https://www.sqlite.org/fileformat2.html#walformat); 0 where there is none. */
@@ -26,13 +37,14 @@ export const committedBytes = (wal: Buffer): number => {
 }
 
 /** Copies a database that is open as it would be found after the power came back; the copy is another disk. */
-export const afterPowerCut = (chance: Chance, path: string, copy: string, synchronous: Synchronous): { readonly lost_bytes: number } => {
+export const afterPowerCut = (chance: Chance, path: string, copy: string): { readonly lost_bytes: number } => {
   copyFileSync(path, copy)
   rmSync(`${copy}-wal`, { force: true })
   rmSync(`${copy}-shm`, { force: true })
   if (!existsSync(`${path}-wal`)) return { lost_bytes: 0 }
   const wal = readFileSync(`${path}-wal`)
-  const synced = synchronous === "full" ? committedBytes(wal) : 0
+  // SQLite's own way, which nobody chose, is full.
+  const synced = (told.get(path) ?? "full") === "full" ? committedBytes(wal) : 0
   const kept = synced + chance.below(wal.length - synced + 1)
   const left = Buffer.from(wal.subarray(0, kept))
   // Not in order either: a sector in the middle of what was not synced may be missing.

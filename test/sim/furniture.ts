@@ -41,9 +41,15 @@ export const furniture: ReadonlyArray<Request> = [
   write("product_tax_classes", { name: "Goods" }), write("organisation_tax_classes", { name: "Domestic" }), write("tax_rates", { name: "Standard", rate: "20" }),
   ...times(2, (at) => write("containers", { name: `Case ${at}`, scan_mode: "free", store_id: 1 })),
   ...times(4, (at) => write("products", { name: `Wash ${at}`, stock_method: 2 })),
-  ...times(4, (at) => write("stock_levels", { product_id: 6, store_id: 1, asset_number: `W-${at}`, serial_number: `W-${at}` })),
-  ...times(2, (at) => write(`containers/${at}/pack`, { serialised_item_id: 8 + at })),
-  write("containers/2/seal"),
+  // Units 9 to 16 go into cases and kits; 17 to 20 are the kits' own cases.
+  ...times(8, (at) => write("stock_levels", { product_id: 6, store_id: 1, asset_number: `W-${at}`, serial_number: `W-${at}` })),
+  write("products/7/container_template", { is_containerable: true, availability_mode: "kit" }, "PUT"),
+  ...times(4, (at) => write("stock_levels", { product_id: 7, store_id: 1, asset_number: `K-${at}`, serial_number: `K-${at}` })),
+  ...times(4, (at) => write("containers", { name: `Kit ${at}`, product_id: 7, serialised_item_id: 16 + at, scan_mode: "free", store_id: 1 })),
+  ...([[1, 9], [1, 10], [2, 11], [3, 12], [4, 13], [5, 14], [6, 15]] as const).map(([container, unit]) => write(`containers/${container}/pack`, { serialised_item_id: unit })),
+  ...[2, 3, 4, 5, 6].map((container) => write(`containers/${container}/seal`)),
+  ...[4, 5, 6].map((container) => write(`containers/${container}/dispatch`, { opportunity_id: 3 })),
+  ...[5, 6].map((container) => write(`containers/${container}/return`)), write("containers/repack/start", { container_id: 6 }),
   write("opportunities/1/quick_allocate", { allocations: [{ opportunity_item_id: 1, stock_level_id: 3 }] }),
   write("opportunities/2/quick_allocate", { allocations: [{ opportunity_item_id: 2, stock_level_id: 4 }] })
 ]

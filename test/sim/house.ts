@@ -43,7 +43,7 @@ export const openHouse = async (parts: { readonly chance: Chance; readonly fault
   const next = (): string => pathOf(generation + 1)
   let cut = false
   const cutPower = (): void => {
-    const { lost_bytes } = afterPowerCut(chance, pathOf(generation), next(), "full")
+    const { lost_bytes } = afterPowerCut(chance, pathOf(generation), next())
     cut = true
     trace(`  the server's power is cut; ${lost_bytes} bytes were never written`)
   }

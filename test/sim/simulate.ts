@@ -37,7 +37,7 @@ interface World {
 export const simulate = async (seed: number, options: SimulationOptions = {}): Promise<Outcome> => {
   const chance = chanceOf(seed)
   const trace = options.trace ?? (() => {})
-  const replicas = options.replicas ?? chance.pick([1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, devices_max])
+  const replicas = options.replicas ?? chance.pick([1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5 + chance.below(devices_max - 4)])
   const steps = options.steps ?? 6 + chance.below(8) + replicas * (2 + chance.below(3))
   const faults: Faults = { ...noFaults }
   const folder = newFolder("world")

@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { authority } from "../../core/kernel/authority.ts"
 import { answer } from "../../core/kernel/dispatch.ts"
@@ -21,6 +21,7 @@ import * as Sqlite from "../../sync/sqlite-client.ts"
 import type { LeaseRange } from "../../sync/wire.ts"
 import { owner } from "../app.ts"
 import { copyDatabase, newFolder } from "./disk.ts"
+import { clockAt } from "./faults.ts"
 import { furniture } from "./furniture.ts"
 import { pullFrom, rowsFrom, serverCatalogue } from "./pulled.ts"
 
@@ -51,8 +52,9 @@ const make = async (): Promise<Template> => {
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   const server = join(folder, "server.sqlite")
   let made_ids = 0
-  const house = ManagedRuntime.make(Layer.merge(
-    Layer.provide(Store.layer, Sqlite.layer({ path: server, synchronous: "normal" })), authority({ catalogue: serverCatalogue, commandId: () => `furniture-${++made_ids}` })))
+  const clock = Layer.succeed(Clock.Clock, clockAt(() => world_start))
+  const house = ManagedRuntime.make(Layer.mergeAll(
+    Layer.provide(Store.layer, Sqlite.layer({ path: server, synchronous: "normal" })), authority({ catalogue: serverCatalogue, commandId: () => `furniture-${++made_ids}` }), clock))
   const ask = (request: Request, viewer: Viewer): Promise<Answer> => house.runPromise(answer(serverCatalogue, request, viewer))
   await house.runPromise(Effect.gen(function*() {
     yield* ensureSchema(serverCatalogue, "server")
@@ -76,7 +78,7 @@ const make = async (): Promise<Template> => {
   for (const [filled, snapshot_beyond] of [["events", Number.POSITIVE_INFINITY], ["rows", 0], ["empty", undefined]] as const) {
     const outbox = openOutboxFile(outboxPath(1))
     const replica: Replica = makeReplica({ catalogue, outbox, replica_id: 1, commandId: () => "none", viewer: Effect.succeed(owner) })
-    const here = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Sqlite.layer({ path: path(filled), synchronous: "normal" })), replica.site))
+    const here = ManagedRuntime.make(Layer.mergeAll(Layer.provide(Store.layer, Sqlite.layer({ path: path(filled), synchronous: "normal" })), replica.site, clock))
     const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => here.runPromise(effect)
     await run(replica.open)
     if (snapshot_beyond !== undefined) await pull({ profile: { replica_id: 1 }, outbox, replica, run, snapshot_beyond, remote: { ...unheard, ...quietRemote((effect) => house.runPromise(effect), ask) } })
