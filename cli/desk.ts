@@ -1,6 +1,6 @@
 /** The desk a command works at: what was asked for globally, who answers, and where words go. */
 import type { Answer, Request, UploadedFile } from "../core/kernel/endpoint.ts"
-import type { Json, JsonObject } from "../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import type { Asked, Device } from "../sync/replica/device.ts"
 import type { Occasion } from "./background.ts"
@@ -49,6 +49,8 @@ export interface Desk {
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
   /** The profile's replica; Exit 2 where nobody has logged in. */
   readonly device: () => Promise<Device>
+  /** Something was recorded in the replica without `request`: it is sent as after any other change. */
+  readonly recordedHere: () => void
   readonly profile: () => string
   readonly folder: () => string
   readonly close: () => Promise<void>
@@ -79,6 +81,17 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     if (url === undefined || url === "") throw nobodyLoggedIn(profile())
     return serverAt(url, token ?? "")
   }
+  /** What the replica does not have is asked of the server; where that cannot be reached, the replica's answer tells why. */
+  const atServer = async (whole: Request, here: Asked): Promise<Asked> => {
+    let answer: Asked
+    try { answer = await (await server()).ask(whole) } catch (error) {
+      if (error instanceof Exit && error.code === exits.network) return here
+      throw error
+    }
+    if ((await device()).lastPending() > 0) note("The server's answer: what was recorded here and not sent yet is not in it.")
+    return answer
+  }
+  const note = (text: string): void => { process.stderr.write(`${text}\n`) }
   const requestAtServer = async (asking: Asking): Promise<Asked> => offline ? request(asking) : (await server()).ask(wholeOf(asking))
   const request = async (asking: Asking): Promise<Asked> => {
     const whole = wholeOf(asking)
@@ -87,7 +100,8 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
       const { answeredHere } = await import("./routing.ts")
       if (await answeredHere(whole)) {
         answered_here = true
-        return (await device()).ask(whole, options.plan === true ? { plan: true } : {})
+        const answer = await (await device()).ask(whole, options.plan === true ? { plan: true } : {})
+        return !offline && isAtServer(answer) ? atServer(whole, answer) : answer
       }
     }
     if (options.plan === true && asking.method !== "GET") {
@@ -105,7 +119,8 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     options, env, terminal, offline, profile, folder, device, request, requestAtServer, ask, print,
     interactive: options.input !== false && terminal.answers,
     printJson: (value) => print(`${JSON.stringify(value, null, 2)}\n`),
-    note: (text) => { process.stderr.write(`${text}\n`) },
+    note,
+    recordedHere: () => { answered_here = true },
     read: async (path, query = []) => (await ask({ method: "GET", path, query })).body as JsonObject,
     close
   }
@@ -122,6 +137,10 @@ const afterAnswering = async (device: Device, where: Pick<Occasion, "folder" | "
     if (worthSyncing(occasion, Date.now())) await startBackgroundSync(occasion)
   } catch { /* The command has been answered; what is wrong here will be told by the next sync. */ }
 }
+
+/** The replica was filled after what is asked about. */
+const isAtServer = ({ status, body }: Asked): boolean =>
+  status === 503 && isJsonObject(body) && isJsonObject(body["errors"]) && "at_server" in body["errors"]
 
 const wholeOf = (asking: Asking): Request => ({
   method: asking.method, path: asking.path, query: asking.query ?? [], body: asking.body, ...(asking.files === undefined ? {} : { files: asking.files })

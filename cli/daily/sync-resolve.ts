@@ -34,6 +34,7 @@ const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): Open | undef
 const settled = async (desk: Desk, device: Device, conflict: Open, how: Resolving): Promise<Resolved> => {
   const answer = await device.resolve(conflict.id, how)
   if (answer.status >= 400) throw (await import("../refusal.ts")).refusalOf(answer)
+  desk.recordedHere()
   await printAnswer(desk, answer)
   return answer
 }

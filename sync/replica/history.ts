@@ -7,6 +7,9 @@ import { Rejection } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { readMeta } from "./local-tables.ts"
 
+/** What a refusal names that the server would not give. */
+export const at_server = "at_server"
+
 /** Reads of the journal, with the parameter that names the one thing they are about, if they are about one. */
 const histories: { readonly [endpoint: string]: { readonly entity: string; readonly param: string } | undefined } = {
   "actions.list": undefined, "opportunities.activity": { entity: "opportunity", param: "id" }
@@ -28,6 +31,7 @@ export const onlyWithHistory = Effect.fnUntraced(function*(endpoint: Endpoint, r
   }
   return yield* new Rejection({
     kind: "unavailable",
-    message: `What happened before event ${journal_from} is on the server: this device was filled with how things stood then. Ask the server (--remote).`
+    message: `What happened before event ${journal_from} is on the server: this device was filled with how things stood then. Ask the server (--remote).`,
+    errors: { [at_server]: ["history"] }
   })
 })

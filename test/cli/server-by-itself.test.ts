@@ -1,0 +1,68 @@
+/** What the command line asks of the server, and sends to it, without being told to. */
+import { DatabaseSync } from "node:sqlite"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { background_lock, takeLock } from "../../cli/background.ts"
+import { openPlace, owner_token, type Place, run } from "./session.ts"
+
+let place: Place
+const api = async (method: string, path: string, body: object): Promise<any> => (await fetch(`${place.url}/api/v1/${path}`, {
+  method, headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }, body: JSON.stringify(body)
+})).json()
+const login = async (): Promise<void> => { expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0) }
+beforeEach(async () => { place = await openPlace() })
+afterEach(() => place.close())
+
+describe("history from before a replica was filled", () => {
+  beforeEach(async () => {
+    await api("POST", "product_groups", { name: "Made long ago" })
+    await login()
+    // As a replica of a longer journal, which comes as rows.
+    const replica = new DatabaseSync(join(place.home, "profiles", "default", "replica.sqlite"))
+    const { head } = replica.prepare("select max(position) as head from journal").get() as { head: number }
+    replica.prepare("insert into replica_meta (key, value) values ('journal_from', ?) on conflict (key) do update set value = excluded.value").run(String(head))
+    replica.exec("delete from journal")
+    replica.close()
+  })
+  it("is asked of the server while there is one", async () => {
+    const { code, out, err } = await run(place, ["actions", "list", "--json"])
+    expect([code, err]).toEqual([0, ""])
+    expect(JSON.parse(out).actions.some((one: any) => one.action === "product_group.created")).toBe(true)
+    expect((await run(place, ["product-groups", "create", "--name", "Unsent"])).code).toBe(0)
+    const unsent = await run(place, ["actions", "list", "--json"])
+    expect([unsent.code, unsent.err]).toEqual([0, "The server's answer: what was recorded here and not sent yet is not in it.\n"])
+  })
+  it("is told to be there with --offline, and where the server is away", async () => {
+    const offline = await run(place, ["actions", "list", "--offline"])
+    expect([offline.code, offline.out]).toEqual([7, ""])
+    expect(offline.err).toContain("is on the server")
+    await place.stop()
+    const away = await run(place, ["actions", "list"])
+    expect([away.code, away.out]).toEqual([7, ""])
+    expect(away.err).toContain("is on the server")
+  })
+})
+
+describe("settling a conflict", () => {
+  it("is sent in the background like any other change", async () => {
+    const { product } = await api("POST", "products", { name: "Head", stock_method: 2 })
+    await login()
+    await api("POST", "stock_levels", { product_id: product.id, store_id: 1, asset_number: "MH-1" })
+    const body = JSON.stringify({ product_id: product.id, store_id: 1, asset_number: "MH-1" })
+    expect((await run(place, ["api", "POST", "/stock_levels", "-d", body])).code).toBe(0)
+    await run(place, ["sync"])
+    const conflicts = async () => JSON.parse((await run(place, ["sync", "status", "--json"])).out).sync_status
+    expect(await conflicts()).toMatchObject({ conflicts: 1, pending: 0 })
+    const resolved = await run(place, ["sync", "resolve", "1", "--set", "asset_number=MH-2"], { env: { FLIGHTCASE_NO_BACKGROUND: "" } })
+    expect(resolved.code, resolved.err).toBe(0)
+    let status: any
+    for (let tries = 0; tries < 100; tries++) {
+      status = await conflicts()
+      const done = takeLock(join(place.home, "profiles", "default"), background_lock)
+      done?.release()
+      if (status.pending === 0 && done !== undefined) break
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    expect(status).toMatchObject({ conflicts: 0, pending: 0 })
+  })
+})
