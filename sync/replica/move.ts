@@ -36,7 +36,7 @@ export const moveUnsent = async (commands: ReadonlyArray<KeptCommand>, from_repl
         left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
         continue
       }
-      const answer = await to.ask({ method: endpoint.method, path: pathOf(endpoint, command, renamed), query: [], body: renamedBody(endpoint.fields as Fields, command.payload.body, renamed) })
+      const answer = await to.ask({ method: endpoint.method, path: pathOf(endpoint, command, renamed), query: [], body: renamedBody(endpoint.fields as Fields, command.payload.body, renamed, tableOfPath(endpoint)) })
       if (answer.status >= 400 || answer.command === undefined) {
         const said = isJsonObject(answer.body) ? answer.body : {}
         if (answer.status >= 400) left.push({ command, error: { status: answer.status, message: String(said["message"] ?? `Answered ${answer.status}.`) } })
@@ -70,17 +70,32 @@ const pathOf = (endpoint: Endpoint, { payload }: KeptCommand, renamed: Renamed):
     return encodeURIComponent(String(renamed.get(table ?? "")?.get(Number(given)) ?? given))
   })
 
-/** A body with ids of rows the old device made put right: by the fields' own words, by the names of keys where they say nothing. */
-export const renamedBody = (fields: Fields, body: JsonObject, renamed: Renamed): JsonObject =>
-  Object.fromEntries(Object.entries(body).map(([key, value]) => [key, renamedValue(fields[key], key, value, renamed)]))
+/** What is merged into the row of a path is of the same table. */
+const tableOfPath = ({ params }: Endpoint): string | undefined =>
+  Object.values(params as { readonly [name: string]: { readonly table: { readonly name: string } } }).at(-1)?.table.name
 
-const renamedValue = (field: Field | undefined, key: string, value: Json, renamed: Renamed): Json => {
+/**
+ * A body with ids of rows the old device made put right: by the fields' own words, where they say nothing by what stands
+ * beside them (`regarding_type` says what `regarding_id` is of), else by the names of keys.
+ */
+export const renamedBody = (fields: Fields, body: JsonObject, renamed: Renamed, merged_into?: string): JsonObject =>
+  Object.fromEntries(Object.entries(body).map(([key, value]) => {
+    const kind = key.endsWith("_id") ? body[`${key.slice(0, -3)}_type`] : undefined
+    const table = typeof kind === "string" ? tableNamed(entityOf(kind)) : key === "secondary_id" ? merged_into : undefined
+    return [key, renamedValue(fields[key], key, value, renamed, table)]
+  }))
+/** `StockLevel` → `stock_level` */
+const entityOf = (kind: string): string => kind.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase()
+
+const renamedValue = (field: Field | undefined, key: string, value: Json, renamed: Renamed, beside?: string): Json => {
   const shape = field?.shape
   if (Array.isArray(value)) return value.map((one: Json) => renamedValue(shape?.kind === "list" ? shape.of : undefined, key.replace(/s$/, ""), one, renamed))
   if (isJsonObject(value)) return renamedBody(shape?.kind === "object" ? shape.fields : {}, value, renamed)
   if (typeof value !== "number" && (typeof value !== "string" || !/^\d+$/.test(value))) return value
-  const table = shape?.kind === "ref" ? shape.table : key.endsWith("_id") ? tableNamed(key.slice(0, -3)) : undefined
+  const table = shape?.kind === "ref" ? shape.table : beside !== undefined ? beside : key.endsWith("_id") ? tableNamed(key.slice(0, -3)) : undefined
   const found = table === undefined ? undefined : renamed.get(table)?.get(Number(value))
   return found === undefined ? value : typeof value === "string" ? String(found) : found
 }
-const tableNamed = (entity: string): string | undefined => catalogue.tables.find((table) => table.entity === entity)?.name
+/** Ids that are called otherwise than what they are of. */
+const called: { readonly [name: string]: string } = { principal_item: "opportunity_item", serialised_item: "stock_level" }
+const tableNamed = (entity: string): string | undefined => catalogue.tables.find((table) => table.entity === (called[entity] ?? entity))?.name

@@ -101,6 +101,31 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
   })
 
+  it("take along what names things by kind and id: it names them still, by the ids they have now", async () => {
+    const device = await grounds.enrol("van")
+    const made = async (path: string, body: JsonObject): Promise<any> => {
+      const answer = await write(device, "POST", `/api/v1/${path}`, body)
+      expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+      return Object.values(answer.body as object)[0]
+    }
+    const [kept, twice] = [await made("members", { name: "Kept", membership_type: "organisation" }), await made("members", { name: "Twice", membership_type: "organisation" })]
+    const product = await made("products", { name: "Spot" })
+    await made("activities", { subject: "Ring them", regarding_type: "Member", regarding_id: kept.id })
+    await made("activities", { subject: "Mend it", regarding_type: "Product", regarding_id: product.id })
+    expect((await write(device, "POST", `/api/v1/members/${kept.id}/merge`, { secondary_id: twice.id })).status).toBe(200)
+    await grounds.ask("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`)
+    const fresh = await grounds.enrol("fresh")
+    const outbox = openOutboxOf(join(grounds.folder, "van"))
+    expect(await moveUnsent(outbox.pending(), device.profile.replica_id, fresh, join(grounds.folder, "fresh"))).toEqual({ moved: 6, decided: 0, left: [] })
+    outbox.close()
+    expect(await fresh.sync()).toMatchObject({ accepted: 6, rejected: 0 })
+    const [members, products, activities] = await Promise.all(["members", "products", "activities"].map(async (list) => (await grounds.ask("GET", `/api/v1/${list}?sort=id`)).body[list]))
+    const mine = members.find((one: any) => one.name === "Kept")
+    expect([mine.id, products[0].id]).not.toEqual([kept.id, product.id])
+    expect(activities.map((one: any) => [one.subject, one.regarding_type, one.regarding_id])).toEqual([["Ring them", "Member", mine.id], ["Mend it", "Product", products[0].id]])
+    expect(members.map((one: any) => one.name)).not.toContain("Twice")
+  })
+
   it("put back from a backup are told so, though nothing is pending there", async () => {
     const device = await grounds.enrol("van")
     cpSync(join(grounds.folder, "van"), join(grounds.folder, "backup"), { recursive: true })
