@@ -5,6 +5,7 @@ import { type Resource, resource } from "../kernel/resource.ts"
 import { addresses, members } from "../members/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
+import { formatDecimal } from "../values/decimal.ts"
 import {
   asset_assignments, assignment_statuses, charge_period_labels, condition_labels, cost_type_labels, opportunity_costs, opportunity_items,
   opportunity_participants, opportunity_versions, transaction_type_labels, version_statuses, version_types
@@ -37,6 +38,8 @@ export const itemResource = resource({
   view: (base, row) => ({
     ...base,
     parent_path: parentPath(row.path), depth: depthOf(row.path),
+    // For information: the tax itself is reckoned with all four decimals.
+    tax_rate: row.tax_rate === null ? null : formatDecimal(row.tax_rate, 2),
     charge_period_label: named(charge_period_labels, row.charge_period),
     transaction_type_label: named(transaction_type_labels, row.transaction_type)
   })

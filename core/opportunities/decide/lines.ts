@@ -167,10 +167,11 @@ export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: 
     steps.push(["item_details_updated", { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }])
   }
   const real = steps.filter(([, set]) => Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value))
-  if (real.length === 0) return { events: [], result: { id: deal.header.id } }
-  const after = withLine(deal, line.id, Object.assign({}, ...real.map(([, set]) => set)))
   const named = ["item_renamed", "item_details_updated"]
-  const counts = real.some(([event]) => !named.includes(event))
+  // What is sent again as it was is written all the same: prices follow the header's days and today's rates (opportunities 4).
+  const counts = steps.some(([event]) => !named.includes(event))
+  if (real.length === 0 && !counts) return { events: [], result: { id: deal.header.id } }
+  const after = withLine(deal, line.id, Object.assign({}, ...real.map(([, set]) => set)))
   const settled = yield* settle(known, after, counts ? { priced: [line.id], claimed: [line.id] } : { totals: false }, context)
   const total = settled.deal.lines.find((one) => one.id === line.id)?.total ?? line.total
   const events = real.map(([event, set, also]): NewEvent =>
