@@ -16,7 +16,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a refused command of a device leaves what it did before it was refused", file: engine,
     find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, origin)))", replace: "Effect.flatMap(Store, () => decideCommand(call, origin))",
-    killed_by: [{ file: push_test, test: "refused leave their verdict and nothing else", engine: "sqlite" }]
+    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "that refuses a command after its rows were written leaves them", engine: "sqlite" }]
   },
   {
     name: "a value that is taken is a fault, not a refusal, of a device's command", file: engine,
@@ -65,9 +65,9 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/core/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }]
   },
   {
-    name: "document numbers are counted on when a command is refused", file: "core/kernel/ids.ts",
-    find: "  yield* store.run(\"update id_sequences set next = next - ? where name = ? and next = ?\", [ids.length, table, ids.at(-1)! + 1])\n", replace: "  yield* store.run(\"update id_sequences set next = next - ? where name = ?\", [ids.length + 1, table])\n",
-    killed_by: [{ file: engine_test, test: "are never given again", engine: "sqlite" }]
+    name: "ids given back are drawn again though others were drawn since", file: "core/kernel/ids.ts",
+    find: "update id_sequences set next = next - ? where name = ? and next = ?", replace: "update id_sequences set next = next - ? where name = ? and ? > 0",
+    killed_by: [{ file: "test/core/kernel/ids.test.ts", test: "that are given back are drawn again only where nobody has drawn since" }]
   },
   {
     name: "a transaction is none", file: "core/kernel/store/store.ts",

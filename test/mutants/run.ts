@@ -61,12 +61,12 @@ const tried = async ({ file, find, killed_by, replace }: Mutant): Promise<{ read
   // Not as a pattern: `$` in the replacement is a `$`.
   writeFileSync(join(copy, file), sound.replace(find, () => replace))
   try {
-    const fault = await loadFault(copy, file)
-    if (fault !== undefined) return { by: "nothing", why: `it cannot be loaded: ${fault}`, killed: false }
     for (const killer of killed_by) {
       const { broken, failed } = await runKiller(copy, killer)
       const found = failed.find(({ why }) => isAssertion(why))
       if (found !== undefined) continue
+      const fault = await loadFault(copy, file)
+      if (fault !== undefined) return { by: words(killer), why: `it cannot be loaded: ${fault}`, killed: false }
       return { by: words(killer), why: broken ?? (failed[0] === undefined ? "the tests pass" : `fails by no assertion: ${failed[0].why}`), killed: false }
     }
     return { by: killed_by.map(words).join("; "), why: "", killed: true }

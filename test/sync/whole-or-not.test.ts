@@ -31,6 +31,16 @@ describe.each(engines)("a verdict on %s", (engine) => {
     expect((await push()).body.verdicts).toMatchObject([{ id: "one", status: "accepted" }])
     expect((await shop.dump())["lamps"]).toMatchObject([{ id: lamp, name: "Lamp" }])
   })
+
+  it("that refuses a command after its rows were written leaves them as they were before", async () => {
+    const { body: { lamp } } = await shop.call("POST", "/api/v1/lamps", { name: "Lamp" })
+    const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
+    const before = (await shop.dump())["lamps"]
+    const commands = [{ n: 1, id: "one", name: "lamps.crash", payload: { params: { id: String(lamp.id) }, body: { at: "respond_refusal" } }, ids: {}, issued_at: "2026-06-18T12:00:00.000Z" }]
+    expect((await shop.call("POST", "/api/v1/sync/commands", { replica_id: body.replica.id, commands })).body.verdicts)
+      .toMatchObject([{ status: "rejected", error: { status: 422, errors: { at: ["Refused after recording."] } } }])
+    expect((await shop.dump())["lamps"]).toEqual(before)
+  })
 })
 
 describe.each(engines)("an answer kept under an Idempotency-Key on %s", (engine) => {
