@@ -9,6 +9,8 @@ export interface Unique {
   /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
   readonly where?: string
 }
+/** An index of the rows that meet a condition and of no others: it costs nothing to write those that do not. */
+export interface PartialIndex { readonly columns: ReadonlyArray<string>; /** A boolean column, or a column `is not null`. */ readonly where: string }
 /** Two rows with `active` true and the same key may not overlap in [from, to). */
 export interface NoOverlap { readonly name: string; readonly key: string; readonly from: string; readonly to: string; readonly active: string }
 
@@ -21,6 +23,7 @@ export interface Table<F extends Fields = Fields> {
   readonly key: string
   readonly soft_delete: boolean
   readonly indexes: ReadonlyArray<ReadonlyArray<string>>
+  readonly partial_indexes: ReadonlyArray<PartialIndex>
   readonly uniques: ReadonlyArray<Unique>
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly stream: RowStream | undefined
@@ -38,6 +41,7 @@ export interface TableOptions {
   readonly entity?: string
   readonly soft_delete?: boolean
   readonly indexes?: ReadonlyArray<ReadonlyArray<string>>
+  readonly partial_indexes?: ReadonlyArray<PartialIndex>
   readonly uniques?: ReadonlyArray<Unique>
   readonly no_overlap?: ReadonlyArray<NoOverlap>
   readonly stream?: RowStream
@@ -70,6 +74,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   key: "id",
   soft_delete: options.soft_delete ?? false,
   indexes: options.indexes ?? [],
+  partial_indexes: options.partial_indexes ?? [],
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
@@ -83,6 +88,7 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   entity: options.entity ?? name.slice(0, -1),
   soft_delete: options.soft_delete ?? false,
   indexes: options.indexes ?? [],
+  partial_indexes: options.partial_indexes ?? [],
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,

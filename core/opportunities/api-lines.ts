@@ -9,7 +9,7 @@ import { Store } from "../kernel/store/store.ts"
 import { product_accessories } from "../kits/schema.ts"
 import { dealAnswer, withParts } from "./answers.ts"
 import { claimSettings, isMeasured } from "./claims.ts"
-import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, windowOf } from "./decide/lines.ts"
+import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, subtreeOf, windowOf } from "./decide/lines.ts"
 import { restructure } from "./decide/restructure.ts"
 import { knownOf } from "./facts.ts"
 import { addItemFields, changeItemFields } from "./line-fields.ts"
@@ -61,7 +61,9 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item, answers: 200,
-  facts: (input) => knownOf(input.rows.id, input, { live_only: true, stock: isMeasured(input.rows.id, input.settings) }),
+  facts: (input) => knownOf(input.rows.id, input, {
+    live_only: true, stock: isMeasured(input.rows.id, input.settings), touches: (deal) => subtreeOf(deal, input.rows.item).map(({ id }) => id)
+  }),
   decide: (known, input, context) => removeLine(known, input.rows.item, context),
   respond: shown
 })

@@ -37,7 +37,7 @@ export interface Wanted {
   /** Lines of the active version only, and those of others that hold units: enough for all but choosing between versions and asking whether anything ever went out. */
   readonly live_only?: boolean
   /** The only stored lines whose claims and units the command may change: those of others are not read. Absent: any may. */
-  readonly touches?: ReadonlyArray<number>
+  readonly touches?: ReadonlyArray<number> | ((deal: Deal) => ReadonlyArray<number>)
   /** Lines to read whatever their version. */
   readonly line_ids?: ReadonlyArray<number>
 }
@@ -69,7 +69,7 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
   const deal = yield* dealOf(header, wanted)
   const store_id = wanted.store_id === undefined ? header.store_id : wanted.store_id
   const product_ids = [...new Set([...deal.lines.map((line) => line.item_id).filter((id) => id !== null), ...wanted.product_ids ?? []])]
-  const { touches } = wanted
+  const touches = typeof wanted.touches === "function" ? wanted.touches(deal) : wanted.touches
   const touched = touches === undefined ? deal.units : deal.units.filter((unit) => touches.includes(unit.opportunity_item_id))
   const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...wanted.level_ids ?? []])]
   const customer = yield* customerOf(wanted.member_id === undefined ? header.member_id : wanted.member_id)

@@ -7,7 +7,17 @@ export const openEnd = "2199-01-01T00:00:00.000Z"
 /** Milliseconds since 1970 → the one form of an instant. */
 export const instantOf = (epochMillis: number): string => new Date(epochMillis).toISOString()
 /** The one form of an instant (or a plain date: its midnight UTC) → milliseconds since 1970. */
-export const millisOf = (instant: string): number => Date.parse(instant)
+export const millisOf = (instant: string): number => {
+  let millis = lately.get(instant)
+  if (millis === undefined) {
+    if (lately.size >= lately_max) lately.clear()
+    lately.set(instant, millis = Date.parse(instant))
+  }
+  return millis
+}
+/** Thousands of lines and claims tell few different times. */
+const lately = new Map<string, number>()
+const lately_max = 2_000
 export const plusMinutes = (instant: string, minutes: number): string => instantOf(millisOf(instant) + minutes * 60_000)
 export const plusDays = (instant: string, days: number): string => instantOf(millisOf(instant) + days * 86_400_000)
 

@@ -54,6 +54,8 @@ export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<strin
     (unique.where === undefined ? "" : ` where ${unique.where}`)),
   ...table.indexes.map((columns) =>
     `create index ${quote(indexName(table.name, columns))} on ${quote(table.name)} (${columns.map(quote).join(", ")})`),
+  ...table.partial_indexes.map(({ columns, where }) =>
+    `create index ${quote(indexName(table.name, [...new Set([...columns, where.split(" ")[0]!])]))} on ${quote(table.name)} (${columns.map(quote).join(", ")}) where ${where}`),
   ...table.no_overlap.flatMap((rule) => dialect === "pg" ? overlapConstraint(table, rule) : overlapTriggers(table, rule))
 ]
 

@@ -180,7 +180,7 @@ export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: 
 })
 
 /** The line with all below it. */
-const subtreeOf = (deal: Deal, line: ItemRow): ReadonlyArray<ItemRow> =>
+export const subtreeOf = (deal: Deal, line: ItemRow): ReadonlyArray<ItemRow> =>
   [...deal.lines.filter((one) => one.is_live === line.is_live && one.version_id === line.version_id && isBelow(one.path, line.path)), line]
 
 /** 422 on `item` when something of it is allocated or was dispatched. */
