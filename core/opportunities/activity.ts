@@ -68,11 +68,7 @@ const tellers: { readonly [type: string]: Tell } = {
   cost_added: added("cost", (row) => ({
     cost_id: row["id"] ?? null, ...pick(row, ["description", "cost_type", "amount", "quantity", "transaction_type", "is_optional"])
   })),
-  // What stays is told along with what changes.
-  cost_updated: (data) => {
-    const { old_values, new_values } = changed("cost_id")(data)
-    return { old_values, new_values: { ...old_values, ...new_values } }
-  },
+  cost_updated: changed("cost_id"),
   cost_removed: removed,
   participant_added: added("participant", (row) => ({ participant_id: row["id"] ?? null, ...pick(row, ["member_id", "role", "mute"]) })),
   participant_updated: changed("participant_id"),

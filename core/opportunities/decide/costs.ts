@@ -57,7 +57,8 @@ export const changeCost = (known: Known, cost: CostRow, sent: CostValues, contex
 /** With all that the activity tells of it, whatever of that changes. */
 const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
   const { cost_id: _id, ...was } = costSnapshot(cost)
-  const changed = partChanged(cost.opportunity_id, "cost", "cost_updated", cost, set)
+  const stays = Object.fromEntries(Object.entries(was).filter(([name]) => !(name in set)))
+  const changed = partChanged(cost.opportunity_id, "cost", "cost_updated", cost, set, stays)
   return { ...changed, data: { ...changed.data, was: { ...was, ...changed.data["was"] as JsonObject } } }
 }
 

@@ -172,7 +172,9 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const [entry] = (await w.get(`${opp}/${id}/activity`)).body.activity
     const before = { cost_id: cost.id, description: "Van", cost_type: 0, amount: 2000, quantity: "2.00", transaction_type: cost.transaction_type, is_optional: false }
     expect(entry).toMatchObject({ action: "opportunity.cost_updated", old_values: before, new_values: { ...before, description: "Lorry", amount: 2500 } })
-    expect(Object.keys(entry.old_values).toSorted()).toEqual(Object.keys(before).toSorted())
+    expect([entry.old_values, entry.new_values].map((values) => Object.keys(values).toSorted())).toEqual([Object.keys(before).toSorted(), Object.keys(before).toSorted()])
+    const [action] = (await w.get(`/api/v1/actions?q[action_eq]=opportunity.cost_updated&q[auditable_id_eq]=${id}&q[auditable_type_eq]=opportunity`)).body.actions
+    expect(action).toMatchObject({ old_values: { description: "Van", is_optional: false }, new_values: { description: "Lorry", is_optional: false } })
     await w.patch(`${opp}/${id}/costs/${cost.id}`, { is_optional: true })
     expect((await w.get(`${opp}/${id}/activity`)).body.activity[0]).toMatchObject({
       old_values: { description: "Lorry", amount: 2500, is_optional: false }, new_values: { description: "Lorry", amount: 2500, is_optional: true }
