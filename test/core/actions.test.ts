@@ -94,3 +94,21 @@ describe.each(engines)("the action log on %s", (engine) => {
     expect(await status(["action-log.view"], ["members:read"])).toBe(403)
   })
 })
+
+describe.each(engines)("a value somebody else put aside later, on %s", (engine) => {
+  it("is told with theirs, and both people's names, in the activity", async () => {
+    const app = await openApp(engine)
+    try {
+      const someone = async (name: string): Promise<typeof owner> =>
+        ({ ...owner, user_id: (await app.call("POST", "/api/v1/users", { name, email: `${name}@example.com`, active: true })).body.user.id })
+      const [ann, bert] = [await someone("Ann"), await someone("Bert")]
+      const { id } = (await app.call("POST", "/api/v1/products", { name: "Lamp" })).body.product
+      await app.call("PUT", `/api/v1/products/${id}`, { name: "Ann's lamp" }, ann)
+      await app.call("PUT", `/api/v1/products/${id}`, { name: "Bert's lamp" }, bert)
+      const { actions } = (await app.call("GET", `/api/v1/actions?q[auditable_type_eq]=product&q[auditable_id_eq]=${id}`)).body
+      expect(actions.map((one: any) => [one.user_name, one.old_values?.name, one.new_values.name])).toEqual([
+        ["Bert", "Ann's lamp", "Bert's lamp"], ["Ann", "Lamp", "Ann's lamp"], [expect.anything(), undefined, "Lamp"]
+      ])
+    } finally { await app.close() }
+  })
+})
