@@ -11,7 +11,7 @@ export interface HandMade {
 
 export const hand_made: { readonly [word: string]: HandMade } = {
   login: { says: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"], load: () => import("./daily/login.ts") },
-  sync: { says: ["sync [status|conflicts|resolve ID|bundle]", "send what was done here, fetch what was done elsewhere; --watch goes on"], load: () => import("./daily/sync.ts") },
+  sync: { says: ["sync [status|conflicts|report|resolve|bundle]", "send what was done here, fetch what was done elsewhere; --watch goes on"], load: () => import("./daily/sync.ts") },
   devices: { says: ["devices list|rename|revoke", "the machines that hold replicas"], load: () => import("./daily/devices.ts") },
   price: { says: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"], load: () => import("./daily/price.ts") },
   availability: {
@@ -26,8 +26,8 @@ export const hand_made: { readonly [word: string]: HandMade } = {
   pack: { says: ["pack CONTAINER [--file F]", "pack the codes that come line by line"], load: () => import("./daily/pack.ts") },
   scan: { says: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"], load: () => import("./daily/scan.ts") },
   calendar: { says: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"], load: () => import("./daily/calendar.ts") },
-  import: { says: ["import products|rates FILE [--dry-run]", "price lists from CSV or JSON"], load: () => import("./import/command.ts") },
-  export: { says: ["export DIR", "all data as files"], load: () => import("./daily/export.ts") },
+  import: { says: ["import products|rates|all FILE [--dry-run]", "price lists from CSV or JSON; all: an export, into an empty server"], load: () => import("./import/command.ts") },
+  export: { says: ["export DIR", "all data as files, and the journal for import all"], load: () => import("./daily/export.ts") },
   api: { says: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"], load: () => import("./daily/api.ts") },
   smoke: { says: ["smoke URL --token T", "try a server's main job, and clean up"], load: () => import("./smoke/command.ts") },
   doctor: { says: ["doctor [--repair]", "check the replica"], load: () => import("./daily/doctor.ts") },

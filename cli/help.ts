@@ -11,7 +11,7 @@ const examples = [
 
 export const overview = (): string => {
   const lines = Object.values(hand_made).flatMap(({ says }) => says ?? [])
-  const width = 44
+  const width = Math.max(...lines.filter((_, at) => at % 2 === 0).map((usage) => usage.length))
   const pairs: Array<string> = []
   for (let at = 0; at < lines.length; at += 2) pairs.push(`  ${lines[at]!.padEnd(width)}  ${lines[at + 1]!}`)
   const groups = [...new Set(nouns.map(([, group]) => group))].map((group) =>
