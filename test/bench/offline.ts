@@ -14,29 +14,33 @@ import { type Client, owner_token, root, temporaryFolder } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const products = 2_000
+const quotations = 50
 const commands = 40
 const rounds = 9
 const cold_rounds = 15
 const pending = 500
 const from = "2026-07-01T09:00:00Z", to = "2026-07-04T17:00:00Z"
 
-/** A profile of a business with a price list and an order, enrolled; the server is gone afterwards. */
-export const enrolled = (home: string): Promise<{ readonly profile: string; readonly order: number }> => served(onSqlite, async (_engine, server, ask) => {
+interface Enrolled { readonly profile: string; readonly quotations: ReadonlyArray<number> }
+/** A profile of a business with a price list and some quotations, enrolled; the server is gone afterwards. */
+const enrolled = (home: string): Promise<Enrolled> => served(onSqlite, async (_engine, server, ask) => {
   const profile = join(home, "profiles", "default")
-  const order = await furnished(ask)
+  const made = await furnished(ask)
   await (await enrolDevice(profile, { name: "default", url: server.url, token: owner_token, device: "bench" })).close()
-  return { profile, order }
+  return { profile, quotations: made }
 })
-const furnished = async (ask: Client): Promise<number> => {
+const furnished = async (ask: Client): Promise<ReadonlyArray<number>> => {
   const rows = priceList(products)
   for (let at = 0; at < rows.length; at += 500) await ask("POST", "/api/v1/products/import", { rows: rows.slice(at, at + 500) })
-  return (await ask("POST", "/api/v1/opportunities", { subject: "Job", store_id: 1, starts_at: from, ends_at: to })).opportunity.id
+  const made: Array<number> = []
+  for (let at = 0; at < quotations; at++) made.push((await ask("POST", "/api/v1/opportunities", { subject: `Job ${at}`, store_id: 1, starts_at: from, ends_at: to })).opportunity.id)
+  return made
 }
 
-type Kind = (at: number, order: number) => { readonly method: string; readonly path: string; readonly body: JsonObject }
+type Kind = (at: number, made: ReadonlyArray<number>) => { readonly method: string; readonly path: string; readonly body: JsonObject }
 const edit: Kind = (at) => ({ method: "PUT", path: `/api/v1/products/${1 + at % products}`, body: { name: `Renamed ${at}` } })
-const newLine: Kind = (at, order) =>
-  ({ method: "POST", path: `/api/v1/opportunities/${order}/items`, body: { name: `Line ${at}`, item_id: 1 + at % products, quantity: 1 } })
+const newLine: Kind = (at, made) =>
+  ({ method: "POST", path: `/api/v1/opportunities/${made[at % made.length]!}/items`, body: { name: `Line ${at}`, item_id: 1 + at % products, quantity: 1 } })
 
 const record = async (device: Device, { method, path, body }: ReturnType<Kind>): Promise<void> => {
   const answer = await device.ask({ method, path, query: [], body })
@@ -80,16 +84,16 @@ const inserted = (path: string, texts: ReadonlyArray<string>): Side => ({
 })
 
 const durableCommands = async (): Promise<void> => {
-  for (const [title, kind] of [["a product renamed", edit], ["a line added to one quotation", newLine]] as const) {
+  for (const [title, kind] of [["a product renamed", edit], ["a line added to a quotation", newLine]] as const) {
     const home = temporaryFolder()
-    const { profile, order } = await enrolled(home)
+    const { profile, quotations: made } = await enrolled(home)
     const device = await openDevice(profile)
     let at = 0
     const ours: Side = {
       name: "flightcase",
       round: async () => {
         const started = performance.now()
-        for (let turn = 0; turn < commands; turn++) await record(device, kind(at++, order))
+        for (let turn = 0; turn < commands; turn++) await record(device, kind(at++, made))
         return { seconds: (performance.now() - started) / 1000, count: commands }
       }
     }
@@ -115,9 +119,9 @@ const started = (name: string, args: ReadonlyArray<string>, home: string, shows?
 const coldReads = async (): Promise<void> => {
   const [quiet, busy] = [temporaryFolder(), temporaryFolder()]
   await enrolled(quiet)
-  const { profile, order } = await enrolled(busy)
+  const { profile, quotations: made } = await enrolled(busy)
   const device = await openDevice(profile)
-  for (let at = 0; at < pending; at++) await record(device, at % 5 === 0 ? edit(at, order) : newLine(at, order))
+  for (let at = 0; at < pending; at++) await record(device, at % 5 === 0 ? edit(at, made) : newLine(at, made))
   await device.close()
   const asked = [join(root, "cli/bin.mjs"), "products", "show", "1"]
   const shows = priceList(1)[0]!["weight"] as string
