@@ -1,5 +1,5 @@
 /** What a power cut leaves on a disk: of each database what was synced, and of what was not, a torn beginning. */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -61,9 +61,15 @@ export const copyDatabase = (path: string, copy: string): void => {
   copyFileSync(path, copy)
   for (const suffix of ["-wal", "-shm"]) rmSync(copy + suffix, { force: true })
 }
-export const newFolder = (name: string): string => {
-  const folder = join(fastFolder, `flightcase-sim-${process.pid}-${name}`)
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { recursive: true })
-  return folder
+export const newFolder = (name: string): string => mkdtempSync(join(fastFolder, `flightcase-sim-${process.pid}-${name}-`))
+const folder_name = /^flightcase-sim-(\d+)-/
+/** Takes away what processes left behind that were killed: it may be memory. */
+export const sweep = (): void => {
+  for (const name of readdirSync(fastFolder)) {
+    const pid = folder_name.exec(name)?.[1]
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(fastFolder, name), { recursive: true, force: true })
+  }
+}
+const isAlive = (pid: number): boolean => {
+  try { return process.kill(pid, 0) } catch (error) { return error instanceof Error && "code" in error && error.code === "EPERM" }
 }

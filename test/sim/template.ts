@@ -20,7 +20,7 @@ import { pull } from "../../sync/replica/sync.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 import type { LeaseRange } from "../../sync/wire.ts"
 import { owner } from "../app.ts"
-import { copyDatabase, newFolder } from "./disk.ts"
+import { copyDatabase, newFolder, sweep } from "./disk.ts"
 import { clockAt } from "./faults.ts"
 import { furniture } from "./furniture.ts"
 import { pullFrom, rowsFrom, serverCatalogue } from "./pulled.ts"
@@ -48,6 +48,7 @@ let made: Promise<Template> | undefined
 export const template = (): Promise<Template> => made ??= make()
 
 const make = async (): Promise<Template> => {
+  sweep()
   const folder = newFolder("template")
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   const server = join(folder, "server.sqlite")
