@@ -12,9 +12,9 @@ import { replica_commands } from "../../sync/ends/tables.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 
 interface Kept { readonly n: number; readonly id: string; readonly state: string; readonly merged: boolean }
-/** Every command a device ever acknowledged, straight from its file. */
+/** Every command a device ever acknowledged, straight from its file; not read-only, for a file left by a kill may have to be recovered. */
 export const outboxOf = (profile: string): ReadonlyArray<Kept> => {
-  const db = new DatabaseSync(join(profile, "outbox.sqlite"), { readOnly: true, timeout: 10_000 })
+  const db = new DatabaseSync(join(profile, "outbox.sqlite"), { timeout: 10_000 })
   try {
     return db.prepare("select n, id, state, account from commands order by n").all().map((row) => ({
       n: Number(row["n"]), id: String(row["id"]), state: String(row["state"]), merged: String(row["account"] ?? "").includes("\"merged\"")
@@ -23,7 +23,7 @@ export const outboxOf = (profile: string): ReadonlyArray<Kept> => {
 }
 /** How many have been recorded: the number of the last. */
 export const recordedIn = (profile: string): number => {
-  const db = new DatabaseSync(join(profile, "outbox.sqlite"), { readOnly: true, timeout: 10_000 })
+  const db = new DatabaseSync(join(profile, "outbox.sqlite"), { timeout: 10_000 })
   try { return Number(db.prepare("select coalesce(max(n), 0) as n from commands").get()!["n"]) } finally { db.close() }
 }
 

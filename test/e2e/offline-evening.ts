@@ -146,6 +146,8 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     const begun = performance.now()
     let over = false
     const rivalry = struck(ask, chanceOf(seed * 10 + 7), world, () => over, commands, tally)
+    // When the work fails the server goes, and what the rival says to that is not the matter.
+    rivalry.catch(() => {})
     try { await Promise.all(hands.map((hand) => work(hand, world, commands, tally))) } finally { over = true }
     await rivalry
     for (const hand of hands) {
