@@ -119,7 +119,7 @@ const finish = ask("/api/v1/system/restores/{id}/finish", {
 /** Only the reference data every server begins with. */
 const nothingHappened = Effect.gen(function*() {
   const store = yield* Store
-  const written = yield* store.run("select position from journal where command_id <> 'seed' limit 1")
+  const written = yield* store.run("select position from journal where command_id <> 'seed' and command_id not like 'seed:%' limit 1")
   if (written.length > 0) return yield* new Rejection({ kind: "conflict", message: "This server has data already; an export can only be brought into an empty one." })
 })
 

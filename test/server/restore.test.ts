@@ -1,22 +1,31 @@
 /** All of a business out of one server and into an empty one, on any pair of engines: the same rows, to the last byte. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import type { Request } from "../../core/kernel/endpoint.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { type Engine, engines } from "../app.ts"
+import type { Look } from "../sim/any-command.ts"
 import { chanceOf } from "../sim/chance.ts"
+import { furniture } from "../sim/furniture.ts"
 import { nextRequest } from "../sim/work.ts"
 import { serve, type Serving } from "./serving.ts"
 
-const asking = (server: Serving) => async ({ method, path, query, body }: { method: string; path: string; query: ReadonlyArray<readonly [string, string]>; body: unknown }) => {
+const asking = (server: Serving) => async ({ method, path, query, body }: Request): Promise<void> => {
   const words = new URLSearchParams(query.map(([name, value]): [string, string] => [name, value])).toString()
-  return server.ask(`${path}${words === "" ? "" : `?${words}`}`, { method, ...(body === undefined ? {} : { json: body }) }) as any
+  await server.ask(`${path}${words === "" ? "" : `?${words}`}`, { method, ...(body === undefined ? {} : { json: body }) })
 }
+/** What there is to work on, with the placeholders of the engine. */
+const looking = (server: Serving): Look => (sql, values = []) => server.run(Effect.flatMap(Store, (store) => {
+  let at = 0
+  return store.run(store.dialect === "pg" ? sql.replace(/\?/g, () => `$${++at}`) : sql, values)
+}))
 /** Work of many kinds, refusals among it. */
 const worked = async (server: Serving, seed: number, steps: number): Promise<void> => {
-  const chance = chanceOf(seed), ask = asking(server)
-  for (let step = 0; step < steps; step++) await ask(await nextRequest(chance, ask) as any)
+  const chance = chanceOf(seed), ask = asking(server), look = looking(server)
+  for (const request of furniture) await ask(request)
+  for (let step = 0; step < steps; step++) await ask(await nextRequest(chance, look))
   await server.ask("/api/v1/products", { json: { name: "Genuine" } })
   const member = await server.ask("/api/v1/members", { json: { name: "Ada Lovelace", membership_type: "contact", description: "é \u2028 🎪 \"quoted\"" } })
   await server.ask(`/api/v1/members/${member.body.member.id}/anonymise`, { method: "POST", json: {} })
