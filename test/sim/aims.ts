@@ -76,7 +76,7 @@ export const aims: { readonly [endpoint: string]: Maker } = {
     { params: { group: "scheduling" }, body: { settings: { default_hire_days: 1 + chance.below(5) } } }
   ]),
   "custom_views.update": row("id", "custom_views", "user_id is not null"), "custom_views.delete": row("id", "custom_views", "user_id is not null"),
-  "list_names.delete": row("id", "list_names", "not is_system"), "list_values.delete": async (chance, look) => {
+  "list_names.update": row("id", "list_names", "not is_system"), "list_values.create": row("list_name", "list_names", "not is_system"), "list_names.delete": row("id", "list_names", "not is_system"), "list_values.delete": async (chance, look) => {
     const found = await one(chance, look, "select id, list_name_id from list_values where not is_system order by id desc")
     return found === undefined ? undefined : { params: { id: number(found), list_name: number(found, "list_name_id") } }
   },
@@ -118,7 +118,8 @@ export const aims: { readonly [endpoint: string]: Maker } = {
       : { product_id: number(product), store_id: 1, quantity_held: 1 + chance.below(30) } }
   },
   "stock_levels.update": withBody(row("id", "stock_levels", "asset_number is not null and deleted_at is null"), async (chance) => ({ location: `Shelf ${chance.below(9)}` })),
-  "stock_levels.delete": row("id", "stock_levels", "deleted_at is null and id > 6"),
+  "stock_levels.delete": row("id", "stock_levels",
+    "deleted_at is null and asset_number is not null and not exists (select 1 from container_items i where i.serialised_item_id = stock_levels.id) and not exists (select 1 from containers c where c.serialised_item_id = stock_levels.id) and not exists (select 1 from asset_assignments a where a.stock_level_id = stock_levels.id)"),
   "stock_transactions.create": async (chance, look) => {
     const level = await one(chance, look, "select id, product_id from stock_levels where deleted_at is null and asset_number is null order by id desc")
     return level === undefined ? undefined : { params: { product: level["product_id"], stock_level: level["id"] }, body: { transaction_type: chance.pick([2, 4, 6, 7, 8]), quantity: 1 + chance.below(3) } }
