@@ -72,6 +72,8 @@ export const make = Effect.fnUntraced(function*(
     db.exec(`pragma synchronous = ${wanted}`)
     synchronous = wanted
   }
+  /** A statement outside a transaction waits as long as is usual, whatever the transaction before it waited for. */
+  const asUsual = (): void => { if (!db.isTransaction) waitFor(usual) }
 
   if (options.readOnly !== true) {
     yield* patiently("open", () => db.exec("pragma journal_mode = wal"))
@@ -81,19 +83,25 @@ export const make = Effect.fnUntraced(function*(
   const statements = makeStatements(db)
   const execute: Connection["execute"] = (sql, params, transformRows) => {
     const rows = patiently("execute", () => {
-      if (synchronous !== usual && !db.isTransaction) waitFor(usual)
+      asUsual()
       return statements.rows(sql, params)
     })
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
   const executeValues: Connection["executeValues"] = (sql, params) =>
-    patiently("executeValues", () => statements.values(sql, params))
+    patiently("executeValues", () => {
+      asUsual()
+      return statements.values(sql, params)
+    })
   const connection: Connection = {
     execute,
     executeUnprepared: execute,
     executeValues,
     executeValuesUnprepared: executeValues,
-    executeRaw: (sql, params) => patiently("executeRaw", () => statements.raw(sql, params)),
+    executeRaw: (sql, params) => patiently("executeRaw", () => {
+      asUsual()
+      return statements.raw(sql, params)
+    }),
     executeStream: (sql, params, transformRows) =>
       Stream.unwrap(Effect.map(
         Effect.acquireRelease(
