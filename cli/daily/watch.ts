@@ -95,7 +95,8 @@ const follow = async (desk: Desk): Promise<number> => {
 /** Where the system tells of changed files, what is recorded is sent at once. */
 const onRecorded = (folder: string) => (look: () => void): () => void => {
   try {
-    const watcher = watchFiles(folder, (_event, file) => { if (file === null || file.startsWith("outbox.sqlite")) look() })
+    // A write is told of before its commit can be read; the replica's follows the outbox's, which can be read by then.
+    const watcher = watchFiles(folder, (_event, file) => { if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look() })
     watcher.on("error", () => watcher.close())
     return () => watcher.close()
   } catch { return () => {} }
