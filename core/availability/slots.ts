@@ -29,6 +29,15 @@ const wallHours: { readonly [R in "daily" | "half_daily"]: ReadonlyArray<number>
  * hourly slots sit at the top of the UTC hour whatever the zone. Throws TooManySlots beyond 50,000.
  */
 export const slotBounds = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {
+  if (lately === undefined || lately.from !== from || lately.to !== to || lately.resolution !== resolution || lately.zone !== zone) {
+    lately = { from, to, resolution, zone, bounds: boundsOf(from, to, resolution, zone) }
+  }
+  return lately.bounds
+}
+/** The lines of a deal are judged one after the other, and most share their window. */
+let lately: { readonly from: number; readonly to: number; readonly resolution: Resolution; readonly zone: string; readonly bounds: ReadonlyArray<number> } | undefined
+
+const boundsOf = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {
   const bounds: Array<number> = []
   for (const bound of resolution === "hourly" ? hours(from) : wallBounds(from, wallHours[resolution], zone)) {
     if (bound <= from) {

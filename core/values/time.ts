@@ -5,7 +5,15 @@ import { formatTimestamp, isPlainDate, parseMoment, plainDateOf } from "./moment
 export const openEnd = "2199-01-01T00:00:00.000Z"
 
 /** Milliseconds since 1970 → the one form of an instant. */
-export const instantOf = (epochMillis: number): string => new Date(epochMillis).toISOString()
+export const instantOf = (epochMillis: number): string => {
+  let instant = told_lately.get(epochMillis)
+  if (instant === undefined) {
+    instant = new Date(epochMillis).toISOString()
+    if (told_lately.size >= lately_max) told_lately.clear()
+    told_lately.set(epochMillis, instant)
+  }
+  return instant
+}
 /** The one form of an instant (or a plain date: its midnight UTC) → milliseconds since 1970. */
 export const millisOf = (instant: string): number => {
   let millis = lately.get(instant)
@@ -17,6 +25,7 @@ export const millisOf = (instant: string): number => {
 }
 /** Thousands of lines and claims tell few different times. */
 const lately = new Map<string, number>()
+const told_lately = new Map<number, string>()
 const lately_max = 2_000
 export const plusMinutes = (instant: string, minutes: number): string => instantOf(millisOf(instant) + minutes * 60_000)
 export const plusDays = (instant: string, days: number): string => instantOf(millisOf(instant) + days * 86_400_000)
