@@ -8,7 +8,7 @@ const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 export const restores = plainTable("restores", "id", {
   id: id(),
   /** What the export said of itself: {@link Manifest}. */
-  manifest: json<JsonObject>(),
+  manifest: json<Manifest>(),
   started_by: integer(),
   started_at: timestamp(),
   finished_at: timestamp({ nullable: true })

@@ -37,16 +37,15 @@ const event_fields = object({
   actor_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }), replica_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }), recorded_at: timestamp({ required: true })
 })
 
-const manifestOf = (row: RestoreRow): Manifest => row.manifest as unknown as Manifest
 const standing = Effect.fnUntraced(function*(row: RestoreRow) {
   const store = yield* Store
-  const [{ events, position } = { events: 0, position: 0 }] = row.finished_at !== null ? [{ events: manifestOf(row).events, position: manifestOf(row).position }]
+  const [{ events, position } = { events: 0, position: 0 }] = row.finished_at !== null ? [{ events: row.manifest.events, position: row.manifest.position }]
     : yield* store.run<{ events: number; position: number | null }>("select count(*) as events, max(position) as position from restored_events")
   return {
-    restore: { id: row.id, events: manifestOf(row).events, received: Number(events), received_to: Number(position ?? 0), started_at: row.started_at, finished_at: row.finished_at }
+    restore: { id: row.id, events: row.manifest.events, received: Number(events), received_to: Number(position ?? 0), started_at: row.started_at, finished_at: row.finished_at }
   }
 })
-const countersIn = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
+const areCounters = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
   value !== undefined && Object.values(value).every((next) => Number.isSafeInteger(next) && Number(next) >= 0)
 
 const begin = ask("/api/v1/system/restores", {
@@ -59,9 +58,11 @@ const begin = ask("/api/v1/system/restores", {
   run: ({ viewer, values, now }): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
     yield* ownerOnly(viewer)
     const store = yield* Store
-    const manifest = { ...values, tables: values.tables! } as unknown as Manifest & JsonObject
-    if (manifest.schema_version > schema_version) return yield* invalidField("schema_version", `The export is of a newer release (schema ${manifest.schema_version}); this server knows ${schema_version}. Bring the server up to date first.`)
-    for (const name of ["ids", "numbers"] as const) if (!countersIn(values[name])) return yield* invalidField(name, `The ${name} must be whole numbers by name.`)
+    const { ids, numbers } = values
+    if (values.schema_version! > schema_version) return yield* invalidField("schema_version", `The export is of a newer release (schema ${values.schema_version!}); this server knows ${schema_version}. Bring the server up to date first.`)
+    if (!areCounters(ids)) return yield* invalidField("ids", "The ids must be whole numbers by name.")
+    if (!areCounters(numbers)) return yield* invalidField("numbers", "The numbers must be whole numbers by name.")
+    const manifest: Manifest = { position: values.position!, events: values.events!, schema_version: values.schema_version!, tables: values.tables!, ids, numbers }
     return yield* store.transaction(Effect.gen(function*() {
       yield* nothingHappened
       // Whoever begins anew does so because the one before came to nothing.
@@ -107,7 +108,7 @@ const finish = ask("/api/v1/system/restores/{id}/finish", {
       // Whoever writes to the journal waits from here on, and then finds that things have happened.
       yield* store.run("update journal_head set position = position where id = 1")
       yield* nothingHappened
-      yield* takeOver(catalogue, manifestOf(rows.id), now)
+      yield* takeOver(catalogue, rows.id.manifest, now)
       yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
       return ok(yield* standing({ ...rows.id, finished_at: now }))
     }))

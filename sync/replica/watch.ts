@@ -3,17 +3,9 @@
  * waits with patience while there is no network. It only decides when to sync; each sync is the one any command makes.
  */
 import { Unreachable } from "./remote.ts"
+import type { SyncReport } from "./sync.ts"
 
-export interface Followed {
-  readonly sent: number
-  readonly accepted: number
-  readonly rejected: number
-  readonly pending: number
-  readonly pulled_events: number
-  readonly position: number
-  readonly conflicts: number
-  readonly warnings: ReadonlyArray<string>
-}
+export type Followed = SyncReport & { readonly warnings: ReadonlyArray<string> }
 export interface Refused { readonly id: string; readonly n: number; readonly name: string; readonly error: { readonly message: string } }
 
 export type WatchEvent =
