@@ -1,5 +1,5 @@
 /** Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile. */
-import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs"
+import { existsSync, mkdirSync, renameSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { misused } from "./exits.ts"
@@ -31,10 +31,6 @@ export const profileExists = (name: string, env: Environment): boolean => {
   if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
   renameSync(filled, folder)
   return true
-}
-export const profileNames = (env: Environment): ReadonlyArray<string> => {
-  const folder = join(homeFolder(env), "profiles")
-  return existsSync(folder) ? readdirSync(folder).filter((name) => profileExists(name, env)).sort() : []
 }
 
 /** A folder only its owner may look into. */

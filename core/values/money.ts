@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { scaleOf } from "./currency.ts"
-import { exact, formatDecimal, fromScaled, isNumericText, type Numeric, plainScaled, roundHalfAway } from "./decimal.ts"
+import { exact, fromScaled, isNumericText, type Numeric, plainScaled, roundHalfAway } from "./decimal.ts"
 import { plainDecimal, timesOver } from "./plain.ts"
 
 /** The largest amount a body may carry: what fits a signed 32-bit integer of minor units. */
@@ -46,10 +46,6 @@ const inRange = (minor: number, rules: MoneyRules): Result.Result<number, string
 /** Minor units as a decimal string at the currency's own scale: 12550 GBP is "125.50", 1234 KWD "1.234". Exact at any size. */
 export const formatMoney = (minor: number | bigint, currency: string): string => fromScaled(BigInt(minor), scaleOf(currency))
 
-/** The same for a nullable amount. */
-export const formatMoneyOrNull = (minor: number | bigint | null, currency: string): string | null =>
-  minor === null ? null : formatMoney(minor, currency)
-
 /** `minor × factor`, rounded half away from zero to the minor unit. */
 export const timesMoney = (minor: number | bigint, factor: Numeric): bigint => {
   const plain = plainDecimal(factor)
@@ -70,9 +66,6 @@ export const withoutPercent = (minor: number, percent: Numeric): number => {
   return (plain === undefined || plain.parts < 0 ? undefined : timesOver(minor, plain.per_one * 100, plain.parts + plain.per_one * 100)) ??
     roundHalfAway(exact(minor).times(100).dividedBy(exact(percent).plus(100))).toNumber() + 0
 }
-
-/** A percentage as stored: "20.0000" at scale 4, "25.00" at scale 2. */
-export const formatPercentage = (percent: Numeric, scale: number): string => formatDecimal(percent, scale)
 
 /**
  * Splits an amount over weights by largest remainder: the parts add up to it exactly, ties go to the earlier part.

@@ -1,7 +1,6 @@
 /** Blocks of ids for replicas: what is created offline keeps its id for ever. Asking twice with one number gives one block. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import type { CommandEndpoint } from "../../core/kernel/endpoint.ts"
 import { drawIds, hasOwnIds } from "../../core/kernel/ids.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../wire.ts"
@@ -14,9 +13,6 @@ export const blockSize = (table: string): number => block_sizes[table] ?? 50
 /** Tables that commands which can be sent later make rows in. */
 export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
   catalogue.tables.filter(hasOwnIds).map((table) => table.name)
-
-export const replicaCommands = (catalogue: Catalogue): ReadonlyArray<CommandEndpoint> =>
-  catalogue.endpoints.filter((endpoint): endpoint is CommandEndpoint => endpoint.kind === "command" && !endpoint.server_only)
 
 /** The block of a request number: drawn once, repeated as often as asked. Runs in the caller's transaction. */
 export const lease = Effect.fnUntraced(function*(replica_id: number, entity: string, request_no: number) {
