@@ -35,6 +35,7 @@ export const activityFields = {
 const { participants: _participants, ...stored } = activityFields
 export const activities = table("activities", stored, {
   entity: "activity",
+  sight: { whole: ["activities.*"] },
   indexes: [["starts_at"], ["owned_by", "starts_at"], ["regarding_type", "regarding_id"], ["created_at"]]
 })
 export type ActivityRow = RowOf<typeof activities>
@@ -43,5 +44,9 @@ export const activity_participants = table("activity_participants", {
   activity_id: ref("activities", { computed: true }),
   member_id: ref("members", { computed: true }),
   mute: boolean({ computed: true, default: false })
-}, { stream: { entity: "activity", column: "activity_id" }, indexes: [["activity_id"], ["member_id"]] })
+}, {
+  stream: { entity: "activity", column: "activity_id" },
+  sight: { whole: ["activities.*"], lent: [{ to: ["members.delete"], columns: ["activity_id", "member_id"] }] },
+  indexes: [["activity_id"], ["member_id"]]
+})
 export type ParticipantRow = RowOf<typeof activity_participants>

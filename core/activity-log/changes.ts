@@ -1,6 +1,6 @@
 /** What an event changed, as an audit tells it: old and new values (conventions 12). Pure. */
 import type { StoredEvent } from "../kernel/event.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 
 export interface Changes { readonly old_values: JsonObject; readonly new_values: JsonObject }
 
@@ -39,7 +39,8 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
   switch (verb) {
     case "created": return { old_values: {}, new_values: data }
     case "updated": {
-      const new_values = withoutId(data)
+      // Some events tell the row as it is by now.
+      const new_values = Object.fromEntries(Object.entries(withoutId(data)).filter(([name, value]) => !Object.hasOwn(before, name) || !sameJson(before[name]!, value)))
       return { new_values, old_values: Object.fromEntries(Object.keys(new_values).filter((name) => Object.hasOwn(before, name)).map((name) => [name, before[name]!])) }
     }
     case "deleted": return { old_values: before, new_values: {} }

@@ -30,6 +30,7 @@ export const claims = table("claims", {
   /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
   reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
 }, {
+  sight: { whole: ["availability.view", "containers.*", "kits.*", "opportunities.*", "settings.manage", "shortages.*", "stock.*"] },
   indexes: [
     ["product_id", "store_id", "reaches_to"], ["store_id", "reaches_to"], ["asset_id", "reaches_to"],
     ["source_type", "source_id"], ["opportunity_id"], ["container_id"]
@@ -71,7 +72,7 @@ interface ClaimsPhased {
  * believed at an earlier time without reading everything that ever happened.
  */
 export const product_streams = plainTable("product_streams", "key", { key: text(), product_id: ref("products"), stream: text() }, {
-  indexes: [["product_id"]], first_wins: true
+  sight: { whole: ["availability.view"] }, indexes: [["product_id"]], first_wins: true
 })
 const noted = (product_id: number, stream: string) => insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
 interface OfProduct { readonly id: number; readonly product_id?: number | null }

@@ -1,5 +1,6 @@
 /** Containers: cases of serialised units that go out as one, and what is in them (availability 8). */
 import { boolean, choice, prose, ref, text, timestamp } from "../kernel/field.ts"
+import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 export const container_statuses = { open: "Open", sealed: "Sealed", dispatched: "Dispatched", returned: "Returned", dissolved: "Dissolved" } as const
@@ -7,7 +8,9 @@ export type ContainerStatus = keyof typeof container_statuses
 /** `strict`: the product's template is a list to be filled before sealing; `free`: anything goes in. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
-export const containers = table("containers", {
+/** Who counts, books or moves what is in a case: where it is and what is in it, not what was noted about it. */
+const around = ["availability.view", "kits.*", "opportunities.*", "products.*", "shortages.*", "stock.*"]
+const containerColumns = {
   uuid: text({ computed: true }),
   name: text({ required: true, search: true }),
   barcode: text({ nullable: true, search: true }),
@@ -33,7 +36,9 @@ export const containers = table("containers", {
   returned_at: timestamp({ nullable: true, computed: true }),
   /** Since when returned contents are being gone through one by one; null outside such a session. */
   repack_started_at: timestamp({ nullable: true, computed: true })
-}, {
+}
+export const containers = table("containers", containerColumns, {
+  sight: { whole: ["containers.*"], lent: [{ to: around, columns: allBut(containerColumns, "notes", "sealed_by_user_id", "unsealed_by_user_id", "dissolved_by_user_id") }] },
   indexes: [["product_id", "status"], ["store_id", "status"], ["opportunity_id"], ["parent_container_id"], ["name_folded"], ["barcode"], ["created_at"]],
   uniques: [
     { columns: ["serialised_item_id"], field: "serialised_item_id", message: "This case is already in use by another container.", where: "status <> 'dissolved'" },
@@ -42,8 +47,7 @@ export const containers = table("containers", {
 })
 export type ContainerRow = RowOf<typeof containers>
 
-/** One stay of one unit in one container; active while `unpacked_at` is null. */
-export const container_items = table("container_items", {
+const itemColumns = {
   container_id: ref("containers"),
   serialised_item_id: ref("stock_levels"),
   product_id: ref("products"),
@@ -59,7 +63,10 @@ export const container_items = table("container_items", {
   verified_at: timestamp({ nullable: true, hidden: true }),
   position: text({ nullable: true }),
   notes: prose({ nullable: true })
-}, {
+}
+/** One stay of one unit in one container; active while `unpacked_at` is null. */
+export const container_items = table("container_items", itemColumns, {
+  sight: { whole: ["containers.*"], lent: [{ to: around, columns: allBut(itemColumns, "notes", "packed_by_user_id") }] },
   indexes: [["container_id", "unpacked_at"], ["product_id"]],
   uniques: [{ columns: ["serialised_item_id"], field: "serialised_item_id", message: "The item is already packed.", where: "unpacked_at is null" }]
 })

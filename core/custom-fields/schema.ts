@@ -1,5 +1,6 @@
 /** What people define themselves: groups of custom fields, and lists of values to choose from (conventions 17). */
 import { boolean, integer, prose, text } from "../kernel/field.ts"
+import { open_to_all } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 /** What custom fields can be added to (members-activities 5). */
@@ -13,7 +14,7 @@ export const customFieldGroupFields = {
   sort_order: integer({ default: 0, min: 0 }),
   plugin_name: text({ nullable: true })
 }
-export const custom_field_groups = table("custom_field_groups", customFieldGroupFields)
+export const custom_field_groups = table("custom_field_groups", customFieldGroupFields, { sight: open_to_all })
 
 export const listNameFields = {
   name: text({ required: true, search: true }),
@@ -22,6 +23,7 @@ export const listNameFields = {
   is_hierarchical: boolean({ default: false })
 }
 export const list_names = table("list_names", listNameFields, {
+  sight: open_to_all,
   uniques: [{ columns: ["name"], field: "name", message: "The name has already been taken." }]
 })
 export type ListNameRow = RowOf<typeof list_names>

@@ -7,6 +7,7 @@ import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import type { Reads } from "./endpoint.ts"
 import { Store } from "./store/store.ts"
 import type { CustomColumn } from "./query.ts"
+import { open_to_all } from "./sight.ts"
 import { fold, type RowOf, table } from "./table.ts"
 
 export const field_types = {
@@ -35,6 +36,7 @@ export const custom_fields = table("custom_fields", {
   is_active: boolean({ default: true })
 }, {
   reference: true,
+  sight: open_to_all,
   indexes: [["module_type"]],
   uniques: [{ columns: ["module_type", "name"], field: "name", message: "The name has already been taken in this module." }]
 })
@@ -47,7 +49,7 @@ export const list_values = table("list_values", {
   is_system: boolean({ computed: true, default: false }),
   is_active: boolean({ default: true }),
   metadata: json<JsonObject>({ nullable: true })
-}, { reference: true, indexes: [["list_name_id", "sort_order"]] })
+}, { reference: true, sight: open_to_all, indexes: [["list_name_id", "sort_order"]] })
 
 /** The active definitions of a module, in their order. */
 export const customFieldsFor = Effect.fnUntraced(function*(module: string) {

@@ -38,6 +38,7 @@ export const viewFields = {
   per_page: integer({ min: 1, max: 100, default: 20 }),
   role_ids: list(ref("roles"), { default: [], distinct: true, max_items: 100, describe: "Roles that see it when it is shared" })
 }
+interface Sharing { readonly visibility: keyof typeof visibilities; readonly user_id: number | null; readonly role_ids: ReadonlyArray<number> }
 export const custom_views = table("custom_views", {
   ...viewFields,
   visibility: choice(visibilities),
@@ -45,13 +46,17 @@ export const custom_views = table("custom_views", {
   user_id: ref("users", { computed: true, nullable: true }),
   is_default: boolean({ computed: true, default: false }),
   config: json<JsonObject>({ computed: true, default: {} })
-}, { indexes: [["visibility", "name_folded"], ["user_id"]] })
+}, {
+  indexes: [["visibility", "name_folded"], ["user_id"]],
+  // Whether a view is for somebody lies in the row: events of views carry whole rows.
+  sight: { whole: ["settings.manage"], by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer) }
+})
 export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */
 export type ViewFilter = CustomViewRow["filters"][number]
 
 /** Personal views are for their maker, shared ones for the roles they name and whoever keeps the settings, system views for all. */
-export const isVisible = (view: Pick<CustomViewRow, "visibility" | "user_id" | "role_ids">, viewer: Viewer): boolean => {
+export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
     case "system": return true
     case "personal": return view.user_id === viewer.user_id

@@ -32,7 +32,7 @@ export type Projection = { readonly [eventType: string]: Fold }
  */
 export interface Scrub { readonly streams: ReadonlyArray<string>; readonly placeholders: JsonObject }
 /** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
-export type Scrubs = { readonly [eventType: string]: (data: never) => Scrub }
+export type Scrubs = { readonly [eventType: string]: (data: never) => Scrub | undefined }
 
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`

@@ -6,7 +6,8 @@ import { Effect } from "effect"
 import { insert, update } from "./change.ts"
 import { integer, json, text, timestamp } from "./field.ts"
 import { foldEvent, type NewEvent, type Projection, type Scrub, type Scrubs, type StoredEvent } from "./event.ts"
-import { type JsonObject, sameJson } from "./json.ts"
+import type { JsonObject } from "./json.ts"
+import { scrubbed } from "./rows-seen.ts"
 import { bindings } from "./store/statement.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import { plainTable } from "./table.ts"
@@ -67,12 +68,11 @@ export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs
 /** Puts placeholders over the values of the given keys in events of the given streams, below a position. Nulls stay. */
 export const scrub = Effect.fnUntraced(function*(store: StoreShape, { streams, placeholders }: Scrub, below: number) {
   const events = yield* store.find(journal, { stream: [...streams] })
-  const scrubbed = events.filter((event) => event.position < below).flatMap((event) => {
-    const hidden = Object.entries(placeholders).filter(([key, placeholder]) =>
-      (event.data[key] ?? null) !== null && !sameJson(event.data[key]!, placeholder))
-    return hidden.length === 0 ? [] : [update(journal, event.position, { data: { ...event.data, ...Object.fromEntries(hidden) } })]
+  const changes = events.filter((event) => event.position < below).flatMap((event) => {
+    const data = scrubbed(event.data, placeholders)
+    return data === event.data ? [] : [update(journal, event.position, { data })]
   })
-  yield* store.apply(scrubbed)
+  yield* store.apply(changes)
 })
 
 /**

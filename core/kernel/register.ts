@@ -96,11 +96,13 @@ export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }
 /** The stream of a row's events: its own, or that of the row it belongs to. */
 export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
   table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
-/** Only what changes; undefined when nothing does. */
+/** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
 export const updatedEvent = (table: Table, before: AnyRow & { readonly id: number }, set: AnyRow): NewEvent | undefined => {
   const changed = Object.entries(set).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
-  return changed.length === 0 ? undefined
-    : event(streamOfRow(table, before), `${table.entity}.updated`, { id: before.id, ...Object.fromEntries(changed) as JsonObject })
+  if (changed.length === 0) return undefined
+  const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
+  return event(streamOfRow(table, before), `${table.entity}.updated`,
+    { id: before.id, ...(table.sight?.by_row === undefined ? Object.fromEntries(changed) : whole) as JsonObject })
 }
 /** `row` is needed where rows live in the stream of another. */
 export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>

@@ -7,7 +7,14 @@ import { plainTable } from "./table.ts"
 
 export const settings_table = plainTable("settings", "key", {
   key: text(), group: text(), value: json<Json>({ form: "any", nullable: true }), updated_at: timestamp()
-}, { indexes: [["group"]], entity: "setting" })
+}, {
+  indexes: [["group"]], entity: "setting",
+  // Rules of every kind go by settings; how the interface is guarded is for those who keep them.
+  sight: {
+    whole: ["settings.*"], lent: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
+    by_key: (key) => /^(api|action_log)\./.test(String(key)) ? "none" : undefined
+  }
+})
 
 /** One key of a group: how it is read from a body; its `default` holds until it is changed. */
 export type SettingGroups = { readonly [group: string]: { readonly [key: string]: Field } }

@@ -1,4 +1,5 @@
 /** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
+import type { Sight } from "./sight.ts"
 import { type Field, type Fields, id as idField, timestamp, type ValuesOf } from "./field.ts"
 
 export interface Unique {
@@ -29,6 +30,8 @@ export interface Table<F extends Fields = Fields> {
   readonly stream: RowStream | undefined
   readonly reference: boolean
   readonly first_wins: boolean
+  /** Who may see what of its rows. */
+  readonly sight: Sight | undefined
 }
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
 export interface RowStream { readonly entity: string; readonly column: string }
@@ -49,6 +52,8 @@ export interface TableOptions {
   readonly reference?: boolean
   /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
   readonly first_wins?: boolean
+  /** Without it, only whoever may see everything. */
+  readonly sight?: Sight
 }
 export interface Stamped extends Fields {
   readonly id: Field<number>
@@ -79,7 +84,8 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
   reference: options.reference ?? false,
-  first_wins: options.first_wins ?? false
+  first_wins: options.first_wins ?? false,
+  sight: options.sight
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -93,7 +99,8 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
   reference: options.reference ?? false,
-  first_wins: options.first_wins ?? false
+  first_wins: options.first_wins ?? false,
+  sight: options.sight
 })
 
 export const isSearchable = (field: Field): boolean => (field.shape.kind === "text" || field.shape.kind === "json") && field.shape.search === true

@@ -51,12 +51,22 @@ export const members = table("members", {
   merged_into_id: ref("members", { computed: true, nullable: true, hidden: true })
 }, {
   soft_delete: true,
+  sight: {
+    whole: ["members.*"],
+    lent: [
+      { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
+      { to: ["activities.*"], columns: ["icon_thumb_url"] },
+      // What prices, discounts and tax of a quote go by (rates 5, opportunities 8).
+      { to: ["opportunities.*"], columns: ["bookable", "default_currency_code", "sale_tax_class_id", "purchase_tax_class_id", "price_category_id", "discount_category_id", "tag_list", "is_cash", "is_on_stop"] },
+      { to: ["stock.*"], columns: ["membership_type"] }
+    ]
+  },
   indexes: [["name_folded"], ["membership_type", "name_folded"], ["created_at"], ["merged_into_id"]]
 })
 export type MemberRow = RowOf<typeof members>
 
 /** Events of contact records lie in their member's stream: erasing a person finds them all there. */
-const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]] }
+const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]], sight: { whole: ["members.*"] } }
 const member_id = ref("members", { computed: true })
 const type_id = ref("list_values", { nullable: true })
 const is_primary = boolean({ default: false })
@@ -73,7 +83,10 @@ export const addressFields = {
   latitude: decimal({ nullable: true, scale: 7, min: "-90", max: "90", strict: false }),
   longitude: decimal({ nullable: true, scale: 7, min: "-180", max: "180", strict: false })
 }
-export const addresses = table("addresses", { member_id, ...addressFields }, { ...ofMember, entity: "address" })
+export const addresses = table("addresses", { member_id, ...addressFields }, {
+  // Quotes show where goods go, and may name any address.
+  ...ofMember, entity: "address", sight: { whole: ["members.*", "opportunities.*"] }
+})
 export const emailFields = { address: text({ required: true, format: "email" }), type_id, is_primary }
 export const emails = table("emails", { member_id, ...emailFields }, ofMember)
 export const phoneFields = {
@@ -92,7 +105,7 @@ export const relationshipFields = {
 }
 /** Stored once, meant both ways. */
 export const relationships = table("relationships", { member_id, ...relationshipFields }, {
-  stream: ofMember.stream, indexes: [["member_id"], ["related_member_id"]]
+  stream: ofMember.stream, sight: ofMember.sight, indexes: [["member_id"], ["related_member_id"]]
 })
 export type RelationshipRow = RowOf<typeof relationships>
 

@@ -1,6 +1,7 @@
 /** What belongs to an opportunity: lines, costs, participants, allocated units and quote versions (opportunities 7, 9, 11 to 13). */
 import { boolean, choice, code, decimal, integer, json, money, prose, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { costTypes } from "../pricing/totals.ts"
 
@@ -23,7 +24,7 @@ const belongs = () => ref("opportunities", { computed: true, live: false })
 /** The opportunity's currency, kept with the row so that its money can be put into words alone. */
 const currency_code = () => text({ max: 3, computed: true, hidden: true })
 
-export const opportunity_items = table("opportunity_items", {
+const itemColumns = {
   opportunity_id: belongs(),
   version_id: integer({ nullable: true, computed: true }),
   /** In the active version, or there are none. Other lines neither show, nor count, nor claim stock. */
@@ -61,7 +62,17 @@ export const opportunity_items = table("opportunity_items", {
   /** The line of an earlier version it goes back to: what tells in two versions that they are one. */
   origin_item_id: integer({ nullable: true, computed: true, hidden: true }),
   currency_code: currency_code()
-}, { entity: "opportunity_item", indexes: [["opportunity_id", "path"], ["item_id"]] })
+}
+export const opportunity_items = table("opportunity_items", itemColumns, {
+  entity: "opportunity_item",
+  sight: {
+    whole: ["opportunities.*"],
+    lent: [{ to: ["containers.*", "shortages.*"],
+      columns: allBut(itemColumns, "revenue_group_id", "description", "notes", "unit_price", "manual_unit_price", "discounted_total", "rule_discount", "total",
+        "charge_period", "discount_percent", "tax_rate", "custom_fields") }]
+  },
+  indexes: [["opportunity_id", "path"], ["item_id"]]
+})
 export type ItemRow = RowOf<typeof opportunity_items>
 
 export const opportunity_costs = table("opportunity_costs", {
@@ -81,7 +92,7 @@ export const opportunity_costs = table("opportunity_costs", {
   surcharge_id: integer({ nullable: true, computed: true }),
   surcharge_group_id: integer({ nullable: true, computed: true }),
   product_tax_class_id: integer({ nullable: true, computed: true, hidden: true })
-}, { entity: "opportunity_cost", indexes: [["opportunity_id", "sort_order"], ["surcharge_group_id"]] })
+}, { entity: "opportunity_cost", sight: { whole: ["opportunities.*"] }, indexes: [["opportunity_id", "sort_order"], ["surcharge_group_id"]] })
 export type CostRow = RowOf<typeof opportunity_costs>
 
 export const opportunity_participants = table("opportunity_participants", {
@@ -91,6 +102,7 @@ export const opportunity_participants = table("opportunity_participants", {
   mute: boolean({ default: false })
 }, {
   entity: "opportunity_participant",
+  sight: { whole: ["opportunities.*"], lent: [{ to: ["members.delete"], columns: ["opportunity_id", "member_id"] }] },
   indexes: [["member_id"]],
   uniques: [{ columns: ["opportunity_id", "member_id"], field: "member_id", message: "The member takes part already." }]
 })
@@ -109,7 +121,7 @@ export const asset_assignments = table("asset_assignments", {
   container_stock_level_id: ref("stock_levels", { nullable: true, computed: true }),
   condition_on_return: code(condition_labels, { nullable: true, computed: true }),
   notes: prose({ nullable: true })
-}, { entity: "asset_assignment", indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]] })
+}, { entity: "asset_assignment", sight: { whole: ["opportunities.*", "containers.*", "shortages.*"] }, indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]] })
 export type AssignmentRow = RowOf<typeof asset_assignments>
 
 export const version_types = { 0: "Revision", 1: "Alternative" }
@@ -135,5 +147,5 @@ export const opportunity_versions = table("opportunity_versions", {
   sent_at: timestamp({ nullable: true, computed: true }),
   accepted_at: timestamp({ nullable: true, computed: true }),
   declined_at: timestamp({ nullable: true, computed: true })
-}, { entity: "opportunity_version", indexes: [["opportunity_id", "version_number"]] })
+}, { entity: "opportunity_version", sight: { whole: ["opportunities.*"] }, indexes: [["opportunity_id", "version_number"]] })
 export type VersionRow = RowOf<typeof opportunity_versions>

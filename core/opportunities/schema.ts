@@ -1,6 +1,7 @@
 /** Opportunities: drafts, quotations and orders (spec 2.6, opportunities 4). Lines, costs and units are in `parts.ts`. */
 import { boolean, code, decimal, integer, json, list, money, prose, ref, tags, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { states } from "./statuses.ts"
 
@@ -70,7 +71,7 @@ export const totalFields = {
   tax_total: total(), charge_including_tax_total: total()
 }
 
-export const opportunities = table("opportunities", {
+const columns = {
   ...header,
   number: text({ nullable: true, computed: true, max: 40, search: true }),
   source_opportunity_id: integer({ nullable: true, computed: true }),
@@ -91,8 +92,22 @@ export const opportunities = table("opportunities", {
   active_version_id: integer({ computed: true, default: 0 }),
   version_count: integer({ computed: true, default: 0 }),
   has_alternatives: boolean({ computed: true, default: false })
-}, {
+}
+export const opportunities = table("opportunities", columns, {
   entity: "opportunity",
+  sight: {
+    whole: ["opportunities.*"],
+    lent: [
+      // Whoever counts, packs and ships works by what a job is called, where it stands and when; whose it is and what it costs is no part of that.
+      { to: ["availability.view", "containers.*", "shortages.*"],
+        columns: allBut(columns, "member_id", "venue_id", "owned_by", "reference", "description", "external_description", "rating", "tag_list", "custom_fields",
+          "quote_invalid_at", "delivery_address_id", "collection_address_id", "delivery_instructions", "collection_instructions", "surcharge_group_ids",
+          "discount_rule_ids", "invoiced", "exchange_rate", "deal_total", ...Object.keys(totalFields), "applied_discounts") },
+      { to: ["activities.*"], columns: ["subject"] },
+      // A surcharge group in use stays.
+      { to: ["pricing.manage"], columns: ["surcharge_group_ids"] }
+    ]
+  },
   soft_delete: true,
   // Lists look for what is not deleted: with that in the index, rows that are only counted or passed over are never read.
   indexes: [

@@ -16,7 +16,7 @@ export const acknowledgements = table("shortage_acknowledgements", {
   permission_used: boolean({ computed: true }),
   shortages_snapshot: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true }),
   notes: prose({ nullable: true })
-}, { indexes: [["opportunity_id"]], entity: "shortage_acknowledgement" })
+}, { sight: { whole: ["opportunities.*", "shortages.*"] }, indexes: [["opportunity_id"]], entity: "shortage_acknowledgement" })
 export type AcknowledgementRow = RowOf<typeof acknowledgements>
 
 export const acknowledged = (opportunity_id: number, row: Omit<AcknowledgementRow, "opportunity_id" | "created_at" | "updated_at" | "deleted_at">): NewEvent =>

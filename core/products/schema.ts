@@ -1,6 +1,7 @@
 /** Products: what a rental house hires out, sells and bills (availability 7.1). */
 import { boolean, choice, code, decimal, integer, json, money, prose, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 export const product_types = { rental: "Rental", sale: "Sale", service: "Service", loss_and_damage: "Loss & Damage" } as const
@@ -63,13 +64,23 @@ const containerSettings = {
   container_max_nesting_depth: integer({ min: 1, max: 20, default: 2, computed: true }),
   container_repack_on_return: boolean({ default: false, computed: true })
 }
-export const products = table("products", {
+const columns = {
   ...productFields,
   /** True while the product has components (spec 3.8). */
   is_kit: boolean({ computed: true, default: false }),
   ...containerSettings
-}, {
+}
+export const products = table("products", columns, {
   soft_delete: true,
+  sight: {
+    whole: ["products.*"],
+    lent: [
+      // What is not for hire, count, case or price of a product stays with those who keep it.
+      { to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
+        columns: allBut(columns, "replacement_charge", "sub_rental_price", "purchase_price", "description", "custom_fields", "country_of_origin_id", "purchase_tax_class_id", "sub_rental_cost_group_id", "purchase_cost_group_id") },
+      { to: ["activities.*"], columns: ["name"] }
+    ]
+  },
   indexes: [["sku"], ["barcode"], ["name_folded"], ["product_group_id"], ["product_type", "name_folded"], ["created_at"]]
 })
 export type ProductRow = RowOf<typeof products>

@@ -39,7 +39,7 @@ export const discount_rules = table("discount_rules", {
   ...columns,
   /** Decimal string: a percentage with 2 decimals, or money at the currency's own scale. */
   discount_value: text({ max: 20 })
-}, { indexes: [["is_active", "priority"]] })
+}, { sight: { whole: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]] })
 export type DiscountRuleRow = RowOf<typeof discount_rules>
 
 export const discountRuleResource = resource({

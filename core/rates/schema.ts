@@ -35,6 +35,8 @@ export const rate_definitions = table("rate_definitions", {
   cloned_from_id: ref("rate_definitions", { computed: true, nullable: true })
 }, {
   reference: true,
+  // Whoever may look at a product may ask what it costs (spec 4.6), whoever quotes sees prices.
+  sight: { whole: ["rates.*", "products.*", "opportunities.*"] },
   indexes: [["name_folded"], ["cloned_from_id"]],
   uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
 })
@@ -53,5 +55,5 @@ export const productRateFields = {
 export const product_rates = table("product_rates", {
   product_id: ref("products", { computed: true }),
   ...productRateFields
-}, { indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
+}, { sight: { whole: ["rates.*", "products.*", "opportunities.*"] }, indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
 export type ProductRateRow = RowOf<typeof product_rates>

@@ -32,7 +32,7 @@ export const surchargeGroupFields = {
   ...columns,
   surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), { default: [], max_items: 100, input_only: true })
 }
-export const surcharge_groups = table("surcharge_groups", columns)
+export const surcharge_groups = table("surcharge_groups", columns, { sight: { whole: ["pricing.manage", "opportunities.*"] } })
 export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
 
 export const surcharges = table("surcharges", {
@@ -41,5 +41,5 @@ export const surcharges = table("surcharges", {
   /** Decimal string: a percentage with 2 decimals, or money at the base currency's scale. */
   value: text({ max: 20 }),
   sort_order: integer({ default: 0 })
-}, { indexes: [["surcharge_group_id", "sort_order"]], stream: { entity: "surcharge_group", column: "surcharge_group_id" } })
+}, { sight: { whole: ["pricing.manage", "opportunities.*"] }, indexes: [["surcharge_group_id", "sort_order"]], stream: { entity: "surcharge_group", column: "surcharge_group_id" } })
 export type SurchargeRow = RowOf<typeof surcharges>

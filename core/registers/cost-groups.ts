@@ -4,6 +4,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { prose, text } from "../kernel/field.ts"
 import { createdEvent, initial, managed, register } from "../kernel/register.ts"
 import { resource } from "../kernel/resource.ts"
+import { open_to_all } from "../kernel/sight.ts"
 import { table } from "../kernel/table.ts"
 import { products } from "../products/schema.ts"
 
@@ -11,7 +12,7 @@ const fields = {
   name: text({ required: true, search: true }),
   description: prose({ nullable: true })
 }
-export const cost_groups = table("cost_groups", fields)
+export const cost_groups = table("cost_groups", fields, { sight: open_to_all })
 
 export const costGroups: Slice = {
   ...register({

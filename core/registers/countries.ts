@@ -3,6 +3,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, text } from "../kernel/field.ts"
 import { createdEvent, register } from "../kernel/register.ts"
 import { resource } from "../kernel/resource.ts"
+import { open_to_all } from "../kernel/sight.ts"
 import { table } from "../kernel/table.ts"
 import { countries as known } from "./country-list.ts"
 
@@ -17,7 +18,7 @@ const fields = {
   is_active: boolean({ computed: true, default: true })
 }
 export const countries = table("countries", fields, {
-  entity: "country", uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
+  entity: "country", sight: open_to_all, uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
 /** Month first, or year first, where that is how dates are written; everywhere else the day comes first. */

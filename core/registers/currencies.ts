@@ -6,6 +6,7 @@ import { type Access, createdEvent, register } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
+import { open_to_all } from "../kernel/sight.ts"
 import { table } from "../kernel/table.ts"
 import { currencies as known } from "../values/currency.ts"
 import { EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../values/exchange.ts"
@@ -21,6 +22,7 @@ const currencyFields = {
   is_enabled: boolean({ computed: true })
 }
 export const currencies = table("currencies", currencyFields, {
+  sight: open_to_all,
   entity: "currency", uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
@@ -47,6 +49,7 @@ const exchangeFields = {
   expires_at: timestamp({ nullable: true })
 }
 export const exchange_rates = table("exchange_rates", exchangeFields, {
+  sight: { whole: ["settings.manage"] },
   indexes: [["source_currency_code", "target_currency_code", "effective_at"]]
 })
 

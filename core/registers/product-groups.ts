@@ -19,7 +19,7 @@ const fields = {
   sort_order: integer({ default: 0, min: 0 }),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const product_groups = table("product_groups", fields, { reference: true, indexes: [["parent_id"], ["name_folded"]] })
+export const product_groups = table("product_groups", fields, { sight: { whole: ["products.*"] }, reference: true, indexes: [["parent_id"], ["name_folded"]] })
 
 /** How many products lie in each group of a page, those in its subgroups not counted. */
 const productsCounted: ViewColumn = (rows) => Effect.gen(function*() {

@@ -7,6 +7,7 @@ import { createdEvent, initial, managed, register, updatedEvent } from "../kerne
 import { invalidField } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
+import { open_to_all } from "../kernel/sight.ts"
 import { type RowOf, type Stamped, table, type Table } from "../kernel/table.ts"
 import type { TaxTable } from "../pricing/tax.ts"
 import { products } from "../products/schema.ts"
@@ -19,8 +20,8 @@ const classFields = {
   description: prose({ nullable: true }),
   is_default: boolean({ default: false })
 }
-export const product_tax_classes = table("product_tax_classes", classFields, { entity: "product_tax_class", reference: true })
-export const organisation_tax_classes = table("organisation_tax_classes", classFields, { entity: "organisation_tax_class", reference: true })
+export const product_tax_classes = table("product_tax_classes", classFields, { entity: "product_tax_class", sight: open_to_all, reference: true })
+export const organisation_tax_classes = table("organisation_tax_classes", classFields, { entity: "organisation_tax_class", sight: open_to_all, reference: true })
 type ClassTable = Table<typeof classFields & Stamped>
 type ClassRow = RowOf<ClassTable>
 
@@ -63,7 +64,7 @@ const rateFields = {
   rate: decimal({ scale: 4, min: "0", max: "100", required: true }),
   is_active: boolean({ default: true })
 }
-export const tax_rates = table("tax_rates", rateFields, { reference: true })
+export const tax_rates = table("tax_rates", rateFields, { sight: open_to_all, reference: true })
 
 const ruleFields = {
   organisation_tax_class_id: ref("organisation_tax_classes", { required: true }),
@@ -73,6 +74,7 @@ const ruleFields = {
   is_active: boolean({ default: true })
 }
 export const tax_rules = table("tax_rules", ruleFields, {
+  sight: open_to_all,
   indexes: [["product_tax_class_id"], ["tax_rate_id"]],
   uniques: [{
     columns: ["organisation_tax_class_id", "product_tax_class_id", "tax_rate_id"], field: "tax_rate_id",

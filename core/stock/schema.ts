@@ -33,6 +33,14 @@ export const stock_levels = table("stock_levels", {
   is_gone: boolean({ computed: true, default: false, hidden: true }),
   is_sub_hired: boolean({ computed: true, default: false })
 }, {
+  sight: {
+    whole: ["stock.*", "products.*", "availability.view", "containers.*", "kits.*", "opportunities.*", "shortages.*"],
+    lent: [
+      { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode"] },
+      // A store that holds stock stays.
+      { to: ["settings.manage"], columns: ["store_id"] }
+    ]
+  },
   indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"]],
   uniques: [
     { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
@@ -64,5 +72,5 @@ export const stock_transactions = table("stock_transactions", {
   quantity_move: decimal({ scale: 2, computed: true, shown_scale: 1 }),
   description: prose({ nullable: true }),
   manual: boolean({ computed: true, default: true })
-}, { indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })
+}, { sight: { whole: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })
 export type StockTransactionRow = RowOf<typeof stock_transactions>

@@ -6,6 +6,7 @@ import { createdEvent, initial, register, updatedEvent } from "../kernel/registe
 import { invalidField } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
+import { open_to_all } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 const fields = {
@@ -30,7 +31,7 @@ const fields = {
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const stores = table("stores", fields, { reference: true, indexes: [["name_folded"]] })
+export const stores = table("stores", fields, { sight: open_to_all, reference: true, indexes: [["name_folded"]] })
 export type StoreRow = RowOf<typeof stores>
 
 export const storeResource = resource({

@@ -14,6 +14,8 @@ export const roles = table("roles", {
   sort_order: integer({ computed: true, default: 100 }),
   is_system: boolean({ computed: true, default: false })
 }, {
+  // One's own roles say what one may do; of others one may know that they are there, to name them in a view.
+  sight: { whole: ["roles.*", "users.*"], lent: [{ to: "everyone", columns: [] }], by_key: (id, viewer) => viewer.role_ids.includes(Number(id)) ? "whole" : undefined },
   uniques: [{ columns: ["name_folded"], field: "name", message: "The name has already been taken." }]
 })
 export type RoleRow = RowOf<typeof roles>
@@ -31,6 +33,12 @@ export const users = table("users", {
   last_login_at: timestamp({ computed: true, nullable: true }),
   deactivated_at: timestamp({ computed: true, nullable: true })
 }, {
+  // Who did something is told to everybody it concerns, by name.
+  sight: {
+    whole: ["users.*"],
+    lent: [{ to: "everyone", columns: ["name", "member_id", "is_active"] }, { to: ["roles.*"], columns: ["role_ids"] }],
+    by_key: (id, viewer) => id === viewer.user_id ? "whole" : undefined
+  },
   indexes: [["member_id"]],
   uniques: [{ columns: ["email_folded"], field: "email", message: "The email has already been taken." }]
 })

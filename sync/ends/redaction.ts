@@ -1,55 +1,135 @@
 /**
- * What a reader may not see never leaves the server: columns with a permission of their own are cut from rows and events
- * alike, and tables nobody's rules need but their own readers' stay away whole.
+ * What a reader may not see never leaves the server: rows and columns go by what tables say of who sees them, columns with
+ * a permission of their own by that, and events that touch more than their reader sees are told as the changes they do see.
  */
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { Key, RowChange } from "../../core/kernel/change.ts"
+import { foldEvent, type EventMeta } from "../../core/kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import type { Table } from "../../core/kernel/table.ts"
+import { rows_seen_event, rowsSeen } from "../../core/kernel/rows-seen.ts"
+import { blankOf, holds, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
+import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import { can, type Viewer } from "../../core/kernel/viewer.ts"
 import { decided_event } from "../wire.ts"
 
+export interface Told { readonly type: string; readonly data: JsonObject }
 export interface Redaction {
-  /** The permissions that decide what is visible, and whether this reader holds each: equal grants see equal events. */
+  /** What decides what is visible, and how it stands with this reader: equal fingerprints see equal events. */
   readonly fingerprint: string
-  /** The event's data as this reader may see it; undefined when the event is not for this replica at all. */
-  readonly see: (event: { readonly type: string; readonly data: JsonObject; readonly replica_id: number | null }) => JsonObject | undefined
-  /** Columns of a table this reader may see, the key among them; undefined when the table is not for them at all. */
+  /** Every row of every table is for this reader, if not every column. */
+  readonly whole: boolean
+  /** The event as this reader may see it; undefined when nothing of it is for this replica. */
+  readonly see: (event: Told & Partial<EventMeta> & { readonly replica_id: number | null }) => Told | undefined
+  /** Columns of a table that are sent, the key among them; undefined when none of its rows is for this reader. */
   readonly columns: (table: Table) => ReadonlyArray<string> | undefined
+  /** The row as it is sent: blank where it is not for this reader; undefined when none of it is. */
+  readonly row: (table: Table, row: AnyRow) => AnyRow | undefined
+  /** Whether this reader sees what stands in a column, of rows that are not their own. */
+  readonly sees: (table: Table, column: string) => boolean
 }
 
-/** Tables that only their own endpoints read, with the permission these ask for: no rule a device runs misses their rows. */
-const withheld_tables: { readonly [table: string]: string } = {
-  activities: "activities.view", activity_participants: "activities.view",
-  emails: "members.view", phones: "members.view", links: "members.view"
-}
+/** Permissions that decide what somebody is sent; `members.*` for any of an area. */
+export const revealing = (catalogue: Catalogue): ReadonlyArray<string> => [...new Set([reads_everything, ...catalogue.tables.flatMap(({ columns, sight }) => [
+  ...[sight?.whole ?? [], ...(sight?.lent ?? []).map(({ to }) => to)].flatMap((holders) => holders === "everyone" ? [] : holders),
+  ...Object.values(columns).flatMap(({ visible_to }) => visible_to ?? [])
+])])].sort()
 
 /** `opportunity.item_added` is about an opportunity. */
 const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
 export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: number): Redaction => {
+  const seen = new Map<Table, Seen>(catalogue.tables.map((table) => [table, seenOf(table, viewer)]))
+  const entities = new Map(catalogue.tables.map((table) => [table.entity, table]))
+  const whole = [...seen.values()].every((one) => one === "whole")
   const guarded = catalogue.tables.flatMap((table) => Object.entries(table.columns)
-    .filter(([, field]) => field.visible_to !== undefined)
-    .map(([column, field]) => ({ table, column, permission: field.visible_to! })))
-  const withheld = catalogue.tables.filter((table) => withheld_tables[table.name] !== undefined)
-  const permissions = [...new Set([...guarded.map((one) => one.permission), ...withheld.map((table) => withheld_tables[table.name]!)])].sort()
+    .filter(([, field]) => field.visible_to !== undefined && !can(viewer, field.visible_to)).map(([column]) => ({ table, column })))
   // Events of a thing and of what it is made of may carry the rows of either: a guarded name is guarded in all of them.
   const hidden = new Map<string, Set<string>>()
-  for (const { table, column } of guarded.filter((one) => !can(viewer, one.permission))) {
+  for (const { table, column } of guarded) {
     for (const subject of [table.entity, table.stream?.entity ?? table.entity]) hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
   }
-  const away = withheld.filter((table) => !can(viewer, withheld_tables[table.name]!))
-  const awaySubjects = new Set(away.map((table) => table.entity))
+  const sent = new Map<Table, ReadonlyArray<string>>(catalogue.tables.map((table) =>
+    [table, Object.entries(table.columns).filter(([, field]) => field.visible_to === undefined || can(viewer, field.visible_to)).map(([name]) => name)]))
+
+  /** How much of one row this reader sees. A row of which not all is known says nothing of itself. */
+  const seenRow = (table: Table, key: Key, row: AnyRow | undefined): Seen => {
+    const of = seen.get(table)
+    if (of === undefined ? table.sight?.by_key === undefined && table.sight?.by_row === undefined : of === "whole") return of
+    const own = table.sight?.by_key?.(key, viewer) ?? (table.sight?.by_row === undefined || row === undefined ? undefined : table.sight.by_row(row, viewer) ? "whole" : "none")
+    return own === "whole" ? "whole" : own === "none" ? undefined : of
+  }
+  const isVisible = (table: Table, of: Seen, column: string): boolean =>
+    of !== undefined && (of === "whole" || of.has(column)) && sent.get(table)!.includes(column)
+  /** Values of an update, without those of columns that are not for this reader. */
+  const visible = (table: Table, of: Seen, values: AnyRow): AnyRow => {
+    const kept = Object.entries(values).filter(([name]) => isVisible(table, of, name))
+    return kept.length === Object.keys(values).length ? values : Object.fromEntries(kept)
+  }
+  const blanked = (table: Table, of: Seen, row: AnyRow): AnyRow => {
+    const names = Object.keys(table.columns)
+    return names.every((name) => isVisible(table, of, name)) ? row
+      : Object.fromEntries(names.map((name) => [name, isVisible(table, of, name) ? row[name] ?? table.columns[name]!.default ?? null : blankOf(table, name, row[table.key] as Key)]))
+  }
+
+  const cut = (change: RowChange): ReadonlyArray<RowChange> => {
+    const { table } = change
+    if (!seen.has(table)) return [change]
+    const of = change.op === "update_where" || change.op === "delete_where" ? seen.get(table)
+      : seenRow(table, change.op === "insert" ? change.row[table.key] as Key : change.key, change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined)
+    switch (change.op) {
+      case "insert": {
+        if (of === undefined) return []
+        const row = blanked(table, of, change.row)
+        return row === change.row ? [change] : [{ ...change, row }]
+      }
+      case "update": {
+        // A row that says itself for whom it is may come and go with what it says.
+        if (table.sight?.by_row !== undefined && seen.get(table) !== "whole") {
+          const gone: RowChange = { op: "delete", table, key: change.key }
+          return of === undefined ? [gone] : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
+        }
+        const set = visible(table, of, change.set)
+        return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
+      }
+      case "delete": return of === undefined && table.sight?.by_row === undefined ? [] : [change]
+      case "update_where":
+      case "delete_where": {
+        // Rows are found by what this reader holds of them.
+        if (!Object.keys(change.where).every((column) => isVisible(table, of, column))) return []
+        if (change.op === "delete_where") return [change]
+        const set = visible(table, of, change.set)
+        return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
+      }
+    }
+  }
+  /** Undefined when the event touches only what this reader sees. */
+  const cutEvent = (event: Parameters<Redaction["see"]>[0]): Told | "nothing" | undefined => {
+    const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
+    const changes = foldEvent(catalogue.projection, event, { recorded_at, actor_id, position })
+    const subject = entities.get(subjectOf(type))
+    if (changes.length === 0) return subject !== undefined && seen.get(subject) !== "whole" ? "nothing" : undefined
+    if (changes.every(({ table }) => seen.get(table) === "whole")) return undefined
+    const left = changes.map(cut)
+    if (left.every((some, at) => some.length === 1 && some[0] === changes[at])) return undefined
+    const scrub = catalogue.scrubs[type]?.(data as never)
+    return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_seen_event, data: rowsSeen(type, left.flat(), scrub) }
+  }
   return {
-    fingerprint: permissions.map((one) => `${one}=${can(viewer, one)}`).join(","),
+    fingerprint: [...revealing(catalogue).filter((one) => holds(viewer, one)), ...viewer.role_ids.toSorted((a, b) => a - b)].join(","),
+    whole,
     see: (event) => {
       if (event.type === decided_event && event.replica_id !== replica_id) return undefined
-      const subject = subjectOf(event.type)
-      if (awaySubjects.has(subject)) return undefined
-      const cut = hidden.get(subject)
-      return cut === undefined ? event.data : without(event.data, cut) as JsonObject
+      const told = whole ? undefined : cutEvent(event)
+      if (told !== undefined) return told === "nothing" ? undefined : told
+      const keys = hidden.get(subjectOf(event.type))
+      return { type: event.type, data: keys === undefined ? event.data : without(event.data, keys) as JsonObject }
     },
-    columns: (table) => away.includes(table) ? undefined
-      : Object.entries(table.columns).filter(([, field]) => field.visible_to === undefined || can(viewer, field.visible_to)).map(([name]) => name)
+    columns: (table) => seen.get(table) === undefined && table.sight?.by_key === undefined && table.sight?.by_row === undefined ? undefined : sent.get(table),
+    row: (table, row) => {
+      const of = seenRow(table, row[table.key] as Key, row)
+      return of === undefined ? undefined : of === "whole" ? row : blanked(table, of, row)
+    },
+    sees: (table, column) => isVisible(table, seen.get(table), column)
   }
 }
 

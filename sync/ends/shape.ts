@@ -53,8 +53,8 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   const reached = events.length < events_per_chunk ? until : events.at(-1)!.position
   const messages: Array<Json> = []
   for (const event of events) {
-    const data = redaction.see(event)
-    if (data !== undefined) messages.push(message(event, JSON.stringify(data)))
+    const told = redaction.see(event)
+    if (told !== undefined) messages.push(message({ ...event, type: told.type }, JSON.stringify(told.data)))
   }
   const upToDate = reached >= until
   if (upToDate) messages.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })

@@ -88,8 +88,8 @@ export const rowsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, read
 const pageAnswer = (page: SnapshotPage): Answer => ({ status: 200, headers: private_headers, body: { page: page as unknown as Json } })
 
 const visible = (events: SnapshotPage["events"], redaction: Redaction): SnapshotPage["events"] => events.flatMap((event) => {
-  const data = redaction.see(event)
-  return data === undefined ? [] : [{ ...event, data }]
+  const told = redaction.see(event)
+  return told === undefined ? [] : [{ ...event, ...told }]
 })
 
 /** What the next rows come to, run by run: for a device to compare with its own. */
@@ -152,7 +152,8 @@ const sectionsAfter = Effect.fnUntraced(function*(store: StoreShape, catalogue: 
     position = head
     left -= rows.length
     const done = left > 0
-    sections.push({ table: table.name, columns, rows: rows.map((row) => columns.map((name) => row[name] as Json)), done })
+    const visible = rows.map((row) => redaction.row(table, row)).filter((row) => row !== undefined)
+    sections.push({ table: table.name, columns, rows: visible.map((row) => columns.map((name) => row[name] as Json)), done })
     if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }
   }
   return { position: position ?? (yield* headOf(store)), sections, next: null }

@@ -11,32 +11,22 @@ import type { Outbox, Recorded } from "./outbox.ts"
 export const cutTo = (catalogue: Catalogue, redaction: Redaction): Parameters<Outbox["cut"]>[0] => {
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
   const entities = new Map(catalogue.tables.map((table) => [table.entity, table]))
-  const seen = new Map<Table, ReadonlySet<string> | undefined>()
-  const columnsOf = (table: Table): ReadonlySet<string> | undefined => {
-    if (!seen.has(table)) {
-      const columns = redaction.columns(table)
-      seen.set(table, columns === undefined ? undefined : new Set(columns))
-    }
-    return seen.get(table)
-  }
-  const isSeen = (table: Table | undefined, field: string | null): boolean => {
-    if (table === undefined) return true
-    const columns = columnsOf(table)
-    return columns !== undefined && (field === null || table.columns[field] === undefined || columns.has(field))
-  }
+  const isSeen = (table: Table | undefined, field: string | null): boolean =>
+    table === undefined || (redaction.sees(table, table.key) && (field === null || table.columns[field] === undefined || redaction.sees(table, field)))
   /** Accounts name rows in words: `stock level 7 MH-1`. */
   const tableIn = (what: Json | undefined): Table | undefined =>
     typeof what === "string" ? entities.get(what.replace(/ \d+(?: .*)?$/s, "").replaceAll(" ", "_")) : undefined
   return {
     recorded: ({ events, rows }): Recorded => ({
       events: events.flatMap((event) => {
-        const data = redaction.see({ ...event, replica_id: null })
-        return data === undefined ? [] : [{ ...event, data }]
+        const told = redaction.see({ ...event, replica_id: null })
+        return told === undefined ? [] : [{ ...event, ...told }]
       }),
       rows: Object.fromEntries(Object.entries(rows).flatMap(([row, values]) => {
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))
-        const columns = table === undefined ? undefined : columnsOf(table)
-        return columns === undefined ? [] : [[row, Object.fromEntries(Object.entries(values).filter(([name]) => columns.has(name)))]]
+        const left = table === undefined ? undefined : redaction.row(table, values)
+        // One's own rows, and those of what one sees whole, are kept to the letter; of others nothing stands for what was taken out.
+        return left === undefined ? [] : [[row, Object.fromEntries(Object.entries(values).filter(([name]) => redaction.sees(table!, name) || (left === values && redaction.columns(table!)?.includes(name) === true)))]]
       }))
     }),
     account: (account): JsonObject => Object.fromEntries(Object.entries(account).flatMap(([part, told]): ReadonlyArray<readonly [string, Json]> => {

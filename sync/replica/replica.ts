@@ -234,7 +234,8 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       at("decided")
       const about = {
         base: Number((yield* readMeta(store, "position")) ?? 0), named: namedRows(catalogue, call.endpoint, payload).map(rowName),
-        recorded: { events: outcome.events.map(({ stream, type, data }) => ({ stream, type, data })), rows },
+        recorded: cutTo(catalogue, redactionFor(catalogue, call.viewer, replica_id))
+          .recorded({ events: outcome.events.map(({ stream, type, data }) => ({ stream, type, data })), rows }),
         ...(again === undefined ? {} : { replaces: { id: again.replaces, how: again.how } })
       }
       const kept = yield* Effect.sync(() => outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: outcome.events[0]!.recorded_at }, about))
@@ -252,7 +253,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
     // A person erased on the server is erased here.
     yield* scrubBefore(store, catalogue.scrubs, events)
-    if (events.some((event) => catalogue.scrubs[event.type] !== undefined)) yield* purgeLater(store)
+    if (events.some((event) => catalogue.scrubs[event.type]?.(event.data as never) !== undefined)) yield* purgeLater(store)
   })
   const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<Settled>) {
     const store = yield* Store

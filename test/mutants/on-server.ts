@@ -105,22 +105,52 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
 export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "events are sent with the columns their reader may not see", file: redaction,
-    find: "return cut === undefined ? event.data :", replace: "return cut === undefined || cut.size > 0 ? event.data :",
+    find: "data: keys === undefined ? event.data :", replace: "data: keys === undefined || keys.size > 0 ? event.data :",
     killed_by: [{ file: shape_test, test: "costs are cut from events for whoever may not see them", engine: "sqlite" }]
   },
   {
     name: "rows are sent with the columns their reader may not see", file: redaction,
-    find: "field.visible_to === undefined || can(viewer, field.visible_to)", replace: "field.visible_to === undefined || field.visible_to !== \"\"",
+    find: "filter(([, field]) => field.visible_to === undefined || can(viewer, field.visible_to))", replace: "filter(([, field]) => field.visible_to === undefined || field.visible_to !== \"\")",
     killed_by: [{ file: redaction_test, test: "every guarded column of every table is cut" }, { file: redaction_test, test: "a device never holds what costs nobody showed", engine: "sqlite" }]
   },
   {
-    name: "events of tables that are not for their reader are sent", file: redaction,
-    find: "if (awaySubjects.has(subject)) return undefined", replace: "if (awaySubjects.has(\"\")) return undefined",
-    killed_by: [{ file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" }]
+    name: "events are sent whole that touch more than their reader sees", file: redaction,
+    find: "const told = whole ? undefined : cutEvent(event)", replace: "const told = whole || !whole ? undefined : cutEvent(event)",
+    killed_by: [{ file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" }, { file: redaction_test, test: "a colleague is told by name" }]
+  },
+  {
+    name: "rows are sent whole of which only a part is for their reader", file: redaction,
+    find: "of === \"whole\" ? row : blanked(table, of, row)", replace: "of === \"whole\" || of.size > 0 ? row : blanked(table, of, row)",
+    killed_by: [{ file: redaction_test, test: "a device never holds what its user is not shown", engine: "sqlite" }]
+  },
+  {
+    name: "rows of others that say so are sent to everybody", file: redaction,
+    find: "table.sight.by_row(row, viewer) ? \"whole\" : \"none\"", replace: "table.sight.by_row(row, viewer) || key !== \"\" ? \"whole\" : \"none\"",
+    killed_by: [{ file: redaction_test, test: "a personal view is for its maker" }, { file: redaction_test, test: "a view is there while it is shared with one's role", engine: "sqlite" }]
+  },
+  {
+    name: "an erasure is not told to those who see only a part of the person", file: redaction,
+    find: "rowsSeen(type, left.flat(), scrub)", replace: "rowsSeen(type, left.flat(), scrub === undefined ? scrub : undefined)",
+    killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
+  },
+  {
+    name: "a name is taken out of events, but not out of what a device was told of them", file: "core/kernel/rows-seen.ts",
+    find: "if (!Array.isArray(changes)) return own", replace: "if (!Array.isArray(changes) || changes.length > 0) return own",
+    killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
+  },
+  {
+    name: "a column of a row that is not for its reader keeps its unique place empty", file: "core/kernel/sight.ts",
+    find: "return shape.kind === \"text\" ? `withheld ${key}` : -Number(key)", replace: "return shape.kind === \"text\" ? \"withheld\" : -1",
+    killed_by: [{ file: "test/core/kernel/sight.test.ts", test: "the parts of it" }]
+  },
+  {
+    name: "any permission of an area is any permission that begins like it", file: "core/kernel/sight.ts",
+    find: "one.startsWith(area) && one !== `${area}access`", replace: "one.startsWith(area)",
+    killed_by: [{ file: "test/core/kernel/sight.test.ts", test: "the parts of it" }]
   },
   {
     name: "a permission taken away leaves its reader what it showed", file: redaction,
-    find: "fingerprint: permissions.map((one) => `${one}=${can(viewer, one)}`).join(\",\")", replace: "fingerprint: permissions.join(\",\")",
+    find: "revealing(catalogue).filter((one) => holds(viewer, one))", replace: "revealing(catalogue)",
     killed_by: [{ file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" }, { file: redaction_test, test: "a right taken away while rows travel stops them", engine: "sqlite" }]
   },
   {

@@ -19,7 +19,7 @@ import { clockAt, type Faults, told } from "./faults.ts"
 import { type House, ofAnotherRelease, type Trace } from "./house.ts"
 import { flakyNetwork } from "./network.ts"
 import { Crash, type Fuse, isCrash, shakyStore } from "./shaky.ts"
-import { type Filled, template, userOf } from "./template.ts"
+import { type Filled, type Grants, template, userOf } from "./template.ts"
 
 export interface Device {
   readonly id: number
@@ -54,7 +54,7 @@ interface Opening {
   readonly uuid: () => string
   readonly now: () => number
   readonly trace: Trace
-  readonly grants: () => "all" | "some"
+  readonly grants: () => Grants
   /** A new history longer than this comes as rows. */
   readonly snapshot_beyond: number
 }

@@ -8,7 +8,7 @@ import { newFolder } from "./disk.ts"
 import { type Faults, faultsOf, noFaults } from "./faults.ts"
 import { type House, openHouse, type Trace } from "./house.ts"
 import { isCrash } from "./shaky.ts"
-import { devices_max, world_start } from "./template.ts"
+import { devices_max, fewer, type Grants, world_start } from "./template.ts"
 import { dutiesOf, nextRequest } from "./work.ts"
 
 export interface SimulationOptions {
@@ -29,7 +29,7 @@ interface World {
   readonly duties: ReadonlyArray<string>
   readonly trace: Trace
   readonly pass: (millis: number) => void
-  grants: "all" | "some"
+  grants: Grants
   /** Whether backups are put in place in this world. */
   readonly restores: boolean
 }
@@ -113,7 +113,7 @@ const takeStep = async (world: World): Promise<void> => {
     return house.restart(how)
   }
   if (roll < 220) {
-    world.grants = world.grants === "all" ? "some" : "all"
+    world.grants = world.grants === "all" ? chance.pick(fewer) : "all"
     return trace(`the other person may see ${world.grants}`)
   }
   if (roll < 245) {

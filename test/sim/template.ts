@@ -12,7 +12,6 @@ import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { permissions } from "../../core/users/permissions.ts"
-import { redactionFor } from "../../sync/ends/redaction.ts"
 import { openOutboxFile } from "../../sync/replica/outbox.ts"
 import { makeReplica, type Replica } from "../../sync/replica/replica.ts"
 import type { SnapshotPlan } from "../../sync/snapshot.ts"
@@ -30,11 +29,14 @@ export const devices_max = 8
 
 /** Somebody of the house who may do all that the owner may, as long as nobody takes it away. */
 const crew: Viewer = { ...owner, user_id: 2, name: "Crew", is_owner: false, permissions: new Set(permissions.map(({ key }) => key)) }
-/** Permissions that decide what a device is sent at all. */
-const revealing = redactionFor(serverCatalogue, crew, 0).fingerprint.split(",").map((one) => one.split("=")[0]!)
-const restricted: Viewer = { ...crew, permissions: new Set([...crew.permissions].filter((key) => !revealing.includes(key))) }
+const without = (...areas: ReadonlyArray<string>): Viewer =>
+  ({ ...crew, permissions: new Set([...crew.permissions].filter((key) => key !== "action-log.view" && key !== "costs.view" && !areas.includes(key.split(".")[0]!))) })
+/** As much as that person may see and do; the fewer, the more of the house is kept from their devices. */
+const rights = { all: crew, counter: without("activities", "members", "roles", "settings", "users"), warehouse: without("activities", "opportunities", "pricing", "products", "users") }
+export type Grants = keyof typeof rights
+export const fewer: ReadonlyArray<Grants> = ["counter", "warehouse"]
 /** Devices with odd numbers are the owner's; those with even ones are one other person's. */
-export const userOf = (replica_id: number, grants: "all" | "some"): Viewer => replica_id % 2 === 1 ? owner : grants === "all" ? crew : restricted
+export const userOf = (replica_id: number, grants: Grants): Viewer => replica_id % 2 === 1 ? owner : rights[grants]
 
 export type Filled = "events" | "rows" | "empty"
 export interface Template {

@@ -87,6 +87,8 @@ export interface Filled {
   readonly remote: Remote
   readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
   readonly ask: (method: string, path: string, body?: object) => Promise<Asked & { readonly body?: any }>
+  /** What it would answer; nothing is recorded. */
+  readonly plan: Filled["ask"]
   readonly sync: () => Promise<SyncReport>
   readonly tables: () => Promise<Dump>
   /** Closes the process's files and opens them again. */
@@ -143,11 +145,14 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
     },
     pull: (replica_id, from, take) => remote.pull(replica_id, from, { ...take, chunk: (chunk) => { counted.events += chunk.events.length; return take.chunk(chunk) } })
   }
+  const ask = (plan: boolean, method: string, path: string, body?: object): Promise<Asked> =>
+    run(replica.ask({ method, path: `/api/v1/${path.split("?")[0]!}`, query: [...new URLSearchParams(path.split("?")[1] ?? "")], body: body as JsonObject | undefined }, plan)
+      .pipe(Effect.catch((fault): Effect.Effect<Asked, Fault> => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], body: bodyOf(fault) as unknown as JsonObject }) : Effect.fail(fault))))
   return {
     id, outbox, folder, remote, run, counted,
     replica: () => replica,
-    ask: (method, path, body) => run(replica.ask({ method, path: `/api/v1/${path.split("?")[0]!}`, query: [...new URLSearchParams(path.split("?")[1] ?? "")], body: body as JsonObject | undefined }, false)
-      .pipe(Effect.catch((fault): Effect.Effect<Asked, Fault> => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], body: bodyOf(fault) as unknown as JsonObject }) : Effect.fail(fault)))),
+    ask: (method, path, body) => ask(false, method, path, body),
+    plan: (method, path, body) => ask(true, method, path, body),
     sync: () => syncOnce({ profile: { replica_id: id }, outbox, replica, remote: counting, run, snapshot_beyond: hooks.snapshot_beyond ?? 0, ...(hooks.progress === undefined ? {} : { progress: hooks.progress }) }),
     tables: () => run(dump),
     restart: async () => {

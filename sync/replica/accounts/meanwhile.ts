@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { Fault } from "../../../core/kernel/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
+import { typeOf } from "../../../core/kernel/rows-seen.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow } from "../../../core/kernel/table.ts"
@@ -33,7 +34,7 @@ export const meanwhileOf = Effect.fnUntraced(function*(
   const latest = new Map<string, unknown>()
   for (const event of events) {
     const who = yield* whoOf(event)
-    const about = { who, when: event.recorded_at, event: event.type }
+    const about = { who, when: event.recorded_at, event: typeOf(event) }
     for (const touch of touchesOf(teller, event, event.recorded_at)) {
       const seen: AnyRow | undefined = recorded.rows[rowKey(touch)]
       const own = sought.streams.has(event.stream) || sought.rows.has(rowKey(touch))
@@ -96,7 +97,7 @@ const soughtBy = Effect.fnUntraced(function*(teller: Teller, command: KeptComman
   const body: JsonObject = command.payload.body
   const fields = new Set([...Object.keys(body), ...leaves, ...(leaves.includes("state") ? ["status"] : []), "deleted_at"])
   const shared = new Map(errored.filter((path) => (body[path] ?? null) !== null && typeof body[path] !== "object").map((path) => [path, body[path]!]))
-  const made = teller.catalogue.tables.filter((table) => recorded.events.some((event) => event.type.startsWith(`${table.entity}.`)))
+  const made = teller.catalogue.tables.filter((table) => recorded.events.some((event) => typeOf(event).startsWith(`${table.entity}.`)))
   return {
     streams: new Set([
       ...recorded.events.map((event) => event.stream),

@@ -22,6 +22,7 @@ import { accessOf, createdEvent, register } from "../../../core/kernel/register.
 import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
 import { ok, type Resource, resource, shownById, viewContext } from "../../../core/kernel/resource.ts"
 import { settings_projection, settings_table } from "../../../core/kernel/settings.ts"
+import { open_to_all } from "../../../core/kernel/sight.ts"
 import type { Site } from "../../../core/kernel/site.ts"
 import { ensureSchema, rebuild, seed } from "../../../core/kernel/store/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
@@ -33,8 +34,8 @@ import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
-export const racks = table("racks", rackFields, { soft_delete: true })
-const list_names = table("list_names", { name: text({ required: true, search: true }) })
+export const racks = table("racks", rackFields, { sight: open_to_all, soft_delete: true })
+const list_names = table("list_names", { name: text({ required: true, search: true }) }, { sight: open_to_all })
 
 export const lampFields = {
   name: text({ required: true, search: true }),
@@ -56,6 +57,7 @@ export const lampFields = {
   custom_fields: json<JsonObject>({ default: {} })
 }
 export const lamps = table("lamps", lampFields, {
+  sight: open_to_all,
   uniques: [
     { columns: ["batch"], field: "batch_alone", message: "never told: only active lamps count", where: "false" },
     { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
@@ -65,7 +67,10 @@ export const lamps = table("lamps", lampFields, {
 export type LampRow = RowOf<typeof lamps>
 export const bookings = table("bookings", {
   lamp_id: ref("lamps"), starts_at: timestamp(), ends_at: timestamp(), is_active: boolean()
-}, { no_overlap: [{ name: "bookings_overlap", key: "lamp_id", from: "starts_at", to: "ends_at", active: "is_active" }] })
+}, {
+  sight: open_to_all,
+  no_overlap: [{ name: "bookings_overlap", key: "lamp_id", from: "starts_at", to: "ends_at", active: "is_active" }]
+})
 
 export const lampResource: Resource<typeof lamps> = resource({
   singular: "lamp",

@@ -1,0 +1,56 @@
+/**
+ * An event as somebody sees it who may not see all of it: the changes it makes to what they do see, column by column.
+ * It takes the event's place in their journal, at its position, and folds like any other.
+ */
+import type { Key, RowChange, Where } from "./change.ts"
+import type { Fold, Scrub } from "./event.ts"
+import { type Json, type JsonObject, sameJson } from "./json.ts"
+import type { AnyRow, Table } from "./table.ts"
+
+export const rows_seen_event = "rows.seen"
+type Written = JsonObject & { readonly op: RowChange["op"]; readonly table: string }
+export interface RowsSeen {
+  /** What it was, for accounts of who did what. */
+  readonly of: string
+  readonly changes: ReadonlyArray<Written>
+  /** Personal data it takes out of what was recorded before. */
+  readonly scrub?: Scrub
+}
+export const rowsSeen = (of: string, changes: ReadonlyArray<RowChange>, scrub: Scrub | undefined): JsonObject => ({
+  of, changes: changes.map(({ table, ...rest }): Json => ({ ...rest as JsonObject, table: table.name })),
+  ...(scrub === undefined ? {} : { scrub: { streams: scrub.streams, placeholders: scrub.placeholders } })
+})
+/** The type of what happened, whoever tells it. */
+export const typeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
+  type === rows_seen_event ? String(data["of"]) : type
+
+/** A table of a later release is passed over; its rows come with the release. */
+export const foldRowsSeen = (tableOf: (name: string) => Table | undefined): Fold => ({ changes }: RowsSeen) => changes.flatMap(({ op, table: name, ...rest }): ReadonlyArray<RowChange> => {
+  const table = tableOf(name)
+  if (table === undefined) return []
+  switch (op) {
+    case "insert": return [{ op, table, row: rest["row"] as AnyRow }]
+    case "update": return [{ op, table, key: rest["key"] as Key, set: rest["set"] as AnyRow }]
+    case "delete": return [{ op, table, key: rest["key"] as Key }]
+    case "update_where": return [{ op, table, where: rest["where"] as Where, set: rest["set"] as AnyRow }]
+    case "delete_where": return [{ op, table, where: rest["where"] as Where }]
+  }
+})
+
+/** Placeholders over the values of these keys, in the event's own data or in the changes it is told by; the same data where none has any. */
+export const scrubbed = (data: JsonObject, placeholders: JsonObject): JsonObject => {
+  const own = covered(data, placeholders)
+  const changes = data["changes"]
+  if (!Array.isArray(changes)) return own
+  const next = (changes as ReadonlyArray<JsonObject>).map((change) => {
+    const part = "row" in change ? "row" : "set"
+    const values = change[part] as JsonObject | undefined
+    const hidden = values === undefined ? values : covered(values, placeholders)
+    return hidden === values ? change : { ...change, [part]: hidden! }
+  })
+  return next.every((change, at) => change === (changes as ReadonlyArray<Json>)[at]) ? own : { ...own, changes: next }
+}
+const covered = (values: JsonObject, placeholders: JsonObject): JsonObject => {
+  const hidden = Object.entries(placeholders).filter(([key, placeholder]) => (values[key] ?? null) !== null && !sameJson(values[key]!, placeholder))
+  return hidden.length === 0 ? values : { ...values, ...Object.fromEntries(hidden) }
+}

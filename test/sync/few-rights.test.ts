@@ -1,0 +1,119 @@
+/**
+ * What people with few rights ask of their own device is answered as the server answers them: what is kept from a device
+ * is nothing that its person would have been shown, and what rules need is there.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import { can } from "../../core/kernel/viewer.ts"
+import { permissions, systemRoles } from "../../core/users/permissions.ts"
+import { viewerWith } from "../app.ts"
+import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
+import { chanceOf } from "../sim/chance.ts"
+import { furniture } from "../sim/furniture.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { Effect } from "effect"
+import { type Business, enrolled, type Filled, openBusiness } from "./filling.ts"
+
+const areas = [...new Set(permissions.map(({ area }) => area))]
+const people: ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]> = [
+  ...systemRoles.filter(({ name }) => name !== "Admin").map((role) => [role.name, role.permissions] as const),
+  ...areas.map((area) => [`all of ${area}`, permissions.filter((one) => one.area === area).map(({ key }) => key)] as const),
+  ...permissions.filter(({ action }) => action !== "access" && action !== "view").map(({ key }) => [`${key} alone`, [key]] as const),
+  ...permissions.filter(({ action, area }) => action === "view" && permissions.some((one) => one.area === area && one.action !== "view" && one.action !== "access")).map(({ key }) => [`${key} alone`, [key]] as const)
+]
+const permitted = (held: ReadonlyArray<string>, { permission }: Endpoint): boolean =>
+  permission === null || [permission].flat().some((one) => can(viewerWith(held, ["*"]), one))
+
+/** Values for the fields questions have, by name. */
+const given: { readonly [field: string]: string } = {
+  product_id: "1", product_ids: "1,2,5", store_id: "1", store_ids: "1", from: "2026-06-20T00:00:00Z", to: "2026-07-10T00:00:00Z", starts_at: "2026-06-20T00:00:00Z",
+  ends_at: "2026-07-10T00:00:00Z", start_date: "2026-06-20", end_date: "2026-07-10", quantity: "3", days: "14", year: "2026", month: "7", entity_type: "products",
+  version_a: "1", version_b: "2", left: "1", right: "2", include_kits: "true"
+}
+const includes = [...new Set(catalogue.resources.flatMap((one) => Object.keys(one.includes)))].join(",")
+
+describe("people with few rights, at a device and at the server", () => {
+  let business: Business
+  const devices: Array<Filled> = []
+  const ids = new Map<string, ReadonlyArray<number | string>>()
+  beforeAll(async () => {
+    business = await openBusiness("sqlite")
+    for (const { method, path, body } of furniture) {
+      const answer = await business.ask(method, path.slice("/api/v1/".length), body)
+      expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(500)
+    }
+    for (const [name, rows] of Object.entries(await business.tables())) ids.set(name, rows.map((row) => row[catalogue.table(name).key] as number))
+  })
+  afterAll(async () => {
+    for (const device of devices) await device.close()
+    await business.close()
+  })
+  let made = 0
+  const deviceOf = async (held: ReadonlyArray<string>): Promise<{ readonly device: Filled; readonly token: string }> => {
+    const name = `Person ${++made}`
+    await business.ask("POST", "roles", { name, permissions: held })
+    const { user } = (await business.ask("POST", "users", { name, email: `person-${made}@example.com`, roles: [name], active: true })).body
+    const token = (await business.ask("POST", "tokens", { name, abilities: ["*"], user_id: user.id })).body.token.secret as string
+    const device = await enrolled(business, `device-${made}`, { limit: 1_000, snapshot_beyond: made % 2 === 0 ? 0 : Number.POSITIVE_INFINITY }, token)
+    devices.push(device)
+    await device.sync()
+    return { device, token }
+  }
+
+  const paths = (endpoint: Endpoint): ReadonlyArray<string> => {
+    let found = [endpoint.path.slice("/api/v1/".length)]
+    for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
+      found = found.flatMap((path) => (ids.get(table.name) ?? []).slice(0, 4).map((id) => path.replace(`{${name}}`, String(id))))
+    }
+    return found.filter((path) => !path.includes("{"))
+  }
+  const questions = catalogue.endpoints.filter((endpoint) => endpoint.kind === "query" && !endpoint.server_only && !endpoint.public && endpoint.produces === undefined)
+
+  it.each(people)("%s: every question has one answer", async (_, held) => {
+    const { device, token } = await deviceOf(held)
+    const different: Array<unknown> = []
+    let asked = 0
+    for (const endpoint of questions) {
+      const fields = Object.keys(endpoint.fields as JsonObject).filter((name) => given[name] !== undefined)
+      for (const path of permitted(held, endpoint) ? paths(endpoint) : paths(endpoint).slice(0, 1)) {
+        const query = new URLSearchParams({ ...Object.fromEntries(fields.map((name) => [name, given[name]!])), ...(endpoint.method === "GET" ? { include: includes } : {}) })
+        const body = endpoint.method === "GET" ? undefined : Object.fromEntries(fields.map((name) => [name, /^\d+$/.test(given[name]!) ? Number(given[name]) : given[name]!]))
+        const there = await business.ask(endpoint.method, endpoint.method === "GET" ? `${path}?${query}` : path, body, token)
+        const here = await device.ask(endpoint.method, endpoint.method === "GET" ? `${path}?${query}` : path, body)
+        asked++
+        // A device filled from rows sends people to the server for what was before.
+        if (here.status === 503 && here.body.errors?.at_server !== undefined) continue
+        // Whether a row is there is told to anybody before whether they may see it; a device may hold none of its kind.
+        if (!permitted(held, endpoint) && [here, there].every(({ status }) => status === 403 || status === 404)) continue
+        const [one, other] = [there, here].map(({ status, body }) => JSON.stringify([status, body ?? null]).replace(/"rate_limit":\d+/, "\"rate_limit\": as started"))
+        if (one !== other) different.push({ [`${endpoint.name} ${path}?${query}`]: { there: one, here: other } })
+      }
+    }
+    expect(different).toEqual([])
+    expect(asked).toBeGreaterThan(questions.length / 2)
+  })
+
+  const commands = people.filter(([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of "))
+  it.each(commands)("%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason", async (_, held) => {
+    const { device, token } = await deviceOf(held)
+    const chance = chanceOf(made)
+    const look: Look = (sql, values = []) => business.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
+    const different: Array<unknown> = []
+    for (const endpoint of commandKinds.filter((kind) => permitted(held, kind))) {
+      for (let time = 0; time < 2; time++) {
+        const request = await anyCommand(chance, look, endpoint)
+        const path = request.path.slice("/api/v1/".length)
+        const here = await device.plan(request.method, path, request.body as object)
+        const there = await business.ask(request.method, path, request.body, token)
+        const reason = ({ status, body }: { readonly status: number; readonly body?: any }) => JSON.stringify(status < 300 ? "taken" : [status, Object.keys(body?.errors ?? {})])
+        // Somebody else's view is not there at all.
+        if (here.status === 404 && there.status === 403) continue
+        if (reason(here) !== reason(there)) different.push({ [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: { there: JSON.stringify(there).slice(0, 400), here: JSON.stringify(here).slice(0, 400) } })
+        await device.sync()
+      }
+    }
+    expect(different).toEqual([])
+  })
+})
