@@ -2,6 +2,7 @@
  * What a reader may not see never leaves the server: rows and columns go by what tables say of who sees them, columns with
  * a permission of their own by that, and events that touch more than their reader sees are told as the changes they do see.
  */
+import { createHash } from "node:crypto"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key, RowChange } from "../../core/kernel/change.ts"
 import { foldEvent, type EventMeta } from "../../core/kernel/event.ts"
@@ -14,7 +15,7 @@ import { decided_event } from "../wire.ts"
 
 export interface Told { readonly type: string; readonly data: JsonObject }
 export interface Redaction {
-  /** What decides what is visible, and how it stands with this reader: equal fingerprints see equal events. */
+  /** What decides what is visible, how it stands with this reader, and what it shows in this release: equal fingerprints see equal events. */
   readonly fingerprint: string
   /** Every row of every table is for this reader, if not every column. */
   readonly whole: boolean
@@ -86,7 +87,7 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
         // A row that says itself for whom it is may come and go with what it says.
         if (table.sight?.by_row !== undefined && seen.get(table) !== "whole") {
           const gone: RowChange = { op: "delete", table, key: change.key }
-          return of === undefined ? [gone] : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
+          return of === undefined || !isWhole(table, change.set) ? [gone] : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
         }
         const set = visible(table, of, change.set)
         return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
@@ -107,7 +108,8 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
     const changes = foldEvent(catalogue.projection, event, { recorded_at, actor_id, position })
     const subject = entities.get(subjectOf(type))
-    if (changes.length === 0) return subject !== undefined && seen.get(subject) !== "whole" ? "nothing" : undefined
+    // What is in no table of a device's (tokens, say) is told to those who may read everything, and verdicts to whom they are for.
+    if (changes.length === 0) return type === decided_event || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"
     if (changes.every(({ table }) => seen.get(table) === "whole")) return undefined
     const left = changes.map(cut)
     if (left.every((some, at) => some.length === 1 && some[0] === changes[at])) return undefined
@@ -115,11 +117,11 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_seen_event, data: rowsSeen(type, left.flat(), scrub) }
   }
   return {
-    fingerprint: [...revealing(catalogue).filter((one) => holds(viewer, one)), ...viewer.role_ids.toSorted((a, b) => a - b)].join(","),
+    fingerprint: [...revealing(catalogue).filter((one) => holds(viewer, one)), ...viewer.role_ids.toSorted((a, b) => a - b), shown(catalogue, seen, guarded)].join(","),
     whole,
     see: (event) => {
       if (event.type === decided_event && event.replica_id !== replica_id) return undefined
-      const told = whole ? undefined : cutEvent(event)
+      const told = can(viewer, reads_everything) ? undefined : cutEvent(event)
       if (told !== undefined) return told === "nothing" ? undefined : told
       const keys = hidden.get(subjectOf(event.type))
       return { type: event.type, data: keys === undefined ? event.data : without(event.data, keys) as JsonObject }
@@ -132,6 +134,18 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     sees: (table, column) => isVisible(table, seen.get(table), column)
   }
 }
+
+/** What of which table is kept from a reader, in short: another release may show other columns, or have others, for the same permissions. */
+const shown = (catalogue: Catalogue, seen: ReadonlyMap<Table, Seen>, guarded: ReadonlyArray<{ readonly table: Table; readonly column: string }>): string => {
+  const parts = catalogue.tables.filter((table) => seen.get(table) !== "whole").map((table) => [table.name, ...seen.get(table) ?? []])
+  // Told in part, nothing of a table can be folded anew by a release that has more of it.
+  const columns = parts.length === 0 ? [] : catalogue.tables.map((table) => [table.name, ...Object.keys(table.columns)])
+  const kept = guarded.map(({ table, column }) => [table.name, column])
+  return createHash("sha256").update(JSON.stringify([parts, columns, kept])).digest("hex").slice(0, 16)
+}
+/** Events of before carried of rows that say themselves for whom they are only what changed. */
+const isWhole = (table: Table, set: AnyRow): boolean =>
+  Object.entries(table.columns).every(([name, field]) => name === table.key || field.nullable || name in set)
 
 /** The same data without these keys, at any depth. */
 const without = (value: Json, cut: ReadonlySet<string>): Json =>

@@ -3,19 +3,41 @@
  * replica does: with a permission taken away it goes from there, too. What people typed themselves stays: it is to be sent.
  */
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { Key } from "../../core/kernel/change.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import type { Redaction } from "../ends/redaction.ts"
+import { kindOf, naming_columns } from "./accounts/telling.ts"
 import type { Outbox, Recorded } from "./outbox.ts"
 
 export const cutTo = (catalogue: Catalogue, redaction: Redaction): Parameters<Outbox["cut"]>[0] => {
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
-  const entities = new Map(catalogue.tables.map((table) => [table.entity, table]))
-  const isSeen = (table: Table | undefined, field: string | null): boolean =>
-    table === undefined || (redaction.sees(table, table.key) && (field === null || table.columns[field] === undefined || redaction.sees(table, field)))
+  const byKind = catalogue.tables.toSorted((one, other) => other.entity.length - one.entity.length)
+  /** Which columns of a row this reader sees; undefined when none. */
+  const columnsSeen = (table: Table, key: Key): ((column: string) => boolean) | undefined => {
+    const row = { [table.key]: key }
+    const left = redaction.row(table, row)
+    return left === undefined ? undefined : (column) => redaction.sees(table, column) || (left === row && redaction.columns(table)?.includes(column) === true)
+  }
   /** Accounts name rows in words: `stock level 7 MH-1`. */
-  const tableIn = (what: Json | undefined): Table | undefined =>
-    typeof what === "string" ? entities.get(what.replace(/ \d+(?: .*)?$/s, "").replaceAll(" ", "_")) : undefined
+  const rowIn = (what: Json | undefined) => {
+    const table = typeof what === "string" ? byKind.find((one) => what.startsWith(`${kindOf(one)} `)) : undefined
+    if (typeof what !== "string" || table === undefined) return undefined
+    const key = what.slice(kindOf(table).length + 1).split(" ")[0]!
+    const isSeen = columnsSeen(table, table.columns[table.key]?.shape.kind === "text" ? key : Number(key))
+    const isNamed = isSeen !== undefined && naming_columns.every((column) => table.columns[column] === undefined || isSeen(column))
+    return isSeen === undefined ? undefined : { table, isSeen, isNamed, what: isNamed ? what : `${kindOf(table)} ${key}` }
+  }
+  /** What is told of no column tells of other rows: `held_by`, `2 by opportunity 8 Gala from …`. */
+  const namesOnlySeen = (told: JsonObject): boolean => Object.entries(told).every(([part, text]) => part === "what" || typeof text !== "string" ||
+    byKind.every((table) => [...text.matchAll(new RegExp(`(?<=^| by )${kindOf(table)} \\d+`, "g"))].every(([row]) => rowIn(row)?.isNamed === true)))
+  const tell = (told: JsonObject): ReadonlyArray<JsonObject> => {
+    const row = rowIn(told["what"])
+    if (row === undefined) return []
+    const column = typeof told["field"] === "string" ? told["field"].split(".")[0]! : undefined
+    const isTold = column === undefined || (row.table.columns[column] === undefined ? namesOnlySeen(told) : row.isSeen(column))
+    return isTold ? [row.what === told["what"] ? told : { ...told, what: row.what }] : []
+  }
   return {
     recorded: ({ events, rows }): Recorded => ({
       events: events.flatMap((event) => {
@@ -31,7 +53,7 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction): Parameters<Ou
     }),
     account: (account): JsonObject => Object.fromEntries(Object.entries(account).flatMap(([part, told]): ReadonlyArray<readonly [string, Json]> => {
       if (!Array.isArray(told)) return [[part, told]]
-      const kept = told.filter((one: Json) => !isJsonObject(one) || isSeen(tableIn(one["what"]), (one["field"] ?? null) as string | null))
+      const kept = told.flatMap((one: Json) => isJsonObject(one) ? tell(one) : [one])
       return kept.length === 0 ? [] : [[part, kept]]
     }))
   }

@@ -1,11 +1,13 @@
 /**
  * Tables of another release. Where the whole journal is here they are folded from it again. A replica filled from rows has
- * not got what they came of: it carries over the rows it has, columns of the same name, and is filled anew by the next sync.
+ * not got what they came of: it carries over the rows it has, columns of the same name, and is filled anew by the next sync. So
+ * is one that was told events in part, as the release of then saw them.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Field } from "../../core/kernel/field.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
+import { rows_seen_event } from "../../core/kernel/rows-seen.ts"
 import { columnType, encode, isDocument } from "../../core/kernel/store/dialect.ts"
 import { ensureSchema } from "../../core/kernel/store/schema.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
@@ -18,6 +20,7 @@ import { dropFill } from "./fill.ts"
 export const renewTables = Effect.fnUntraced(function*(catalogue: Catalogue) {
   const store = yield* Store
   const filled_from_rows = Number((yield* readMeta(store, "journal_from")) ?? 0) > 0
+  const told_in_part = (yield* isThere(store, "journal")) && (yield* store.run("select 1 from journal where type = ? limit 1", [rows_seen_event])).length > 0
   yield* store.transaction(Effect.gen(function*() {
     yield* dropFill
     if (yield* isThere(store, "journal")) yield* store.run("delete from journal where position >= ?", [provisional_base])
@@ -26,8 +29,8 @@ export const renewTables = Effect.fnUntraced(function*(catalogue: Catalogue) {
     if (filled_from_rows) for (const table of catalogue.tables) yield* putBy(store, table)
     yield* ensureSchema(catalogue, "replica").pipe(Effect.catchTag("NewerSchema", (newer) =>
       Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))))
-    if (!filled_from_rows) return
-    for (const table of catalogue.tables) yield* carryOver(store, table)
+    if (!filled_from_rows && !told_in_part) return
+    if (filled_from_rows) for (const table of catalogue.tables) yield* carryOver(store, table)
     // What other columns held is only known to the server.
     yield* writeMeta(store, "offset", "-1")
     yield* store.run("delete from replica_meta where key = 'handle'")

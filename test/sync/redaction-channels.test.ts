@@ -1,0 +1,162 @@
+/** Ways by which something could reach a device, or stay there, beside the rows of tables: events of no table, releases, accounts, old journals. */
+import { Effect } from "effect"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { systemRoles } from "../../core/users/permissions.ts"
+import { redactionFor } from "../../sync/ends/redaction.ts"
+import { cutTo } from "../../sync/replica/cut-kept.ts"
+import { examine } from "../../sync/replica/doctor.ts"
+import { viewerWith } from "../app.ts"
+import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
+import { chanceOf } from "../sim/chance.ts"
+import { furniture } from "../sim/furniture.ts"
+import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+
+const fills = [["from rows", 0], ["from events", Number.POSITIVE_INFINITY]] as const
+
+describe("devices of people with few rights", () => {
+  let business: Business
+  const devices: Array<Filled> = []
+  beforeEach(async () => { business = await openBusiness("sqlite") })
+  afterEach(async () => {
+    for (const device of devices.splice(0)) await device.close()
+    await business.close()
+  })
+  const make = async (path: string, body: object, token?: string): Promise<any> => {
+    const answer = await business.ask("POST", path, body, token)
+    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+    return Object.values(answer.body)[0]
+  }
+  let people = 0
+  const person = async (permissions: ReadonlyArray<string>) => {
+    const name = `Person ${++people}`
+    const role = await make("roles", { name, permissions })
+    const user = await make("users", { name, email: `person-${people}@example.com`, roles: [name], active: true })
+    const token = (await make("tokens", { name, abilities: ["*"], user_id: user.id })).secret as string
+    return { token, grant: (now: ReadonlyArray<string>) => business.ask("PUT", `roles/${role.id}`, { permissions: now }) }
+  }
+  const enrol = async (token: string, hooks: Hooks): Promise<Filled> => {
+    const device = await enrolled(business, `device-${devices.length}`, hooks, token)
+    devices.push(device)
+    await device.sync()
+    return device
+  }
+  const examined = async (device: Filled, snapshot_beyond: number) => (await examine({
+    profile: { replica_id: device.id }, outbox: device.outbox, replica: device.replica(), remote: device.remote, run: device.run, snapshot_beyond
+  }, false)).filter((one) => !one.ok)
+
+  it.each(fills)("are told of nobody's tokens, filled %s", async (_, snapshot_beyond) => {
+    await make("tokens", { name: "Laptop of the auditor", abilities: ["*"] })
+    const { token } = await person(["products.view", "products.access"])
+    const device = await enrol(token, { snapshot_beyond })
+    await make("tokens", { name: "Phone of the auditor", abilities: ["*"] })
+    await device.sync()
+    expect(device.holds("of the auditor", "")).toEqual([])
+    const auditor = await enrol((await person(["action-log.view"])).token, { snapshot_beyond: Number.POSITIVE_INFINITY })
+    expect(auditor.holds("of the auditor")).not.toEqual([])
+  })
+
+  it.each(fills)("hold personal views of others no more for keeping the settings, and those that are shared, filled %s", async (_, snapshot_beyond) => {
+    const view = { entity_type: "members", columns: ["name"] }
+    await make("custom_views", { ...view, name: "Troublesome customers" })
+    const shared = await make("custom_views", { ...view, name: "Good customers", visibility: "shared" })
+    const { token } = await person(["settings.manage"])
+    const device = await enrol(token, { snapshot_beyond })
+    await make("custom_views", { ...view, name: "Troublesome suppliers" })
+    await device.sync()
+    expect(device.holds("Troublesome")).toEqual([])
+    expect((await device.ask("GET", `custom_views/${shared.id}`)).body).toEqual((await business.ask("GET", `custom_views/${shared.id}`, undefined, token)).body)
+  })
+
+  it("are filled anew by a release whose tables are others, when their journal tells things in part", async () => {
+    const { token } = await person(["stock.view"])
+    const product = await make("products", { name: "Lamp", weight: "1.5" })
+    const device = await enrol(token, { snapshot_beyond: Number.POSITIVE_INFINITY })
+    const rows = async () => (await device.tables())["products"]!.map((row) => [row["id"], row["name"], row["weight"]])
+    expect(await rows()).toEqual([[product.id, "Lamp", "1.5000"]])
+    // As a release told it that knew no weight of products.
+    await device.run(Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
+      expect(yield* store.run("update journal set data = json_remove(data, '$.changes[0].row.weight') where type = 'rows.seen' and stream = ? returning position", [`product:${product.id}`])).toHaveLength(1)
+      yield* store.run("update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'")
+    }))))
+    await device.restart()
+    expect(await rows()).toEqual([[product.id, "Lamp", null]])
+    await device.sync()
+    expect(await rows()).toEqual([[product.id, "Lamp", "1.5000"]])
+    expect(await examined(device, Number.POSITIVE_INFINITY)).toEqual([])
+  })
+
+  it.each(["Sales", "Warehouse", "Read Only"].flatMap((name) => fills.map((fill) => [name, ...fill] as const)))("%s: rows are as the server has them after all kinds of commands, filled %s", async (name, _, snapshot_beyond) => {
+    for (const { method, path, body } of furniture) await business.ask(method, path.slice("/api/v1/".length), body)
+    const held = systemRoles.find((role) => role.name === name)!.permissions
+    const device = await enrol((await person(held)).token, { snapshot_beyond, limit: 1_000 })
+    const chance = chanceOf(11)
+    const look: Look = (sql, values = []) => business.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
+    let taken = 0
+    for (const endpoint of [...commandKinds, ...commandKinds]) {
+      const request = await anyCommand(chance, look, endpoint)
+      if ((await business.ask(request.method, request.path.slice("/api/v1/".length), request.body)).status < 300) taken++
+    }
+    expect(taken).toBeGreaterThan(100)
+    await device.sync()
+    expect(await examined(device, snapshot_beyond)).toEqual([])
+  }, 60_000)
+})
+
+describe("what a device keeps of commands, cut to what its person sees", () => {
+  const kept = (held: ReadonlyArray<string>, one: JsonObject, viewer: Partial<Viewer> = {}) =>
+    cutTo(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7)).account({ changes: [one] })["changes"]
+  const change = { who: "Kim", when: "2026-06-18T12:00:00.000Z", event: "member.updated" }
+  it("names nobody whose name is not for them", () => {
+    const told = { ...change, what: "member 7 Quillon Industries", field: null, from: null, to: null }
+    expect(kept(["members.view"], told)).toEqual([told])
+    expect(kept(["stock.view"], told)).toEqual([{ ...told, what: "member 7" }])
+    expect(kept(["products.view"], told)).toBeUndefined()
+    expect(kept([], { ...told, what: "role 3 Counter" })).toEqual([{ ...told, what: "role 3" }])
+    expect(kept([], { ...told, what: "role 3 Counter" }, { role_ids: [3] })).toEqual([{ ...told, what: "role 3 Counter" }])
+  })
+  it("tells nothing of custom fields of rows seen in part", () => {
+    const told = { ...change, what: "product 7 Lamp", field: "custom_fields.supplier", from: null, to: "Shady & Sons" }
+    expect(kept(["products.view"], told)).toEqual([told])
+    expect(kept(["stock.view"], told)).toBeUndefined()
+  })
+  it.each([["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"], ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]])("does not say of %s that it is held by what they do not see", (what, to) => {
+    const told = { ...change, what, field: "held_by", from: null, to }
+    expect(kept(["opportunities.view"], told)).toEqual([told])
+    expect(kept(["products.view"], told)).toBeUndefined()
+    expect(kept(["products.view", "availability.view"], told)).toEqual([told])
+  })
+  it("says nothing of settings that guard the interface, nor of what is no row", () => {
+    const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
+    expect(kept(["settings.view"], told)).toEqual([told])
+    expect(kept(["stock.view"], told)).toBeUndefined()
+    expect(kept(["stock.view"], { ...told, what: "setting company.timezone" })).toEqual([{ ...told, what: "setting company.timezone" }])
+    expect(kept(["stock.view"], { ...told, what: "secret 7" })).toBeUndefined()
+  })
+})
+
+describe("redaction", () => {
+  const tablesWith = (change: (name: string) => object): Catalogue => ({ ...catalogue, tables: catalogue.tables.map((table) => ({ ...table, ...change(table.name) })) })
+  const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) => redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
+  it("is another where a release shows more or less for the same permissions, but for those it concerns not", () => {
+    const less = tablesWith((name) => name === "opportunities" ? { sight: { whole: ["opportunities.*"], lent: [{ to: ["containers.*"], columns: ["subject"] }] } } : {})
+    expect(fingerprint(["containers.view"], less)).not.toBe(fingerprint(["containers.view"]))
+    expect(fingerprint(["action-log.view", "costs.view"], less)).toBe(fingerprint(["action-log.view", "costs.view"]))
+    const guards = tablesWith((name) => name === "stores" ? { columns: { ...catalogue.table("stores").columns, phone: { ...catalogue.table("stores").columns["phone"], visible_to: "costs.view" } } } : {})
+    expect(fingerprint(["action-log.view"], guards)).not.toBe(fingerprint(["action-log.view"]))
+    const more = tablesWith((name) => name === "stores" ? { columns: { ...catalogue.table("stores").columns, fax: catalogue.table("stores").columns["phone"] } } : {})
+    expect(fingerprint(["containers.view"], more)).not.toBe(fingerprint(["containers.view"]))
+    expect(fingerprint(["containers.view"])).toBe(fingerprint(["containers.view"]))
+  })
+  it("takes views away of which an event of old says only what changed", () => {
+    const see = (data: JsonObject) => redactionFor(catalogue, { ...viewerWith([], ["*"]), role_ids: [3] }, 7)
+      .see({ type: "custom_view.updated", data, replica_id: null, recorded_at: "2026-06-18T12:00:00.000Z" })?.data["changes"]
+    const gone = [{ op: "delete", table: "custom_views", key: 6 }]
+    expect(see({ id: 6, name: "My rivals" })).toEqual(gone)
+    expect(see({ id: 6, visibility: "shared", user_id: null, role_ids: [3] })).toEqual(gone)
+  })
+})
