@@ -5,12 +5,16 @@ import { type Remote, RemoteError } from "./remote.ts"
 
 const claims_per_request = 500
 
-/** `known` is how many blocks the server remembers. What it leaves of them stays here; ids that are others' by now are given no more. */
-export const claimForgotten = async (replica_id: number, known: number, outbox: Outbox, remote: Pick<Remote, "call">): Promise<void> => {
+/** How many blocks of a device the server remembers, and up to which number it has decided. */
+export interface Remembered { readonly blocks: number; readonly last_n: number }
+
+/** What the server leaves of the blocks stays here; ids that are others' by now are given no more. */
+export const claimForgotten = async (replica_id: number, { blocks: known, last_n }: Remembered, outbox: Outbox, remote: Pick<Remote, "call">): Promise<void> => {
   const leases = outbox.leases()
   const here = leases.blocks_asked
   const standing = `${known}/${here}`
-  if (known >= here || outbox.get("claimed") === standing) return
+  // One that has forgotten verdicts this device knows was put back since, perhaps to where it was put back to before.
+  if (known >= here || (outbox.get("claimed") === standing && last_n >= outbox.lastSettled())) return
   for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
     const blocks = leases.blocks.slice(at, at + claims_per_request)
     const answer = await remote.call("POST", "/api/v1/sync/leases/claim", { replica_id, blocks })

@@ -8,6 +8,7 @@ import type { Request } from "../../core/kernel/endpoint.ts"
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { held_status, type WireCommand, type WireError } from "../wire.ts"
 import type { Account, Change, Difference, Merged } from "./accounts/telling.ts"
+import { isRefusal, payloadOf, requestOf, rowsOf } from "./lost-rows.ts"
 import { namedRows, rowName } from "./named-rows.ts"
 import type { KeptCommand, Outbox, WayRecorded } from "./outbox.ts"
 import type { Again, Asked } from "./replica.ts"
@@ -77,27 +78,28 @@ const tried_max = 25
 export const conflictsOver = (parts: ConflictParts) => {
   const { outbox, ask } = parts
   const again = (command: KeptCommand, body: JsonObject, how: WayRecorded, ids: WireCommand["ids"] = command.ids): Promise<Asked> => {
-    const request = requestOf(command, body)
-    return request === undefined ? Promise.resolve(unknownCommand(command)) : ask(request, false, { replaces: command.id, how, ids: outbox.leasedAmong(ids) })
+    const request = requestOf(outbox, command, body)
+    return isRefusal(request) ? Promise.resolve(request) : ask(request, false, { replaces: command.id, how, ids: outbox.leasedAmong(command, ids) })
   }
   /** Would it be recorded here now? */
-  const holds = async (command: KeptCommand, body: JsonObject): Promise<Asked | undefined> => {
-    const request = requestOf(command, body)
-    return request === undefined ? undefined : ask(request, true, { replaces: command.id, how: "retried", ids: outbox.leasedAmong(command.ids) })
+  const holds = async (command: KeptCommand, body: JsonObject): Promise<Asked> => {
+    const request = requestOf(outbox, command, body)
+    return isRefusal(request) ? request : ask(request, true, { replaces: command.id, how: "retried", ids: outbox.leasedAmong(command, command.ids) })
   }
-  const fits = async (command: KeptCommand, body: JsonObject): Promise<boolean> => ((await holds(command, body))?.status ?? 422) < 400
-  const freeFor = (command: KeptCommand) => freeUnits(command, (request) => ask(request, false))
+  const fits = async (command: KeptCommand, body: JsonObject): Promise<boolean> => (await holds(command, body)).status < 400
+  const freeFor = (command: KeptCommand) => freeUnits({ ...command, payload: payloadOf(outbox, command, command.payload.body) }, (request) => ask(request, false))
 
   const waysOf = async (command: KeptCommand, try_out: boolean): Promise<ReadonlyArray<WayOut>> => {
     const type = `flightcase sync resolve ${command.n}`
     const ways: Array<WayOut> = []
+    const lost = rowsOf(outbox, command, command.payload.body).lost
     const stands = try_out && await fits(command, command.payload.body)
-    if (!try_out || stands) ways.push({ way: "retry", command: `${type} --retry`, says: stands ? "record it again as it is: here it holds now" : "record it again as it is" })
-    const free = try_out && !stands ? await freeFor(command) : []
+    if (lost.length === 0 && (!try_out || stands)) ways.push({ way: "retry", command: `${type} --retry`, says: stands ? "record it again as it is: here it holds now" : "record it again as it is" })
+    const free = try_out && !stands && lost.length === 0 ? await freeFor(command) : []
     if (free.length > 0) ways.push({ way: "substitute", command: `${type} --substitute`, says: `take another unit; free are ${free.slice(0, 5).map((unit) => unit.name).join(", ")}${free.length > 5 ? " and more" : ""}` })
-    const part = try_out && !stands ? await parted(command, (body) => fits(command, body)) : undefined
+    const part = try_out && !stands && lost.length === 0 ? await parted(command, (body) => fits(command, body)) : undefined
     if (part !== undefined) ways.push({ way: "split", command: `${type} --split`, says: part.says })
-    if (Object.keys(command.payload.body).length > 0) ways.push({ way: "amend", command: `${type} --set FIELD=VALUE`, says: "record it again with other values; --edit opens an editor, --amend takes JSON" })
+    if (Object.keys(command.payload.body).length > 0 && lost.every((row) => row.field !== undefined)) ways.push({ way: "amend", command: `${type} --set FIELD=VALUE`, says: "record it again with other values; --edit opens an editor, --amend takes JSON" })
     ways.push({ way: "drop", command: `${type} --drop`, says: outbox.heldBy(command.id).length > 0 ? "give it up; --with-dependants gives up what builds on it, too" : "give it up" })
     return ways
   }
@@ -121,9 +123,9 @@ export const conflictsOver = (parts: ConflictParts) => {
     const answer = await again(command, part.body, "split", part.ids)
     if (answer.status >= 400 || answer.command === undefined) return answer
     const endpoint = catalogue.endpoint(command.name)!
-    const payload = { params: command.payload.params, body: part.rest }
+    const payload = payloadOf(outbox, command, part.rest)
     // Decided by the server alone: here it does not hold, which is why it was parted.
-    outbox.append({ id: parts.commandId(), name: command.name, payload, ids: part.rest_ids, issued_at: parts.now() }, {
+    outbox.append({ id: parts.commandId(), name: command.name, payload, ids: outbox.leasedAmong(command, part.rest_ids), issued_at: parts.now() }, {
       base: await parts.base(), named: namedRows(catalogue, endpoint, payload).map(rowName), replaces: { id: command.id, how: "split" }
     })
     await parts.runDue()
@@ -199,16 +201,9 @@ export const conflictsOver = (parts: ConflictParts) => {
 export type Conflicts = ReturnType<typeof conflictsOver>
 
 const refusal = (message: string): Asked => ({ status: 422, body: { message } })
-const unknownCommand = ({ name }: KeptCommand): Asked => refusal(`This release knows no command ${name}.`)
 const summaryOf = (name: string): string => catalogue.endpoint(name)?.summary ?? name
 const waitingOf = ({ id, n, name, payload, issued_at, error }: KeptCommand): Waiting => ({ id, n, name, payload, issued_at, error })
 const errorOf = ({ status, body }: Asked): WireError => ({ status, message: "Refused.", ...(isJsonObject(body) ? body : {}) })
-
-const requestOf = (command: KeptCommand, body: JsonObject): Request | undefined => {
-  const endpoint = catalogue.endpoint(command.name)
-  if (endpoint === undefined) return undefined
-  return { method: endpoint.method, path: endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(command.payload.params[name] ?? "")), query: [], body }
-}
 
 interface Blocking<K> { readonly kind: K; readonly id: string; readonly n: number; readonly name: string }
 type Standing = { readonly kind: "stands" } | Blocking<"refused"> | Blocking<"gone">

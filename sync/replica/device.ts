@@ -186,11 +186,11 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
   const met = async (): Promise<ReadonlyArray<string>> => {
     const key = profile.key ?? newSeed()
     const { position } = await run(replica.standing)
-    const { warnings, server_key, device, leases } = await greet({ profile, outbox, remote, position, public_key: publicKeyOf(key) })
+    const { warnings, server_key, device, remembered } = await greet({ profile, outbox, remote, position, public_key: publicKeyOf(key) })
     const told: Profile = { ...profile, key, ...(server_key === undefined ? {} : { server_key }), ...(device === undefined ? {} : { device }) }
     if (told.key !== profile.key || told.server_key !== profile.server_key || told.device !== profile.device) writeProfile(folder, told)
     profile = told
-    if (leases !== undefined) await claimForgotten(profile.replica_id, leases, outbox, remote)
+    if (remembered !== undefined) await claimForgotten(profile.replica_id, remembered, outbox, remote)
     return warnings
   }
   const isCopy = (fault: DeviceFault): DeviceFault => {

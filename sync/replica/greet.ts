@@ -2,6 +2,7 @@
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { PublicKey } from "../signature.ts"
 import { commands_per_push_max } from "../wire.ts"
+import type { Remembered } from "./claim.ts"
 import { DeviceFault, type Profile } from "./folder.ts"
 import type { Outbox } from "./outbox.ts"
 import { type Remote, RemoteError } from "./remote.ts"
@@ -17,8 +18,8 @@ export interface Greeting {
   readonly server_key: PublicKey | undefined
   /** What the device is called at the server, which may have renamed it. */
   readonly device: string | undefined
-  /** How many blocks of ids the server remembers to have leased to the device. */
-  readonly leases: number | undefined
+  /** What the server remembers of the device's blocks of ids and commands. */
+  readonly remembered: Remembered | undefined
 }
 export interface GreetParts {
   readonly profile: Profile
@@ -49,14 +50,14 @@ export const greet = async ({ profile, outbox, remote, position, public_key, clo
   const warnings = skew_seconds !== null && Math.abs(skew_seconds) > skew_told_seconds ? [skewText(skew_seconds)] : []
   const body = answer.body as Partial<Answered> | undefined
   // A server of before greetings has no such path: it is simply not greeted.
-  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined)) return { warnings, skew_seconds, server_key: undefined, device: undefined, leases: undefined }
+  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined)) return { warnings, skew_seconds, server_key: undefined, device: undefined, remembered: undefined }
   if (answer.status >= 400) throw new RemoteError(answer.status, (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string })
   const { replica, server, copied, push, leases } = body as Answered
   if (copied) throw copiedFault(profile)
   if (!push) warnings.push(`This release (schema ${schema_version}) is too old to send what it records: the server takes commands from schema ${server.client_schema_min} on. News still arrives; commands stay here until Flightcase is updated.`)
   else if (server.schema_version > schema_version) warnings.push(`The server runs a newer release (schema ${server.schema_version}, this is ${schema_version}); what only it knows is not shown here until Flightcase is updated.`)
   if (server.schema_version < schema_version) warnings.push(`The server runs an older release (schema ${server.schema_version}, this is ${schema_version}); commands it does not know are refused and can be tried again once it is updated.`)
-  return { warnings, skew_seconds, server_key: server.public_key ?? undefined, device: replica.name, leases }
+  return { warnings, skew_seconds, server_key: server.public_key ?? undefined, device: replica.name, remembered: leases === undefined ? undefined : { blocks: leases, last_n: replica.last_n } }
 }
 
 export const copiedFault = (profile: Profile, cause?: unknown): DeviceFault => new DeviceFault("copied",

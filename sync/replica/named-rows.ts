@@ -16,7 +16,13 @@ export const namedRows = (catalogue: Catalogue, endpoint: Endpoint, { params, bo
     const id = wholeNumber(params[name])
     return id === undefined ? [] : [{ table: table.name, id }]
   })
-  return [...ofPath, ...referred(tablesByEntity(catalogue), endpoint.fields as Fields, body, "")]
+  const merged_into = Object.values(endpoint.params as Params).at(-1)?.table.name
+  return [...ofPath, ...referred({ tables: tablesByEntity(catalogue), merged_into }, endpoint.fields as Fields, body, "")]
+}
+/** The same of a command as it is kept, by name; none of one this release does not know. */
+export const namedBy = (catalogue: Catalogue) => ({ name, payload }: Pick<WireCommand, "name" | "payload">): ReadonlyArray<string> => {
+  const endpoint = catalogue.endpoint(name)
+  return endpoint === undefined ? [] : namedRows(catalogue, endpoint, payload).map(rowName)
 }
 
 /** Some ids in bodies are plain integers called after what they name: `opportunity_item_id`. */
@@ -27,16 +33,27 @@ const tablesByEntity = (catalogue: Catalogue): ReadonlyMap<string, string> => {
 }
 const entities = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
 
-const referred = (tables: ReadonlyMap<string, string>, fields: Fields, body: Json | undefined, path: string): ReadonlyArray<NamedRow> =>
-  isJsonObject(body) ? Object.entries(fields).flatMap(([name, field]) => inField(tables, name, field, body[name], `${path}${name}`)) : []
-const inField = (tables: ReadonlyMap<string, string>, name: string, field: Field, value: Json | undefined, path: string): ReadonlyArray<NamedRow> => {
+/** Ids that are called otherwise than what they are of. */
+export const called: { readonly [name: string]: string } = { principal_item: "opportunity_item", serialised_item: "stock_level" }
+/** `StockLevel` → `stock_level` */
+export const entityOf = (kind: string): string => kind.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase()
+
+interface Naming { readonly tables: ReadonlyMap<string, string>; /** The table of the path: what is merged into its row is of the same. */ readonly merged_into: string | undefined }
+const referred = (naming: Naming, fields: Fields, body: Json | undefined, path: string): ReadonlyArray<NamedRow> =>
+  isJsonObject(body) ? Object.entries(fields).flatMap(([name, field]) => inField(naming, name, field, body[name], `${path}${name}`, body)) : []
+const inField = (naming: Naming, name: string, field: Field, value: Json | undefined, path: string, beside: JsonObject): ReadonlyArray<NamedRow> => {
   const { shape } = field
   if (value === undefined || value === null) return []
-  if (shape.kind === "list") return Array.isArray(value) ? value.flatMap((item: Json, at) => inField(tables, name, shape.of, item, `${path}.${at}`)) : []
-  if (shape.kind === "object") return referred(tables, shape.fields, value, `${path}.`)
-  const table = shape.kind === "ref" ? shape.table : shape.kind === "integer" ? tables.get(name.replace(/_ids?$/, "")) : undefined
+  if (shape.kind === "list") return Array.isArray(value) ? value.flatMap((item: Json, at) => inField(naming, name, shape.of, item, `${path}.${at}`, beside)) : []
+  if (shape.kind === "object") return referred(naming, shape.fields, value, `${path}.`)
+  const table = shape.kind === "ref" ? shape.table : shape.kind === "integer" ? tableCalled(naming, name.replace(/_ids?$/, ""), beside) : undefined
   const id = wholeNumber(value)
   return table === undefined || id === undefined || !/_ids?$/.test(name) ? [] : [{ table, id, field: path }]
+}
+/** `regarding_type` says what `regarding_id` is of; else the name does. */
+const tableCalled = ({ tables, merged_into }: Naming, name: string, beside: JsonObject): string | undefined => {
+  const kind = beside[`${name}_type`]
+  return name === "secondary" ? merged_into : tables.get(typeof kind === "string" ? entityOf(kind) : called[name] ?? name)
 }
 
 /** The rows of a command's path as they stand here, by `table/id`. */

@@ -6,6 +6,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { type LeaseRange, needs_max, type Verdict, type WireCommand, type WireError } from "../wire.ts"
+import type { NamedRow } from "./named-rows.ts"
 
 /**
  * Pending, then accepted, rejected (a conflict) or held (not decided, for what it builds on was refused). A person gives
@@ -54,6 +55,8 @@ export interface Outbox {
   readonly pending: () => ReadonlyArray<KeptCommand>
   /** The highest number not settled; 0 when nothing is pending. */
   readonly lastPending: () => number
+  /** The highest number whose verdict is known; 0 before the first. */
+  readonly lastSettled: () => number
   /** The highest number ever given here; 0 before the first. */
   readonly lastN: () => number
   readonly byState: (state: CommandState) => ReadonlyArray<KeptCommand>
@@ -89,17 +92,22 @@ export interface Outbox {
   readonly addLease: (request_no: number, ranges: ReadonlyArray<LeaseRange>) => void
   /** All blocks there ever were, and how many were asked for. */
   readonly leases: () => { readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>; readonly blocks_asked: number }
-  /** Of these blocks only what was granted is left. */
+  /** Of these blocks only what was granted is left; the rest is lost. */
   readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
-  /** Those of these ids that were leased to this device; where one of a table's was not, none of that table's. */
-  readonly leasedAmong: (ids: WireCommand["ids"]) => WireCommand["ids"]
+  /** Those of a command's ids that are still leased to this device; where one of a table's is not, none of that table's. */
+  readonly leasedAmong: (command: Pick<KeptCommand, "n">, ids: WireCommand["ids"]) => WireCommand["ids"]
+  /** Whether this id was the device's own when the command was recorded, and is not any more: a row that has it now is another one. */
+  readonly isLost: (command: Pick<KeptCommand, "n">, row: NamedRow) => boolean
+  /** Commands that were to make a row (`table/id`), in order; accepted ones only after a reopening. */
+  readonly makersOf: (row: string) => ReadonlyArray<KeptCommand>
   /** The number under which the next block of a table is asked for; the same until its lease has arrived. */
   readonly leaseRequestNo: (table: string) => number
   /**
    * The server has forgotten what came after a number: a backup took its place. What was settled by it there is pending
-   * again, and ids of blocks it does not know are given no more. Says how many commands that are.
+   * again, and ids of blocks it does not know are given no more. Says how many commands that are. What made the rows a
+   * command names (`named`) may be refused this time: all that is sent again says anew what it needs.
    */
-  readonly reopen: (last_n: number, leases: ReadonlyArray<LeaseRange>) => number
+  readonly reopen: (last_n: number, leases: ReadonlyArray<LeaseRange>, named?: (command: KeptCommand) => ReadonlyArray<string>) => number
   /** What is to be sent, in order: what is pending; after a reopening also numbers given up since, emptied, for the sequence's sake. */
   readonly toSend: () => ReadonlyArray<WireCommand>
   readonly get: (key: string) => string | undefined
@@ -118,6 +126,7 @@ create index if not exists commands_state on commands (state, n);
 create table if not exists things (thing text not null, n integer not null, made integer not null, primary key (thing, n)) without rowid;
 create index if not exists things_of on things (n);
 create table if not exists leases (entity text not null, first integer not null, last integer not null, next integer not null, primary key (entity, first));
+create table if not exists lost_ids (entity text not null, first integer not null, last integer not null, up_to_n integer not null);
 create table if not exists lease_requests (entity text primary key, request_no integer not null);
 `
 /** Columns that came later, with what they say of commands from before. */
@@ -180,16 +189,38 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       error: parsed(error), account: parsed(account)
     }
   }
-  /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
-  const entangle = (n: number, ids: WireCommand["ids"], { recorded, named = [] }: About): ReadonlyArray<string> => {
+  const keepMade = (n: number, ids: WireCommand["ids"]): void => {
+    const keep = prepared("insert or ignore into things (thing, n, made) values (?, ?, 1)")
+    for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowThing(`${table}/${id}`), n)
+  }
+  /** The pending commands that made what one names. */
+  const makersBefore = (n: number, named: ReadonlyArray<string>): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
     const making = prepared("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
     for (const row of named) for (const maker of making.all(rowThing(row), n)) makers.set(Number(maker["n"]), String(maker["id"]))
-    const keep = prepared("insert or ignore into things (thing, n, made) values (?, ?, ?)")
-    for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowThing(`${table}/${id}`), n, 1)
-    for (const { stream } of recorded?.events ?? []) keep.run(streamThing(stream), n, 0)
     return [...makers].sort(([one], [other]) => one - other).slice(0, needs_max).map(([, id]) => id)
   }
+  /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
+  const entangle = (n: number, ids: WireCommand["ids"], { recorded, named = [] }: About): ReadonlyArray<string> => {
+    keepMade(n, ids)
+    for (const { stream } of recorded?.events ?? []) prepared("insert or ignore into things (thing, n, made) values (?, ?, 0)").run(streamThing(stream), n)
+    return makersBefore(n, named)
+  }
+  /** What of a block is in none of these ranges is this device's no more, nor are rows that commands of up to now meant by it. */
+  const lose = (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>): void => {
+    const up_to_n = lastN()
+    let from = block.from
+    for (const range of [...ranges.filter(({ entity }) => entity === block.entity)].sort((one, other) => one.from - other.from)) {
+      if (range.to < from || range.from > block.to) continue
+      if (range.from > from) keepLost.run(block.entity, from, range.from - 1, up_to_n)
+      from = range.to + 1
+    }
+    if (from <= block.to) keepLost.run(block.entity, from, block.to, up_to_n)
+  }
+  const keepLost = prepared("insert into lost_ids (entity, first, last, up_to_n) values (?, ?, ?, ?)")
+  const lastN = (): number => Number(all("select coalesce(max(n), 0) as n from commands")[0]!["n"])
+  const isLost: Outbox["isLost"] = ({ n }, { table, id }) =>
+    all("select 1 from lost_ids where entity = ? and first <= ? and last >= ? and up_to_n >= ? limit 1", table, id, id, n).length > 0
   /** The refused command another one follows: earlier, on a stream of its own, and not yet settled when it was recorded. */
   const followed = (n: number): string | undefined => {
     const [row] = all(
@@ -219,11 +250,12 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     }),
     extendIds: (n, ids) => transaction(() => {
       prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
-      for (const [table, used] of Object.entries(ids)) for (const id of used) prepared("insert or ignore into things (thing, n, made) values (?, ?, 1)").run(rowThing(`${table}/${id}`), n)
+      keepMade(n, ids)
       takeIds(ids)
     }),
     pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
-    lastN: () => Number(all("select coalesce(max(n), 0) as n from commands")[0]!["n"]),
+    lastN,
+    lastSettled: () => Number(all(`select coalesce((${highest_settled}), 0) as n`)[0]!["n"]),
     lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
     byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
     find: (id) => all(`select ${columns} from commands where id = ?`, id).map(kept)[0],
@@ -291,20 +323,31 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
         const [row] = all("select next from leases where entity = ? and first = ? and last = ?", block.entity, block.from, block.to)
         const left = granted.filter(({ entity, from, to }) => entity === block.entity && from >= block.from && to <= block.to)
         if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to)) continue
+        lose(block, left)
         prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
         for (const { from, to } of left) {
           prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?)").run(block.entity, from, to, Math.min(to + 1, Math.max(from, Number(row["next"]))))
         }
       }
     }),
-    leasedAmong: (ids) => Object.fromEntries(Object.entries(ids).filter(([entity, used]) =>
-      used.every((id) => all("select 1 from leases where entity = ? and first <= ? and last >= ?", entity, id, id).length > 0))),
+    leasedAmong: (command, ids) => Object.fromEntries(Object.entries(ids).filter(([entity, used]) => used.every((id) =>
+      !isLost(command, { table: entity, id }) && all("select 1 from leases where entity = ? and first <= ? and last >= ?", entity, id, id).length > 0))),
+    isLost,
+    makersOf: (row) => all(`select ${columns} from commands where n in (select n from things where thing = ? and made = 1) order by n`, rowThing(row)).map(kept),
     leaseRequestNo: (table) => Number(all("select request_no from lease_requests where entity = ?", table)[0]?.["request_no"] ?? 1),
-    reopen: (last_n, leases) => transaction(() => {
+    reopen: (last_n, leases, named) => transaction(() => {
       const changed = prepared("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)
-      for (const block of all("select entity, first, last from leases where next <= last")) {
-        const known = leases.some(({ entity, from, to }) => entity === block["entity"] && from <= Number(block["first"]) && to >= Number(block["last"]))
-        if (!known) prepared("update leases set next = last + 1 where entity = ? and first = ?").run(String(block["entity"]), Number(block["first"]))
+      for (const { entity, first, last } of all("select entity, first, last from leases")) {
+        const block = { entity: String(entity), from: Number(first), to: Number(last) }
+        const known = leases.some(({ entity, from, to }) => entity === block.entity && from <= block.from && to >= block.to)
+        if (!known) prepared("update leases set next = last + 1 where entity = ? and first = ?").run(block.entity, block.from)
+        if (!known) lose(block, leases)
+      }
+      const again = all(`select ${columns} from commands where n > ? and state = 'pending' order by n`, last_n).map(kept)
+      for (const { n, ids } of again) keepMade(n, ids)
+      for (const { n, needs, ...command } of named === undefined ? [] : again) {
+        const all_needs = [...new Set([...needs, ...makersBefore(n, named!({ n, needs, ...command }))])].slice(0, needs_max)
+        if (all_needs.length > needs.length) prepared("update commands set needs = ? where n = ?").run(JSON.stringify(all_needs), n)
       }
       const given_up = all("select n from commands where n > ? and state <> 'pending' order by n", last_n).map((row) => Number(row["n"]))
       prepared("insert into meta (key, value) values ('withdrawn', ?) on conflict (key) do update set value = excluded.value").run(JSON.stringify(given_up))

@@ -5,6 +5,7 @@ import type { Fault } from "../../core/kernel/endpoint.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { blockSize, leasedTables } from "../ends/leases.ts"
+import { namedBy } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
 import { snapshot_beyond_events } from "../snapshot.ts"
 import { type Remote, Unreachable } from "./remote.ts"
@@ -113,7 +114,7 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
 const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = snapshot_beyond_events }: SyncParts): Promise<{ readonly from_rows: boolean; readonly reopened: boolean }> => {
   const plan = await remote.plan(profile.replica_id, outbox.pending()[0]?.n ?? 0)
   const forgotten = plan !== undefined && outbox.pending()[0]?.n !== plan.last_n + 1 && outbox.lastN() > plan.last_n
-  const reopened = forgotten && outbox.reopen(plan.last_n, plan.leases) > 0
+  const reopened = forgotten && outbox.reopen(plan.last_n, plan.leases, namedBy(catalogue)) > 0
   const from_rows = plan !== undefined && plan.position > snapshot_beyond
   if (from_rows) await run(replica.fill.begin(plan))
   else await run(replica.beginAnew)

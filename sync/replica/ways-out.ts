@@ -16,7 +16,8 @@ type Read = (request: Request) => Promise<Asked>
 export const unitsRefused = (command: KeptCommand): ReadonlyArray<NamedRow & { readonly field: string }> => {
   const endpoint = catalogue.endpoint(command.name)
   const errors = command.error?.errors ?? {}
-  return endpoint === undefined ? [] : namedRows(catalogue, endpoint, command.payload)
+  // Only in a deal is it known for when a unit is wanted.
+  return endpoint === undefined || !endpoint.path.startsWith("/api/v1/opportunities/{id}") ? [] : namedRows(catalogue, endpoint, command.payload)
     .filter((row): row is NamedRow & { readonly field: string } => row.table === "stock_levels" && row.field !== undefined && errors[row.field] !== undefined)
 }
 /** The body with another unit where one was refused. */

@@ -1,41 +1,18 @@
 /** A server put back from a backup has forgotten blocks of ids its devices hold: they show them again and lose nothing. */
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { catalogue } from "../../core/catalogue.ts"
-import { hasOwnIds, nextIds } from "../../core/kernel/ids.ts"
-import { headOf } from "../../core/kernel/journal.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { id_leases } from "../../sync/ends/tables.ts"
 import type { Device } from "../../sync/replica/device.ts"
 import { engines } from "../app.ts"
+import { backupOf } from "./restoring.ts"
 import { type Grounds, openGrounds } from "./server.ts"
 
 describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine) => {
   let grounds: Grounds
   beforeEach(async () => { grounds = await openGrounds(engine) })
   afterEach(async () => { await grounds.close() })
-  const tables = catalogue.tables.filter(hasOwnIds)
-  /** Takes note of what a backup holds, and gives the way back to it. */
-  const backup = () => grounds.app().run(Effect.gen(function*() {
-    const store = yield* Store
-    const position = yield* headOf(store), next = yield* nextIds(tables)
-    const leases = new Set((yield* store.find(id_leases, {})).map((row) => row.key))
-    const last = yield* store.run<{ id: number; last_n: number }>("select id, last_n from replicas")
-    return () => grounds.app().run(Effect.gen(function*() {
-      yield* store.run(`delete from journal where position > ${position}`)
-      yield* store.run(`update journal_head set position = ${position}`)
-      for (const { id, last_n } of last) {
-        yield* store.run(`delete from replica_commands where replica_id = ${id} and n > ${last_n}`)
-        yield* store.run(`update replicas set last_n = ${last_n} where id = ${id}`)
-      }
-      yield* store.apply((yield* store.find(id_leases, {})).filter((row) => !leases.has(row.key)).map(({ key }) => ({ op: "delete" as const, table: id_leases, key })))
-      yield* rebuild(catalogue)
-      for (const [name, id] of next) {
-        yield* store.run(engine === "pg" ? `select setval('ids_${name}', ${id}, false)` : `update id_sequences set next = ${id} where name = '${name}'`)
-      }
-    }))
-  }))
+  const backup = () => backupOf(grounds, engine)
   const make = async (device: Device, name: string, count: number): Promise<void> => {
     for (let at = 0; at < count; at++) {
       const answer = await device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: `${name} ${at}` } })
