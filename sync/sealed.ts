@@ -36,7 +36,11 @@ export type CommandsBody = {
   /** More is pending than one bundle carries. */
   readonly more: boolean
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number }>
+  /** The blocks of ids it holds, and how many it was ever given: a server put back from a backup may have forgotten some. */
+  readonly blocks?: ReadonlyArray<Block>
+  readonly blocks_asked?: number
 }
+type Block = LeaseRange & { readonly request_no: number }
 /** Rows of the journal as the shape protocol tells them. */
 export type Page = {
   /** The server began a new history for this reader: what it holds is replaced. */
@@ -57,6 +61,13 @@ export type EventsBody = {
   /** False when more happened than one bundle carries: the next round brings it. */
   readonly complete: boolean
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number; readonly ranges: ReadonlyArray<LeaseRange> }>
+  /** What the server knows of the device. */
+  readonly remembered?: {
+    readonly last_n: number
+    readonly leases: ReadonlyArray<LeaseRange>
+    /** Blocks it had forgotten, and what of them is the device's again. */
+    readonly shown: ReadonlyArray<LeaseRange>
+  }
 }
 
 /** What is wrong with a bundle, and what to do about it. */

@@ -12,7 +12,7 @@ import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { commands_per_push_max } from "../wire.ts"
 import { bundleEndpoints } from "./bundles.ts"
-import { claimBlocks } from "./claims.ts"
+import { claim_fields, claimBlocks } from "./claims.ts"
 import { command_fields, decideInOrder, tooOld, wireCommands } from "./commands.ts"
 import { client_schema_min, deviceEndpoints, replica_devices, welcome } from "./devices.ts"
 import { fillEndpoints } from "./fill-api.ts"
@@ -73,10 +73,7 @@ const claims = ask("/api/v1/sync/leases/claim", {
   name: "replicas.claim", summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's", ...writes, server_only: true,
   fields: {
     replica_id: integer({ required: true, min: 1 }),
-    blocks: list(object({
-      entity: text({ required: true }), request_no: integer({ required: true, min: 1 }),
-      from: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), to: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER })
-    }), { required: true, max_items: 500 })
+    blocks: list(claim_fields, { required: true, max_items: 500 })
   },
   run: (input) => Effect.gen(function*() {
     const store = yield* Store

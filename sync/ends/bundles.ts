@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Option } from "effect"
 import { ask, type Fault } from "../../core/kernel/endpoint.ts"
+import { retried } from "../../core/kernel/engine.ts"
 import { integer, json, list, object, text, type ValueOf } from "../../core/kernel/field.ts"
 import { readFields } from "../../core/kernel/input.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
@@ -18,14 +19,15 @@ import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { bundle_bytes_max, BundleFault, commands_per_bundle_max, type EventsBody, type Page, seal, sealedBy, sealedFrom } from "../sealed.ts"
-import { commands_per_push_max, type Verdict } from "../wire.ts"
+import { commands_per_push_max, type LeaseRange, type Verdict } from "../wire.ts"
 import { command_fields, decideInOrder, tooOld, wireCommands } from "./commands.ts"
+import { type Claim, claim_fields, claimBlocks, leasesKnown } from "./claims.ts"
 import { client_schema_min, noteDevice, replica_devices } from "./devices.ts"
 import { BundleKey, DeviceTokens } from "./device-tokens.ts"
 import { lease, leasedTables } from "./leases.ts"
 import { revoked_message } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
-import { replicas } from "./tables.ts"
+import { id_leases, replicas } from "./tables.ts"
 
 /** What one answer carries of the journal; more comes with the next round. */
 const event_bytes_max = 40 * 1_048_576
@@ -35,7 +37,8 @@ const body_fields = {
   schema_version: integer({ required: true, min: 0 }), position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
   offset: text({ required: true, max: 40 }), handle: text({ nullable: true, max: 255 }),
   commands: list(command_fields, { required: true, max_items: commands_per_bundle_max }),
-  leases: list(object({ entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) }), { default: [], max_items: 500 })
+  leases: list(object({ entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) }), { default: [], max_items: 500 }),
+  blocks: list(claim_fields, { default: [], max_items: 20_000 }), blocks_asked: integer({ default: 0, min: 0 })
 }
 type Given = { readonly [K in keyof typeof body_fields]: ValueOf<(typeof body_fields)[K]> }
 
@@ -47,7 +50,11 @@ const deliver = ask("/api/v1/sync/bundles", {
     if (Option.isNone(key)) return yield* new Rejection({ kind: "unavailable", message: "This server signs no bundles." })
     const { given, viewer } = yield* opened(input.values.bundle!, input.now)
     if (given.schema_version < client_schema_min) return tooOld(given.schema_version, client_schema_min)
-    const commands = yield* wireCommands(given.commands)
+    const shown = yield* claimsOf(given)
+    const recorded = yield* wireCommands(given.commands)
+    const before = yield* (yield* Store).get(replicas, given.replica_id)
+    // Commands before these are forgotten: the device learns so by the answer, and sends them once more.
+    const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
     const verdicts: Array<Verdict> = []
     for (let at = 0; at < commands.length;) {
       const some = commands.slice(at, at + commands_per_push_max)
@@ -60,7 +67,7 @@ const deliver = ask("/api/v1/sync/bundles", {
     const { pages, complete } = yield* pagesFor(given, viewer)
     const position = Number(pages.at(-1)?.offset.split("_")[0] ?? given.position)
     yield* noteDevice(given.replica_id, { position: given.position })
-    const body: EventsBody = { replica_id: given.replica_id, schema_version, verdicts, pages, complete, leases }
+    const body: EventsBody = { replica_id: given.replica_id, schema_version, verdicts, pages, complete, leases, remembered: yield* rememberedOf(given.replica_id, shown) }
     const rejected = verdicts.filter((one) => one.status === "rejected").length
     const made_at = instantOf(yield* Clock.currentTimeMillis)
     return ok({
@@ -110,6 +117,20 @@ const leasesFor = Effect.fnUntraced(function*(given: Given) {
   const known = leasedTables((yield* Site).catalogue)
   return yield* store.transaction(Effect.forEach(given.leases.filter(({ entity }) => known.includes(entity)), ({ entity, request_no }) =>
     Effect.map(lease(given.replica_id, entity, request_no), (ranges) => ({ entity, request_no, ranges }))))
+})
+
+/** What was forgotten of the device's blocks, shown again before anything is decided. */
+const claimsOf = (given: Given) => Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
+  return (yield* leasesKnown(given.replica_id)) < (given.blocks_asked ?? 0) ? yield* forgotten(given.replica_id, given.blocks ?? []) : []
+}))).pipe(retried)
+const forgotten = Effect.fnUntraced(function*(replica_id: number, blocks: ReadonlyArray<Claim>) {
+  yield* claimBlocks(replica_id, blocks)
+  return blocks.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
+})
+const rememberedOf = Effect.fnUntraced(function*(replica_id: number, shown: ReadonlyArray<LeaseRange>) {
+  const store = yield* Store
+  const leases = (yield* store.find(id_leases, { replica_id })).map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
+  return { last_n: (yield* store.get(replicas, replica_id))?.last_n ?? 0, leases, shown }
 })
 
 /** The shape's own answers, page after page, as the device would have fetched them. */

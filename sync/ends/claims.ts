@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import { type Fault } from "../../core/kernel/endpoint.ts"
+import { integer, object, text } from "../../core/kernel/field.ts"
 import { drawIds, nextIds } from "../../core/kernel/ids.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -19,6 +20,10 @@ const nobody = 0
 const blocks_ahead_max = 100
 
 export type Claim = LeaseRange & { readonly request_no: number }
+export const claim_fields = object({
+  entity: text({ required: true }), request_no: integer({ required: true, min: 1 }),
+  from: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), to: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER })
+})
 
 /** How many blocks the server remembers to have leased to a replica, initial ones included. */
 export const leasesKnown = Effect.fnUntraced(function*(replica_id: number) {

@@ -9,9 +9,10 @@ import type { Store } from "../../core/kernel/store/store.ts"
 import { blockSize, leasedTables } from "../ends/leases.ts"
 import { bundle_bytes_max, BundleFault, type CommandsBody, commands_per_bundle_max, type EventsBody, isWhole, readSealed, seal, sealedBy } from "../sealed.ts"
 import { publicKeyOf } from "../signature.ts"
-import type { WireCommand } from "../wire.ts"
+import type { LeaseRange, WireCommand } from "../wire.ts"
 import type { Profile } from "./folder.ts"
-import type { KeptCommand, Outbox } from "./outbox.ts"
+import { namedBy } from "./named-rows.ts"
+import type { Outbox } from "./outbox.ts"
 import { eventOf } from "./remote.ts"
 import type { Replica } from "./replica.ts"
 
@@ -31,11 +32,11 @@ export interface Unbundled {
   readonly conflicts: number
   /** All of it was here before. */
   readonly known: boolean
-  /** False when the server has more to tell: another round brings it. */
+  /** False when the server has more to tell, or to hear once more: another round brings it. */
   readonly complete: boolean
 }
 
-const wireOf = ({ n, id, name, payload, ids, issued_at, needs }: KeptCommand): WireCommand => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) })
+const wireOf = ({ n, id, name, payload, ids, issued_at, needs = [] }: WireCommand): WireCommand => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) })
 
 /** What is pending, signed; made as often as one likes, since the server decides each command once. */
 export const bundleOut = async ({ profile, outbox, replica, run }: BundleParts, made_at: string): Promise<Bundled> => {
@@ -43,7 +44,7 @@ export const bundleOut = async ({ profile, outbox, replica, run }: BundleParts, 
     throw new BundleFault("This device and its server do not know each other's keys yet.", "Run flightcase sync once while there is a network; bundles work from then on.")
   }
   const { position, offset, handle } = await run(replica.standing)
-  const pending = outbox.pending()
+  const pending = outbox.toSend()
   const commands: Array<WireCommand> = []
   let bytes = 0
   for (const command of pending.slice(0, commands_per_bundle_max)) {
@@ -53,14 +54,22 @@ export const bundleOut = async ({ profile, outbox, replica, run }: BundleParts, 
     commands.push(wire)
   }
   const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < blockSize(table) / 2)
+  const { blocks, blocks_asked } = outbox.leases()
   const body: CommandsBody = {
     replica_id: profile.replica_id, device: profile.device, server: profile.url, schema_version, position, offset, handle: handle ?? null, commands,
-    more: commands.length < pending.length, leases: short.map((entity) => ({ entity, request_no: outbox.leaseRequestNo(entity) }))
+    more: commands.length < pending.length, leases: short.map((entity) => ({ entity, request_no: outbox.leaseRequestNo(entity) })),
+    blocks, blocks_asked
   }
   return { text: `${JSON.stringify(seal("commands", body as unknown as JsonObject, profile.key, made_at))}\n`, commands: commands.length, more: body.more }
 }
 
 const place = (offset: string): number => Number(offset.split("_")[0])
+
+/** What the server has forgotten is pending again; the next bundle carries it. */
+const reopenBy = (outbox: Outbox, { remembered }: EventsBody): boolean =>
+  remembered !== undefined && remembered.last_n < outbox.lastSettled() && outbox.reopen(remembered.last_n, remembered.leases, namedBy(catalogue)) > 0
+const within = (block: LeaseRange, { entity, from, to }: LeaseRange): ReadonlyArray<LeaseRange> =>
+  entity === block.entity && from <= block.to && to >= block.from ? [{ entity, from: Math.max(from, block.from), to: Math.min(to, block.to) }] : []
 
 /** Applies what the server answered. Again and again if one likes: what is here already stays as it is. */
 export const bundleIn = async ({ profile, outbox, replica, run }: BundleParts, text: string): Promise<Unbundled> => {
@@ -84,12 +93,17 @@ export const bundleIn = async ({ profile, outbox, replica, run }: BundleParts, t
   }
   const before = outbox.counts()
   let applied_events = 0
-  let known = true
+  let known = true, reopened = false
+  // Ids that are others' by now are given no more, whatever comes next.
+  if (body.remembered !== undefined) outbox.trimLeases(body.remembered.shown, body.remembered.leases.flatMap((one) => body.remembered!.shown.flatMap((block) => within(block, one))))
   for (const page of body.pages) {
     const standing = await run(replica.standing)
     const here = standing.handle === page.handle && place(standing.offset) >= place(page.offset)
     if (here) continue
-    if (page.anew) await run(replica.beginAnew)
+    if (page.anew) {
+      reopened ||= reopenBy(outbox, body)
+      await run(replica.beginAnew)
+    }
     else if (standing.handle !== page.handle || place(page.from) > place(standing.offset)) {
       throw new BundleFault(`The bundle begins at ${place(page.from)}, which this replica has not reached or has left behind.`, "Make a new one: flightcase sync bundle out FILE.")
     }
@@ -104,6 +118,6 @@ export const bundleIn = async ({ profile, outbox, replica, run }: BundleParts, t
   const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
   return {
     accepted: gained("accepted"), rejected: gained("rejected") + gained("held"), applied_events, position: (await run(replica.standing)).position,
-    pending: after["pending"] ?? 0, conflicts: after["rejected"] ?? 0, known, complete: body.complete
+    pending: after["pending"] ?? 0, conflicts: after["rejected"] ?? 0, known, complete: body.complete && !reopened
   }
 }

@@ -81,8 +81,15 @@ export interface Outbox {
   readonly account: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
   /** Accepted commands with something to tell (`account.merged`, `account.differences`); those not yet seen, or all. */
   readonly told: (all: boolean) => ReadonlyArray<KeptCommand>
-  /** Has what is kept beside what is sent cut to what its person may see. False while another process reads: what was there is still on the disk. */
-  readonly cut: (how: { readonly recorded: (recorded: Recorded) => Recorded; readonly account: (account: JsonObject) => JsonObject }) => boolean
+  /**
+   * Has what is kept beside what is sent cut to what its person may see, and what was sent, once it is settled for good. False
+   * while another process reads: what was there is still on the disk.
+   */
+  readonly cut: (how: {
+    readonly recorded: (recorded: Recorded) => Recorded; readonly account: (account: JsonObject) => JsonObject
+    /** Undefined: all of it stays. */
+    readonly sent?: ((command: KeptCommand) => WireCommand["payload"]) | undefined
+  }) => boolean
   /** The person has seen what is told about commands up to this number. */
   readonly seen: (n: number) => void
   /** Ids left per table. */
@@ -197,7 +204,12 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const makersBefore = (n: number, named: ReadonlyArray<string>): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
     const making = prepared("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
-    for (const row of named) for (const maker of making.all(rowThing(row), n)) makers.set(Number(maker["n"]), String(maker["id"]))
+    for (const row of named) {
+      const [table = "", id] = row.split("/")
+      const lost = isLost({ n }, { table, id: Number(id) })
+      // Once the id is lost it is another row that is named by it.
+      for (const maker of making.all(rowThing(row), n)) if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) })) makers.set(Number(maker["n"]), String(maker["id"]))
+    }
     return [...makers].sort(([one], [other]) => one - other).slice(0, needs_max).map(([, id]) => id)
   }
   /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
@@ -293,6 +305,12 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
         if (cut[0] !== was || cut[1] !== told) due.push([Number(n), ...cut])
       }
       if (due.length > 0) transaction(() => { for (const [n, outcome, account] of due) prepared("update commands set outcome = ?, account = ? where n = ?").run(outcome, account, n) })
+      const { sent } = how
+      if (sent !== undefined) {
+        const changed = all(`select ${columns} from commands where state not in ('pending', 'rejected', 'held')`).map(kept)
+          .flatMap((command) => { const left = sent(command); return left === command.payload ? [] : [{ n: command.n, left }] })
+        if (changed.length > 0) transaction(() => { for (const { n, left } of changed) prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n) })
+      }
       return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
     },
     told: (every) => all(

@@ -140,6 +140,43 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     expect(products.find((one: any) => one.name === "Lamp")).toMatchObject({ product_group_id: null })
   })
 
+  it.each(["news only", "something unsent"])("a device whose bundles carry %s loses nothing and touches nobody else's row", async (carried) => {
+    const { van, restore } = await beforeTheBackup()
+    const { stock_level: own } = await write(van, "POST", "stock_levels", unit("OWN"))
+    await write(van, "POST", "stock_levels", unit("OWN-2"))
+    await van.sync()
+    const before = await unitsAtServer()
+    const round = async () => {
+      const { status, body } = await grounds.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse((await van.bundleOut()).text) })
+      expect(status, JSON.stringify(body.errors)).toBe(200)
+      return van.bundleIn(JSON.stringify(body.bundle))
+    }
+    if (carried === "something unsent") await write(van, "PUT", `stock_levels/${own.id}`, { location: "Van, shelf 3" })
+    await restore()
+    const theirs = await newAtServer("THEIRS")
+    expect(theirs.id).toBe(own.id)
+    // The first round tells the device what the server has forgotten, the second brings it there.
+    expect(await round()).toMatchObject({ complete: false, accepted: 0 })
+    // What its person sees by that id now is the other one, and that is what is meant from now on.
+    if (carried === "news only") await write(van, "PUT", `stock_levels/${own.id}`, { location: "As seen now" })
+    await round()
+    expect(await counts(van)).toEqual({ pending: 0, conflicts: 1, held: carried === "news only" ? 0 : 1 })
+    expect(await atServer("THEIRS")).toMatchObject({ location: carried === "news only" ? "As seen now" : theirs.location })
+    const [conflict] = await van.conflicts()
+    expect(conflict).toMatchObject({ name: "stock_levels.create" })
+    expect((await van.resolve(conflict!.id, { retry: true })).status).toBe(201)
+    await round()
+    expect(await counts(van)).toEqual(all_settled)
+    const after = await unitsAtServer()
+    const named = (units: any) => units.filter((one: any) => !["OWN", "THEIRS"].includes(one.asset_number)).map((one: any) => [one.id, one.asset_number])
+    expect(named(after)).toEqual(named(before))
+    expect(await atServer("THEIRS")).toMatchObject({ location: carried === "news only" ? "As seen now" : theirs.location })
+    expect(await atServer("OWN")).toMatchObject({ location: carried === "news only" ? null : "Van, shelf 3" })
+    // By network nothing more is to be said.
+    expect(await van.sync()).toMatchObject({ sent: 0, rejected: 0, pending: 0 })
+    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+  })
+
   it("ids shown again once are shown again after the same backup was put back once more", async () => {
     const { van, restore } = await beforeTheBackup()
     await write(van, "POST", "stock_levels", unit("OWN"))
