@@ -1,4 +1,5 @@
 /** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
+import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
 import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
@@ -35,10 +36,11 @@ export const decidePushed = (replica_id: number, command: WireCommand, viewer: V
 const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
   const store = yield* Store
   const replica = yield* ownReplica(replica_id, viewer, true)
-  const fingerprint = canonicalJson([command.name, command.payload])
+  // What was said stays out of it: a person who is erased is in no payload that was kept.
+  const fingerprint = digestOf(canonicalJson([command.name, command.payload]))
   const known = yield* store.get(replica_commands, command.id)
   if (known !== undefined) {
-    if (known.replica_id !== replica_id || known.fingerprint !== fingerprint) return yield* invalidField("commands", `Command ${command.id} was sent before with other contents.`)
+    if (known.replica_id !== replica_id || (known.fingerprint !== fingerprint && digestOf(known.fingerprint) !== fingerprint)) return yield* invalidField("commands", `Command ${command.id} was sent before with other contents.`)
     return verdictOf(known)
   }
   if (command.n <= replica.last_n) return yield* invalidField("n", `Number ${command.n} was used for another command; this data folder is a copy and must log in anew.`)
@@ -106,6 +108,8 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
   }
   return undefined
 })
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 /** A verdict as it was kept. */
 export const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({

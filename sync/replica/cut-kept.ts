@@ -1,23 +1,42 @@
 /**
  * What the outbox keeps beside what is sent (rows as a person saw them, what became of commands) shows no more than the
- * replica does: with a permission taken away it goes from there, too. What people typed themselves stays: it is to be sent.
+ * replica does: with a permission taken away it goes from there, too, and so does a person who was erased. What people typed
+ * themselves stays while it is to be sent.
  */
+import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
+import type { Params } from "../../core/kernel/endpoint.ts"
+import { type Scrub, streamOf } from "../../core/kernel/event.ts"
+import { journal } from "../../core/kernel/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { scrubbed } from "../../core/kernel/rows-seen.ts"
+import { Store } from "../../core/kernel/store/store.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import type { Redaction } from "../ends/redaction.ts"
 import { kindOf, naming_columns } from "./accounts/telling.ts"
-import type { Outbox, Recorded } from "./outbox.ts"
+import type { KeptCommand, Outbox, Recorded } from "./outbox.ts"
 
-export const cutTo = (catalogue: Catalogue, redaction: Redaction): Parameters<Outbox["cut"]>[0] => {
+/** What erasures in this journal ask to be taken out. */
+export const erasures = Effect.fnUntraced(function*({ scrubs }: Pick<Catalogue, "scrubs">) {
+  const events = yield* (yield* Store).find(journal, { type: Object.keys(scrubs) })
+  return events.flatMap(({ type, data }) => scrubs[type]?.(data as never) ?? [])
+})
+
+export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: ReadonlyArray<Scrub> = []): Parameters<Outbox["cut"]>[0] => {
+  const erased = new Map(scrubs.flatMap(({ streams, placeholders }) => streams.map((stream) => [stream, placeholders] as const)))
+  const placeholdersOf = new Map([...erased].map(([stream, placeholders]) => [stream.slice(0, stream.indexOf(":")), placeholders]))
+  /** What takes the place of an erased person's data in a row; whose a record of a person is, its key does not say. */
+  const placeholders = (table: Table, key: Key): JsonObject =>
+    (table.stream === undefined ? erased.get(streamOf(table.entity, key)) : placeholdersOf.get(table.stream.entity)) ?? {}
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
   const byKind = catalogue.tables.toSorted((one, other) => other.entity.length - one.entity.length)
   /** Which columns of a row this reader sees; undefined when none. */
   const columnsSeen = (table: Table, key: Key): ((column: string) => boolean) | undefined => {
     const row = { [table.key]: key }
     const left = redaction.row(table, row)
-    return left === undefined ? undefined : (column) => redaction.sees(table, column) || (left === row && redaction.columns(table)?.includes(column) === true)
+    const gone = placeholders(table, key)
+    return left === undefined ? undefined : (column) => !(column in gone) && (redaction.sees(table, column) || (left === row && redaction.columns(table)?.includes(column) === true))
   }
   /** Accounts name rows in words: `stock level 7 MH-1`. */
   const rowIn = (what: Json | undefined) => {
@@ -38,22 +57,33 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction): Parameters<Ou
     const isTold = column === undefined || (row.table.columns[column] === undefined ? namesOnlySeen(told) : row.isSeen(column))
     return isTold ? [row.what === told["what"] ? told : { ...told, what: row.what }] : []
   }
+  /** The streams of the rows a command made or went by. */
+  const streamsOf = ({ ids, name, payload }: KeptCommand): ReadonlyArray<string> => [
+    ...Object.entries(ids).flatMap(([table, made]) => made.map((id) => [tables.get(table)?.entity ?? table, id] as const)),
+    ...Object.entries((catalogue.endpoint(name)?.params ?? {}) as Params).map(([param, { table }]) => [table.entity, payload.params[param] ?? ""] as const)
+  ].map(([entity, id]) => streamOf(entity, id))
   return {
+    sent: scrubs.length === 0 ? undefined : (command) => {
+      const body = streamsOf(command).reduce((left, stream) => scrubbed(left, erased.get(stream) ?? {}), command.payload.body)
+      return body === command.payload.body ? command.payload : { ...command.payload, body }
+    },
     recorded: ({ events, rows }): Recorded => ({
       events: events.flatMap((event) => {
         const told = redaction.see({ ...event, replica_id: null })
-        return told === undefined ? [] : [{ ...event, ...told }]
+        return told === undefined ? [] : [{ ...event, type: told.type, data: scrubbed(told.data, erased.get(event.stream) ?? {}) }]
       }),
       rows: Object.fromEntries(Object.entries(rows).flatMap(([row, values]) => {
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))
         const left = table === undefined ? undefined : redaction.row(table, values)
         // One's own rows, and those of what one sees whole, are kept to the letter; of others nothing stands for what was taken out.
-        return left === undefined ? [] : [[row, Object.fromEntries(Object.entries(values).filter(([name]) => redaction.sees(table!, name) || (left === values && redaction.columns(table!)?.includes(name) === true)))]]
+        if (table === undefined || left === undefined) return []
+        const kept = Object.entries(values).filter(([name]) => redaction.sees(table, name) || (left === values && redaction.columns(table)?.includes(name) === true))
+        return [[row, scrubbed(Object.fromEntries(kept), placeholders(table, values[table.key] as Key))]]
       }))
     }),
     account: (account): JsonObject => Object.fromEntries(Object.entries(account).flatMap(([part, told]): ReadonlyArray<readonly [string, Json]> => {
       if (!Array.isArray(told)) return [[part, told]]
-      const kept = told.flatMap((one: Json) => isJsonObject(one) ? tell(one) : [one])
+      const kept = told.flatMap((one: Json): ReadonlyArray<Json> => isJsonObject(one) ? tell(one) : [one])
       return kept.length === 0 ? [] : [[part, kept]]
     }))
   }

@@ -24,7 +24,7 @@ import { redactionFor } from "../ends/redaction.ts"
 import { replicaStream, type WireCommand, type WireError } from "../wire.ts"
 import { keepAccounts, keepAccountsOfRows, tellAccounts } from "./accounts/keep.ts"
 import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
-import { cutTo } from "./cut-kept.ts"
+import { cutTo, erasures } from "./cut-kept.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
 import { onlyWithHistory } from "./history.ts"
 import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
@@ -190,7 +190,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
 
   /** The outbox shows its person no more than they may see by now; somebody the replica knows nothing of yet is shown nothing anyhow. */
   const cutOutbox = options.viewer.pipe(
-    Effect.map((viewer) => outbox.cut(cutTo(catalogue, redactionFor(catalogue, viewer, replica_id)))),
+    Effect.flatMap((viewer) => Effect.map(erasures(catalogue), (scrubs) => outbox.cut(cutTo(catalogue, redactionFor(catalogue, viewer, replica_id), scrubs)))),
     Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(true) : Effect.fail(fault)))
 
   const open: Local<void> = Effect.gen(function*() {

@@ -8,8 +8,10 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { systemRoles } from "../../core/users/permissions.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
+import { replica_commands } from "../../sync/ends/tables.ts"
 import { cutTo } from "../../sync/replica/cut-kept.ts"
 import { examine } from "../../sync/replica/doctor.ts"
+import { RemoteError } from "../../sync/replica/remote.ts"
 import { viewerWith } from "../app.ts"
 import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
 import { chanceOf } from "../sim/chance.ts"
@@ -72,6 +74,30 @@ describe("devices of people with few rights", () => {
     expect((await device.ask("GET", `custom_views/${shared.id}`)).body).toEqual((await business.ask("GET", `custom_views/${shared.id}`, undefined, token)).body)
   })
 
+  it.each(fills)("keep nothing of an erased person in their outbox, nor does the server of what was sent, filled %s", async (_, snapshot_beyond) => {
+    const { token } = await person(["members.access", "members.view", "members.create", "members.edit"])
+    let open = true
+    const device = await enrol(token, { snapshot_beyond, before_push: () => { if (!open) throw new RemoteError(500, { message: "The server is out of order." }) } })
+    expect((await device.ask("POST", "members", { name: "Zacharias Quill", membership_type: "contact", tax_number: "TAX-8177" })).status).toBe(201)
+    await device.sync()
+    const [member] = (await business.tables())["members"]!.filter((row) => row["name"] === "Zacharias Quill")
+    open = false
+    expect((await device.ask("PUT", `members/${String(member!["id"])}`, { rating: 3 })).status).toBe(200)
+    await expect(device.sync()).rejects.toThrow("out of order")
+    expect(device.holds("TAX-8177", "").length).toBeGreaterThan(0)
+    expect((await business.ask("POST", `members/${String(member!["id"])}/anonymise`, {})).status).toBe(200)
+    await expect(device.sync()).rejects.toThrow("out of order")
+    expect([device.holds("TAX-8177", ""), device.holds("Zacharias", "")]).toEqual([[], []])
+    expect(device.outbox.counts()).toEqual({ accepted: 1, pending: 1 })
+    const kept = await business.run(Effect.flatMap(Store, (store) => store.find(replica_commands, {})))
+    expect(kept).toHaveLength(1)
+    expect(JSON.stringify(kept)).not.toContain("Zacharias")
+    open = true
+    await device.sync()
+    expect(device.outbox.counts()).toEqual({ accepted: 2 })
+    expect((await business.tables())["members"]).toContainEqual(expect.objectContaining({ id: member!["id"], name: "Anonymised Member", rating: 3 }))
+  })
+
   it("are filled anew by a release whose tables are others, when their journal tells things in part", async () => {
     const { token } = await person(["stock.view"])
     const product = await make("products", { name: "Lamp", weight: "1.5" })
@@ -129,6 +155,16 @@ describe("what a device keeps of commands, cut to what its person sees", () => {
     expect(kept(["opportunities.view"], told)).toEqual([told])
     expect(kept(["products.view"], told)).toBeUndefined()
     expect(kept(["products.view", "availability.view"], told)).toEqual([told])
+  })
+  it("tells of somebody erased what does not identify them", () => {
+    const scrub = { streams: ["member:7"], placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" } }
+    const account = (one: JsonObject) => cutTo(catalogue, redactionFor(catalogue, viewerWith(["members.view"], ["*"]), 7), [scrub]).account({ merged: [one] })["merged"]
+    const told = { ...change, what: "member 7 Quillon", field: "rating", was: 1, theirs: 2, mine: 3 }
+    expect(account(told)).toEqual([{ ...told, what: "member 7" }])
+    expect(account({ ...told, field: "description", theirs: "Pays late" })).toBeUndefined()
+    expect(account({ ...told, what: "member 8 Kim", field: "description" })).toEqual([{ ...told, what: "member 8 Kim", field: "description" }])
+    expect(account({ ...told, what: "phone 3", field: "number", theirs: "0171 1" })).toBeUndefined()
+    expect(account({ ...told, what: "product 7 Lamp" })).toBeUndefined()
   })
   it("says nothing of settings that guard the interface, nor of what is no row", () => {
     const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
