@@ -48,8 +48,8 @@ export const custom_views = table("custom_views", {
   config: json<JsonObject>({ computed: true, default: {} })
 }, {
   indexes: [["visibility", "name_folded"], ["user_id"]],
-  // Whether a view is for somebody lies in the row, for those who keep the settings too: events of views carry whole rows.
-  sight: { whole: [], by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer) }
+  // Whether a view is for somebody lies in the row: events of views carry whole rows.
+  sight: { whole: ["settings.manage"], by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer) }
 })
 export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */

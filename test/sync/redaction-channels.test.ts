@@ -62,18 +62,6 @@ describe("devices of people with few rights", () => {
     expect(auditor.holds("of the auditor")).not.toEqual([])
   })
 
-  it.each(fills)("hold personal views of others no more for keeping the settings, and those that are shared, filled %s", async (_, snapshot_beyond) => {
-    const view = { entity_type: "members", columns: ["name"] }
-    await make("custom_views", { ...view, name: "Troublesome customers" })
-    const shared = await make("custom_views", { ...view, name: "Good customers", visibility: "shared" })
-    const { token } = await person(["settings.manage"])
-    const device = await enrol(token, { snapshot_beyond })
-    await make("custom_views", { ...view, name: "Troublesome suppliers" })
-    await device.sync()
-    expect(device.holds("Troublesome")).toEqual([])
-    expect((await device.ask("GET", `custom_views/${shared.id}`)).body).toEqual((await business.ask("GET", `custom_views/${shared.id}`, undefined, token)).body)
-  })
-
   it.each(fills)("keep nothing of an erased person in their outbox, nor does the server of what was sent, filled %s", async (_, snapshot_beyond) => {
     const { token } = await person(["members.access", "members.view", "members.create", "members.edit"])
     let open = true
