@@ -10,7 +10,9 @@ import { container_items, containers } from "../containers/schema.ts"
 import type { Fault } from "../kernel/endpoint.ts"
 import { type StoredEvent, streamOf } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
+import type { JsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
+import { rows_seen_event } from "../kernel/rows-seen.ts"
 import { Site } from "../kernel/site.ts"
 import { bindings, chunked } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
@@ -89,12 +91,17 @@ const foldedAsOf = Effect.fnUntraced(function*(product_ids: ReadonlyArray<number
     const found = [...noted.map((row) => row.stream), ...next.map((id) => streamOf("product", id))]
     found.forEach((stream) => streams.add(stream))
     const making = yield* eventsOf(store, found.filter((stream) => /^(product|component):/.test(stream)), compositions, position)
-    const leadsTo = making.flatMap(({ data }) => [data["component_product_id"], data["secondary_id"]]).filter((id) => typeof id === "number")
+    const leadsTo = making.flatMap(({ data }) => [data["component_product_id"], data["secondary_id"], ...toldOf(data)]).filter((id) => typeof id === "number")
     next = [...new Set(leadsTo)].filter((id) => !known.has(id))
   }
   const events = yield* eventsOf(store, [...streams], relevant, position)
   return foldInMemory(catalogue.projection, [products, product_components, stock_levels, claims, containers, container_items], events)
 })
+
+/** The same of an event told in part: the parts it makes or sets, and whose rows it finds. */
+const toldOf = ({ changes }: JsonObject): ReadonlyArray<unknown> => !Array.isArray(changes) ? []
+  : (changes as ReadonlyArray<{ readonly [part: string]: JsonObject | undefined }>).flatMap(({ row, set, where }) =>
+    [row?.["component_product_id"], set?.["component_product_id"], where?.["product_id"]])
 
 const at_once_max = 500
 /** Events of these streams and types up to a position, in order. */
@@ -106,7 +113,7 @@ const eventsOf = Effect.fnUntraced(function*(
     const bound = bindings(store.dialect)
     const rows = yield* store.run(
       `select * from journal where stream in (${some.map(bound.bind).join(", ")}) and position <= ${bound.bind(position)} ` +
-      `and type in (${types.map(bound.bind).join(", ")})`, bound.values)
+      `and type in (${[...types, rows_seen_event].map(bound.bind).join(", ")})`, bound.values)
     for (const row of rows) found.push(store.decode(journal, row) as StoredEvent)
   }
   return found.sort((one, other) => one.position - other.position)

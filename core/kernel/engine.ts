@@ -160,9 +160,11 @@ const pathRows = Effect.fnUntraced(function*(endpoint: Endpoint, params: { reado
 export const rowId = (text: string | undefined): number | undefined =>
   text !== undefined && /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
 
+/** What whoever has no account any more is told, their devices too. */
+export const deactivated_message = "This account has been deactivated."
 /** Deactivated account, then permission, then ability, each 403. */
 export const permitted = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
-  if (!viewer.is_active) return Effect.fail(forbidden("This account has been deactivated."))
+  if (!viewer.is_active) return Effect.fail(forbidden(deactivated_message))
   const permissions = oneOrMore(endpoint.permission)
   if (permissions.length > 0 && !permissions.some((one) => can(viewer, one))) {
     return Effect.fail(forbidden(`This needs the permission ${permissions.join(" or ")}.`))

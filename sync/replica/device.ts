@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Fault, Request } from "../../core/kernel/endpoint.ts"
+import { deactivated_message } from "../../core/kernel/engine.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import type { Site } from "../../core/kernel/site.ts"
@@ -197,11 +198,11 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     writeProfile(folder, profile = { ...profile, copied_at: new Date().toISOString() })
     return fault
   }
-  /** What the server's refusal means for this folder. A device that was revoked holds its data no longer. */
+  /** What the server's refusal means for this folder. A device that was revoked holds its data no longer, nor does that of somebody who has no account any more. */
   const toldHere = (error: unknown): unknown => {
     if (error instanceof DeviceFault && error.kind === "copied") return isCopy(error)
     if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
-    if (error.status === 403 && error.body.errors?.["replica"]?.includes("revoked") === true) {
+    if (error.status === 403 && (error.body.errors?.["replica"]?.includes("revoked") === true || error.body.message === deactivated_message)) {
       forgetReplica(folder, profile, new Date().toISOString())
       return revokedFault(profile, outbox.pending().length)
     }

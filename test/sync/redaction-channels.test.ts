@@ -1,4 +1,6 @@
 /** Ways by which something could reach a device, or stay there, beside the rows of tables: events of no table, releases, accounts, old journals. */
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
@@ -10,8 +12,10 @@ import { systemRoles } from "../../core/users/permissions.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
 import { replica_commands } from "../../sync/ends/tables.ts"
 import { cutTo } from "../../sync/replica/cut-kept.ts"
+import { enrolDevice } from "../../sync/replica/device.ts"
 import { examine } from "../../sync/replica/doctor.ts"
 import { RemoteError } from "../../sync/replica/remote.ts"
+import { unsentIn } from "../../sync/replica/unsent.ts"
 import { viewerWith } from "../app.ts"
 import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
 import { chanceOf } from "../sim/chance.ts"
@@ -39,7 +43,7 @@ describe("devices of people with few rights", () => {
     const role = await make("roles", { name, permissions })
     const user = await make("users", { name, email: `person-${people}@example.com`, roles: [name], active: true })
     const token = (await make("tokens", { name, abilities: ["*"], user_id: user.id })).secret as string
-    return { token, grant: (now: ReadonlyArray<string>) => business.ask("PUT", `roles/${role.id}`, { permissions: now }) }
+    return { token, user_id: user.id as number, grant: (now: ReadonlyArray<string>) => business.ask("PUT", `roles/${role.id}`, { permissions: now }) }
   }
   const enrol = async (token: string, hooks: Hooks): Promise<Filled> => {
     const device = await enrolled(business, `device-${devices.length}`, hooks, token)
@@ -84,6 +88,35 @@ describe("devices of people with few rights", () => {
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 2 })
     expect((await business.tables())["members"]).toContainEqual(expect.objectContaining({ id: member!["id"], name: "Anonymised Member", rating: 3 }))
+  })
+
+  it("say what was believed earlier as the server does, of products merged since, too", async () => {
+    const [lamp, twin] = [await make("products", { name: "Lamp" }), await make("products", { name: "Lantern" })]
+    for (const [level, quantity_held] of [[1, 5], [2, 3]] as const) expect((await business.ask("PUT", `stock_levels/${level}`, { quantity_held })).status).toBe(200)
+    const moment = new Date().toISOString()
+    expect((await business.ask("POST", `products/${lamp.id}/merge`, { secondary_id: twin.id })).status).toBe(200)
+    const { token } = await person(["availability.view"])
+    const device = await enrol(token, { snapshot_beyond: Number.POSITIVE_INFINITY })
+    for (const [as_of, quantity] of [[moment, "5"], [new Date().toISOString(), "8"]] as const) {
+      const asked = `availability?product_id=${lamp.id}&store_id=1&from=2026-12-01T00:00:00Z&to=2026-12-02T00:00:00Z&as_of=${as_of}`
+      const there = await business.ask("GET", asked, undefined, token)
+      expect([there.status, JSON.stringify(there.body)]).toEqual([200, expect.stringContaining(quantity)])
+      expect((await device.ask("GET", asked)).body).toEqual(there.body)
+    }
+  })
+
+  it("lose their data with the account of their person, and keep what is unsent", async () => {
+    const { token, user_id } = await person(["products.view", "products.edit", "products.access"])
+    const product = await make("products", { name: "Lamp of the competition" })
+    const folder = join(business.folder, "laptop")
+    const device = await enrolDevice(folder, { name: "one", url: business.url, token, device: "laptop" })
+    try {
+      expect((await device.ask({ method: "PUT", path: `/api/v1/products/${product.id}`, query: [], body: { sku: "L-1" } })).status).toBe(200)
+      expect((await business.ask("DELETE", `users/${user_id}`)).status).toBeLessThan(300)
+      await expect(device.sync()).rejects.toMatchObject({ kind: "revoked" })
+      expect(readdirSync(folder).filter((name) => name.startsWith("replica"))).toEqual([])
+      expect(unsentIn(folder)).toMatchObject({ commands: [{ n: 1, state: "pending", payload: { body: { sku: "L-1" } } }] })
+    } finally { await device.close() }
   })
 
   it("are filled anew by a release whose tables are others, when their journal tells things in part", async () => {
