@@ -17,7 +17,16 @@ export type WireCommand = {
   readonly issued_at: string
   /** Ids of earlier commands of this replica that made what it names: when one of them is refused, it is not decided. */
   readonly needs?: ReadonlyArray<string>
+  /**
+   * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`: a server
+   * put back from a backup may have given their ids to other rows since.
+   */
+  readonly rows_seen?: { readonly [row: string]: string }
 }
+/** A command without what is kept beside it. */
+export const wireOf = ({ n, id, name, payload, ids, issued_at, needs = [], rows_seen = {} }: WireCommand): WireCommand => ({
+  n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }), ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
+})
 export type WireError = {
   readonly status: number
   readonly message: string

@@ -13,7 +13,7 @@ import { decidePushed } from "./push.ts"
 export const command_fields = object({
   n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
   payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
-  needs: list(text({ max: 64 }), { default: [], max_items: needs_max })
+  needs: list(text({ max: 64 }), { default: [], max_items: needs_max }), rows_seen: json<JsonObject>({ default: {} })
 })
 
 /** Given commands with payload and ids looked at as well; 422 by `commands.N.…`. */
@@ -23,7 +23,8 @@ export const wireCommands = (given: ReadonlyArray<ValueOf<typeof command_fields>
     const params = command.payload["params"] ?? {}, body = command.payload["body"] ?? {}
     if (!isJsonObject(params) || !Object.values(params).every((value) => typeof value === "string") || !isJsonObject(body)) errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
     if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger))) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
-    return { ...command, payload: { params: params as { [name: string]: string }, body: body as JsonObject }, ids: command.ids as { [table: string]: ReadonlyArray<number> } }
+    if (!Object.values(command.rows_seen).every((made_at) => typeof made_at === "string")) errors[`commands.${at}.rows_seen`] = ["The rows seen must be instants by table and id."]
+    return { ...command, rows_seen: command.rows_seen as { readonly [row: string]: string }, payload: { params: params as { [name: string]: string }, body: body as JsonObject }, ids: command.ids as { [table: string]: ReadonlyArray<number> } }
   })
   return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
 }

@@ -4,11 +4,13 @@ import { Clock, Effect } from "effect"
 import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
-import { event } from "../../core/kernel/event.ts"
+import { event, streamOf } from "../../core/kernel/event.ts"
+import { hasOwnIds } from "../../core/kernel/ids.ts"
+import { journal } from "../../core/kernel/journal.ts"
 import { bodyOf, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { record, Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { RowOf } from "../../core/kernel/table.ts"
+import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { decided_event, held_status, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
@@ -91,10 +93,33 @@ const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCom
   }
   const foreign = yield* foreignId(replica_id, command)
   if (foreign !== undefined) return { status: 422, message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`, errors: { ids: [`${foreign.table} ${foreign.id}`] } }
+  const other = yield* otherRow(command)
+  if (other !== undefined) return other
   const call = { endpoint: endpoint as CommandEndpoint, params: command.payload.params, viewer, request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body } }
   return yield* decideInSavepoint(call, { command_id: command.id, replica_id, ids: command.ids }).pipe(
     Effect.as(undefined),
     Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], ...bodyOf(fault) } satisfies WireError) : Effect.fail(fault)))
+})
+
+/** A row it names that is not the one its person saw: a backup was put back, and the id given anew. */
+const otherRow = Effect.fnUntraced(function*({ rows_seen = {} }: WireCommand): Effect.fn.Return<WireError | undefined, Fault, Store | Site> {
+  const store = yield* Store
+  const { catalogue } = yield* Site
+  for (const [row, made] of Object.entries(rows_seen)) {
+    const [name, id] = row.split("/"), [made_at, made_by] = made.split(" ")
+    const table = catalogue.tables.find((one) => one.name === name && hasOwnIds(one))
+    const found = table === undefined || !Number.isSafeInteger(Number(id)) ? undefined : (yield* store.get(table, Number(id))) as AnyRow | undefined
+    if (table === undefined || found === undefined || found["created_at"] === made_at) continue
+    // What a device has sent once more is the same row, though it was made anew.
+    const [first] = made_by === undefined ? [] : yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
+    if (first !== undefined && first.command_id === made_by) continue
+    const called = table.entity.replaceAll("_", " ")
+    return {
+      status: 422, message: `The ${called} ${id} may be another one by now: the server was put back from a backup since it was seen, and its ${called} ${id} was made at another time. Record it again if that is the one meant.`,
+      errors: { rows_seen: [row] }
+    }
+  }
+  return undefined
 })
 
 /** An id the replica was never leased, if it claims one. */

@@ -9,7 +9,7 @@ import type { Store } from "../../core/kernel/store/store.ts"
 import { blockSize, leasedTables } from "../ends/leases.ts"
 import { bundle_bytes_max, BundleFault, type CommandsBody, commands_per_bundle_max, type EventsBody, isWhole, readSealed, seal, sealedBy } from "../sealed.ts"
 import { publicKeyOf } from "../signature.ts"
-import type { LeaseRange, WireCommand } from "../wire.ts"
+import { type LeaseRange, type WireCommand, wireOf } from "../wire.ts"
 import type { Profile } from "./folder.ts"
 import { namedBy } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
@@ -35,8 +35,6 @@ export interface Unbundled {
   /** False when the server has more to tell, or to hear once more: another round brings it. */
   readonly complete: boolean
 }
-
-const wireOf = ({ n, id, name, payload, ids, issued_at, needs = [] }: WireCommand): WireCommand => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) })
 
 /** What is pending, signed; made as often as one likes, since the server decides each command once. */
 export const bundleOut = async ({ profile, outbox, replica, run }: BundleParts, made_at: string): Promise<Bundled> => {

@@ -3,8 +3,11 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
 import type { Field, Fields } from "../../core/kernel/field.ts"
+import { streamOf } from "../../core/kernel/event.ts"
+import { hasOwnIds } from "../../core/kernel/ids.ts"
 import { wholeNumber } from "../../core/kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { WireCommand } from "../wire.ts"
 
@@ -55,6 +58,23 @@ const tableCalled = ({ tables, merged_into }: Naming, name: string, beside: Json
   const kind = beside[`${name}_type`]
   return name === "secondary" ? merged_into : tables.get(typeof kind === "string" ? entityOf(kind) : called[name] ?? name)
 }
+
+/** When the rows that are named were made and, where the journal here goes back so far, by which command (see the wire); rows that belong to another one's stream are told by that one. */
+export const rowsSeen = Effect.fnUntraced(function*(catalogue: Catalogue, named: ReadonlyArray<NamedRow>) {
+  const store = yield* Store
+  const seen: { [row: string]: string } = {}
+  for (const name of new Set(named.map((row) => row.table))) {
+    const table = catalogue.table(name)
+    if (!hasOwnIds(table) || table.stream !== undefined) continue
+    for (const row of yield* store.getMany(table, [...new Set(named.filter((one) => one.table === name).map((one) => one.id))])) {
+      const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
+      if (typeof created_at !== "string") continue
+      const [first] = yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
+      seen[rowName({ table: name, id: Number(id) })] = [created_at, ...(first === undefined ? [] : [first.command_id])].join(" ")
+    }
+  }
+  return seen
+})
 
 /** The rows of a command's path as they stand here, by `table/id`. */
 export const rowsOfPath = Effect.fnUntraced(function*(endpoint: Endpoint, params: WireCommand["payload"]["params"]) {

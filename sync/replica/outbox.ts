@@ -40,6 +40,8 @@ export interface About {
   readonly recorded?: Recorded
   /** Rows it names, as `table/id`: where an earlier pending command made one, it builds on that command. */
   readonly named?: ReadonlyArray<string>
+  /** When rows it names were made, by `table/id`. */
+  readonly rows_seen?: { readonly [row: string]: string }
   /** The conflict it settles, and how: that is kept in the same step. */
   readonly replaces?: { readonly id: string; readonly how: WayRecorded }
 }
@@ -139,14 +141,14 @@ create table if not exists lease_requests (entity text primary key, request_no i
 /** Columns that came later, with what they say of commands from before. */
 const added_columns = [
   "needs text not null default '[]'", "base integer", "replaces text", "cause text", "settled_before integer not null default 0",
-  "outcome text", "account text", "seen integer not null default 0"
+  "outcome text", "account text", "seen integer not null default 0", "rows_seen text not null default '{}'"
 ]
 interface Row {
   readonly n: number; readonly id: string; readonly name: string; readonly payload: string; readonly ids: string; readonly issued_at: string
   readonly state: string; readonly error: string | null; readonly needs: string; readonly base: number | null; readonly replaces: string | null
-  readonly cause: string | null; readonly account: string | null
+  readonly cause: string | null; readonly account: string | null; readonly rows_seen: string
 }
-const columns = "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account"
+const columns = "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen"
 /** State by state, each a look into the index: the whole history is not read for every command. */
 const highest_settled = `select max(n) from (${command_states.filter((state) => state !== "pending")
   .map((state) => `select max(n) as n from commands where state = '${state}'`).join(" union all ")})`
@@ -189,11 +191,11 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     }
   }
   const kept = (row: Record<string, unknown>): KeptCommand => {
-    const { payload, ids, state, error, needs, account, ...plain } = row as unknown as Row
+    const { payload, ids, state, error, needs, account, rows_seen, ...plain } = row as unknown as Row
     const { n, id, name, issued_at, base, replaces, cause } = plain
     return {
       n, id, name, issued_at, base, replaces, cause, payload: JSON.parse(payload), ids: JSON.parse(ids), state: state as CommandState, needs: JSON.parse(needs),
-      error: parsed(error), account: parsed(account)
+      error: parsed(error), account: parsed(account), ...(rows_seen === "{}" ? {} : { rows_seen: JSON.parse(rows_seen) })
     }
   }
   const keepMade = (n: number, ids: WireCommand["ids"]): void => {
@@ -240,6 +242,14 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       "where mine.n = ? and mine.thing like 'stream:%' and c.state in ('rejected', 'held') and c.n > (select settled_before from commands where n = mine.n) order by c.n limit 1", n)
     return row === undefined ? undefined : String(row["cause"])
   }
+  /** Of rows with ids of its own a device says by its needs what they are. What is released says what its person saw, not what is there now. */
+  const seenOf = ({ rows_seen = {}, replaces }: About): { readonly [row: string]: string } => {
+    const before = replaces?.how !== "released" ? undefined : all("select rows_seen from commands where id = ?", replaces.id)[0]?.["rows_seen"]
+    return Object.fromEntries(Object.entries({ ...rows_seen, ...parsed(before as string | undefined) as typeof rows_seen | null }).filter(([row]) => {
+      const [table = "", id] = row.split("/")
+      return all("select 1 from leases where entity = ? and first <= ? and last >= ?", table, Number(id), Number(id)).length === 0
+    }))
+  }
   const takeIds = (ids: WireCommand["ids"]): void => {
     for (const [entity, used] of Object.entries(ids)) {
       for (const id of used) prepared("update leases set next = ? where entity = ? and first <= ? and last >= ? and next <= ?").run(id + 1, entity, id, id, id)
@@ -253,12 +263,13 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
       const n = Number(last!["n"]) + 1
       const { base, recorded, replaces } = about
       const needs = entangle(n, command.ids, about)
-      prepared("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      const rows_seen = seenOf(about)
+      prepared("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome, rows_seen) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at, JSON.stringify(needs), base ?? null,
-          replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded))
+          replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded), JSON.stringify(rows_seen))
       if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
       takeIds(command.ids)
-      return { ...command, n, ...(needs.length === 0 ? {} : { needs }) }
+      return { ...command, n, ...(needs.length === 0 ? {} : { needs }), ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }) }
     }),
     extendIds: (n, ids) => transaction(() => {
       prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)

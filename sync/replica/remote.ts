@@ -2,7 +2,7 @@
 import { type ChangeMessage, isChangeMessage, isControlMessage, type Message, type Row, ShapeStream } from "@electric-sql/client"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
-import type { LeaseRange, Verdict, WireCommand } from "../wire.ts"
+import { type LeaseRange, type Verdict, type WireCommand, wireOf } from "../wire.ts"
 import type { ChecksumPage, SnapshotPage, SnapshotPlan } from "../snapshot.ts"
 import type { Pulled } from "./replica.ts"
 
@@ -91,10 +91,8 @@ export const remoteAt = (url: string, token: string, timeout_millis = 60_000): R
     },
     rows: (replica_id, place) => paged("snapshot/rows", replica_id, place),
     checksums: (replica_id, place) => paged("checksums", replica_id, place),
-    push: async (replica_id, commands) => {
-      const wire = commands.map(({ n, id, name, payload, ids, issued_at, needs = [] }) => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) }))
-      return (await expected("POST", "/api/v1/sync/commands", { replica_id, commands: wire }) as { verdicts: ReadonlyArray<Verdict> }).verdicts
-    },
+    push: async (replica_id, commands) =>
+      (await expected("POST", "/api/v1/sync/commands", { replica_id, commands: commands.map(wireOf) }) as { verdicts: ReadonlyArray<Verdict> }).verdicts,
     lease: async (replica_id, entity, request_no) =>
       (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no }) as { lease: ReadonlyArray<LeaseRange> }).lease,
     pull: (replica_id, from, take) => follow(base, headers, replica_id, from, take)

@@ -28,7 +28,7 @@ import { cutTo, erasures } from "./cut-kept.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
 import { onlyWithHistory } from "./history.ts"
 import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
-import { namedRows, rowName, rowsOfPath } from "./named-rows.ts"
+import { namedRows, rowName, rowsOfPath, rowsSeen } from "./named-rows.ts"
 import type { KeptCommand, Outbox, WayRecorded } from "./outbox.ts"
 import { withOwnFields } from "./own-fields.ts"
 import { renewTables } from "./renew.ts"
@@ -232,8 +232,9 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       // A write that changes nothing needs no verdict.
       if (outcome.events.length === 0) return outcome.answer
       at("decided")
+      const named = namedRows(catalogue, call.endpoint, payload)
       const about = {
-        base: Number((yield* readMeta(store, "position")) ?? 0), named: namedRows(catalogue, call.endpoint, payload).map(rowName),
+        base: Number((yield* readMeta(store, "position")) ?? 0), named: named.map(rowName), rows_seen: yield* rowsSeen(catalogue, named),
         recorded: cutTo(catalogue, redactionFor(catalogue, call.viewer, replica_id))
           .recorded({ events: outcome.events.map(({ stream, type, data }) => ({ stream, type, data })), rows }),
         ...(again === undefined ? {} : { replaces: { id: again.replaces, how: again.how } })

@@ -7,7 +7,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { reader_grants } from "../../sync/ends/tables.ts"
 import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
 import type { SnapshotPlan } from "../../sync/snapshot.ts"
-import type { LeaseRange, Verdict } from "../../sync/wire.ts"
+import { type LeaseRange, type Verdict, wireOf } from "../../sync/wire.ts"
 import type { Chance } from "./chance.ts"
 import type { Faults } from "./faults.ts"
 import type { House, Trace } from "./house.ts"
@@ -64,7 +64,7 @@ export const flakyNetwork = ({ chance, faults, house, viewer, online, trace }: W
   const pull = pullFrom({ ...fetching, events_per_chunk: () => chance.pick([1, 5, 40, 2_000]) + chance.below(20) })
   return {
     push: async (replica_id, commands) => {
-      const sent = commands.map(({ n, id, name, payload, ids, issued_at, needs = [] }) => ({ n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }) }))
+      const sent = commands.map(wireOf)
       trace(`  sends ${sent.map(({ n, name }) => `${n} ${name}`).join(", ") || "nothing"}`)
       const { verdicts } = (await send("POST", "commands", { replica_id, commands: sent } as unknown as Json)).body as unknown as { verdicts: ReadonlyArray<Verdict> }
       trace(`  hears ${verdicts.map(({ status }) => status).join(", ")}`)
