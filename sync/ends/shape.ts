@@ -48,9 +48,12 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   }
   if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(mark, live_wait_millis)
   const until = yield* headOf(store)
-  const events = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
+  const found = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
+  // Who the reader is was asked before: once that may be another, no more is told before it is asked again.
+  const turned = found.findIndex((event) => event.position > head && /^(role|user)\./.test(event.type))
+  const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Hidden events move the offset too, or a reader would ask for them for ever.
-  const reached = events.length < events_per_chunk ? until : events.at(-1)!.position
+  const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position
   const messages: Array<Json> = []
   for (const event of events) {
     const told = redaction.see(event)

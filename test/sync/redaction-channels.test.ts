@@ -9,7 +9,11 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { systemRoles } from "../../core/users/permissions.ts"
+import { roles, users } from "../../core/users/schema.ts"
+import { viewerOf } from "../../core/users/viewer.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
+import { shapeAnswer } from "../../sync/ends/shape.ts"
+import { Tail } from "../../sync/ends/tail.ts"
 import { replica_commands } from "../../sync/ends/tables.ts"
 import { cutTo } from "../../sync/replica/cut-kept.ts"
 import { enrolDevice } from "../../sync/replica/device.ts"
@@ -117,6 +121,28 @@ describe("devices of people with few rights", () => {
       expect(readdirSync(folder).filter((name) => name.startsWith("replica"))).toEqual([])
       expect(unsentIn(folder)).toMatchObject({ commands: [{ n: 1, state: "pending", payload: { body: { sku: "L-1" } } }] })
     } finally { await device.close() }
+  })
+
+  it("hear no more, while they wait for news, than their person still may when it comes", async () => {
+    const { token, user_id, grant } = await person(["products.view", "products.access", "costs.view"])
+    const viewer = await business.run(Effect.gen(function*() {
+      const store = yield* Store
+      return viewerOf((yield* store.get(users, user_id))!, yield* store.find(roles, {}), { id: 1, abilities: ["*"] })
+    }))
+    const read = (query: ReadonlyArray<readonly [string, string]>, meanwhile: () => Promise<unknown>) => business.run(
+      shapeAnswer(catalogue, { viewer, replica_id: 0, query: [["table", "journal"], ...query] }).pipe(
+        Effect.provideService(Tail, { mark: Effect.succeed(0), grown: () => Effect.asVoid(Effect.promise(meanwhile)) })))
+    const first = await read([["offset", "-1"]], async () => {})
+    const place = [["offset", first.headers!["electric-offset"]!], ["handle", first.headers!["electric-handle"]!], ["live", "true"]] as const
+    const answer = await read(place, async () => {
+      await make("products", { name: "Before", purchase_price: "1.11" })
+      await grant(["products.view", "products.access"])
+      await make("products", { name: "After", purchase_price: "2.22" })
+    })
+    const told = JSON.stringify(answer.body)
+    expect([told.includes("Before"), told.includes("After"), told.includes("up-to-date")]).toEqual([true, false, false])
+    const next = await business.ask("GET", `sync/shape?table=journal&offset=${answer.headers!["electric-offset"]!}&handle=${place[1][1]}`, undefined, token)
+    expect(next.status).toBe(409)
   })
 
   it("are filled anew by a release whose tables are others, when their journal tells things in part", async () => {
