@@ -6,6 +6,7 @@ const push_test = "test/sync/push.test.ts"
 const shape_test = "test/sync/shape.test.ts"
 const redaction = "sync/ends/redaction.ts"
 const redaction_test = "test/sync/redaction.test.ts"
+const channels_test = "test/sync/redaction-channels.test.ts"
 const fill_test = "test/sync/fill.test.ts"
 const bundle_test = "test/sync/bundle.test.ts"
 
@@ -117,6 +118,31 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "events are sent whole that touch more than their reader sees", file: redaction,
     find: "const told = can(viewer, reads_everything) ? undefined : cutEvent(event)", replace: "const told = can(viewer, reads_everything) || !whole ? undefined : cutEvent(event)",
     killed_by: [{ file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" }, { file: redaction_test, test: "a colleague is told by name" }]
+  },
+  {
+    name: "what is in no table of a device's is told to every device", file: redaction,
+    find: "return type === decided_event || (subject !== undefined && seen.get(subject) === \"whole\") ? undefined : \"nothing\"", replace: "return undefined",
+    killed_by: [{ file: channels_test, test: "are told of nobody's tokens" }]
+  },
+  {
+    name: "a release that shows less leaves readers what an earlier one showed", file: redaction,
+    find: ", shown(catalogue, seen, guarded)].join(\",\")", replace: "].join(\",\")",
+    killed_by: [{ file: channels_test, test: "is another where a release shows more or less" }]
+  },
+  {
+    name: "accounts go on naming whose name is not for their person any more", file: "sync/replica/cut-kept.ts",
+    find: "what: isNamed ? what :", replace: "what: isNamed || key !== \"\" ? what :",
+    killed_by: [{ file: channels_test, test: "names nobody whose name is not for them" }]
+  },
+  {
+    name: "somebody erased stays in the outbox of who wrote of them", file: "sync/replica/cut-kept.ts",
+    find: "sent: scrubs.length === 0 ? undefined", replace: "sent: scrubs.length >= 0 ? undefined",
+    killed_by: [{ file: channels_test, test: "keep nothing of an erased person in their outbox" }]
+  },
+  {
+    name: "whoever waits for news is told them by the rights of before", file: "sync/ends/shape.ts",
+    find: "const events = turned < 0 ? found : found.slice(0, turned + 1)", replace: "const events = turned < 0 || turned > -1 ? found : []",
+    killed_by: [{ file: channels_test, test: "hear no more, while they wait for news" }]
   },
   {
     name: "rows are sent whole of which only a part is for their reader", file: redaction,
