@@ -82,6 +82,28 @@ describe("commands", () => {
     outbox.extendIds(2, { racks: [7, 9] })
     expect(outbox.append(command("e"), { named: ["racks/9"] }).needs).toEqual(["other"])
   })
+  it("that are sent again need what made the rows they name, though it was accepted before", () => {
+    const outbox = open()
+    outbox.append(command("before the backup", { lamps: [6] }))
+    outbox.append(command("maker", { lamps: [7] }))
+    outbox.settle([{ n: 1, status: "accepted" }, { n: 2, status: "accepted" }])
+    for (const id of ["a", "b"]) outbox.append(command(id), { named: ["lamps/6", "lamps/7"] })
+    outbox.settle([{ n: 3, status: "accepted" }])
+    expect([outbox.find("a")!.needs, outbox.find("b")!.needs]).toEqual([[], []])
+    outbox.reopen(1, [], ({ id }) => id === "maker" ? [] : ["lamps/6", "lamps/7"])
+    expect(outbox.pending().map(({ id, needs }) => [id, needs])).toEqual([["maker", []], ["a", ["maker"]], ["b", ["maker"]]])
+  })
+  it("say of others' rows when those were made; what is released says what its person saw", () => {
+    const outbox = open()
+    outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
+    const seen = { "lamps/1": "own", "racks/9": "then" }
+    expect(outbox.append(command("a"), { rows_seen: seen }).rows_seen).toEqual({ "racks/9": "then" })
+    expect(outbox.append(command("b"), { rows_seen: { "lamps/1": "own" } }).rows_seen).toBeUndefined()
+    const now = { "racks/9": "now", "racks/10": "now" }
+    expect(outbox.append(command("c"), { rows_seen: now, replaces: { id: "a", how: "released" } }).rows_seen).toEqual({ "racks/9": "then", "racks/10": "now" })
+    expect(outbox.append(command("d"), { rows_seen: now, replaces: { id: "c", how: "retried" } }).rows_seen).toEqual(now)
+    expect(outbox.toSend().map((one) => one.rows_seen)).toEqual([{ "racks/9": "then" }, undefined, { "racks/9": "then", "racks/10": "now" }, now])
+  })
   it("not decided for what they build on are held by their cause, and no conflicts of their own", () => {
     const outbox = open()
     for (const id of ["a", "b"]) outbox.append(command(id))
@@ -173,6 +195,21 @@ describe("leases", () => {
     outbox.append(command("a", { lamps: [1] }))
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
+  })
+  it("that are somebody else's by now are lost to the commands of before, and to no later ones", () => {
+    const outbox = open()
+    const block = { entity: "lamps", from: 1, to: 9 }
+    outbox.addLease(1, [block])
+    const before = outbox.append(command("a", { lamps: [3, 5] }))
+    outbox.trimLeases([block], [{ entity: "lamps", from: 1, to: 3 }, { entity: "lamps", from: 7, to: 8 }])
+    const after = outbox.append(command("b"), { named: ["lamps/3", "lamps/5"] })
+    const lost = (one: { readonly n: number }) => Array.from({ length: 9 }, (_, at) => at + 1).filter((id) => outbox.isLost(one, { table: "lamps", id }))
+    expect([lost(before), lost(after), outbox.isLost(before, { table: "racks", id: 5 })]).toEqual([[4, 5, 6, 9], [], false])
+    expect([outbox.leasedAmong(before, { lamps: [3] }), outbox.leasedAmong(before, { lamps: [3, 5] })]).toEqual([{ lamps: [3] }, {}])
+    // By lamp 5 another one is meant now; lamp 3 is still the one that "a" makes.
+    expect(after.needs).toEqual(["a"])
+    expect(outbox.append(command("c"), { named: ["lamps/5"] }).needs).toBeUndefined()
+    expect(outbox.makersOf("lamps/5").map(({ id }) => id)).toEqual(["a"])
   })
   it("give ids in order over several ranges, without taking them until a command uses them", () => {
     const outbox = open()
