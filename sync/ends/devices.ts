@@ -5,7 +5,7 @@ import { insert, update } from "../../core/kernel/change.ts"
 import { integer, list, object, text } from "../../core/kernel/field.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
 import { listOf, noContent, ok, resource, shown, shownById, viewContext } from "../../core/kernel/resource.ts"
-import type { Site } from "../../core/kernel/site.ts"
+import { Site } from "../../core/kernel/site.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { plainTable, type RowOf } from "../../core/kernel/table.ts"
@@ -17,10 +17,13 @@ import { leasesKnown } from "./claims.ts"
 import { BundleKey, DeviceTokens } from "./device-tokens.ts"
 import { commands_per_push_max } from "../wire.ts"
 import { ownReplica, verdictOf } from "./push.ts"
+import { redactionFor } from "./redaction.ts"
 import { replica_commands, replicas } from "./tables.ts"
 
 /** Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so. */
 export const client_schema_min = 1
+/** From here on devices understand events told in part; until they do, people who do not see everything are not served. */
+export const parts_schema_min = 2
 
 /** What is known of a device beside its row: how it signs, which token is its own, how far it has come. */
 export const replica_devices = plainTable("replica_devices", "replica_id", {
@@ -73,6 +76,14 @@ export const welcome = Effect.fnUntraced(function*(replica_id: number, name: str
   return { ...(token === undefined ? {} : { token: { id: token.id, secret: token.secret } }), server: yield* serverView }
 })
 
+/** The answer to a device that would pass over what is told in part. */
+const tooOldToRead = (schema_version: number): Answer => ({
+  status: 426,
+  body: {
+    message: `This device runs a release with schema ${schema_version}; people who do not see everything are told the news from schema ${parts_schema_min} on. What is recorded here stays: update Flightcase, then sync.`,
+    errors: { schema_version: [`at least ${parts_schema_min}`] }
+  }
+})
 const known = object({ n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }) })
 const hello = ask("/api/v1/sync/replicas/{id}/hello", {
   name: "replicas.hello", summary: "A device tells where it stands, and learns whether it may go on", ...writes, params: one,
@@ -87,6 +98,7 @@ const hello = ask("/api/v1/sync/replicas/{id}/hello", {
     const store = yield* Store
     const { values, viewer, now } = input
     const replica = yield* ownReplica(input.rows.id.id, viewer, false)
+    if (values.schema_version! < parts_schema_min && !redactionFor((yield* Site).catalogue, viewer, replica.id).whole) return tooOldToRead(values.schema_version!)
     const before = yield* store.get(replica_devices, replica.id)
     if (values.public_key !== undefined && !isPublicKey(values.public_key)) return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
     const key = before?.public_key ?? values.public_key ?? null

@@ -8,14 +8,14 @@ import type { Key, RowChange } from "../../core/kernel/change.ts"
 import { foldEvent, type EventMeta } from "../../core/kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { rows_seen_event, rowsSeen } from "../../core/kernel/rows-seen.ts"
-import { blankOf, holds, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
+import { blankOf, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import { can, type Viewer } from "../../core/kernel/viewer.ts"
 import { decided_event } from "../wire.ts"
 
 export interface Told { readonly type: string; readonly data: JsonObject }
 export interface Redaction {
-  /** What decides what is visible, how it stands with this reader, and what it shows in this release: equal fingerprints see equal events. */
+  /** What is kept from this reader in this release, and the roles rows may be for: equal fingerprints see equal events. */
   readonly fingerprint: string
   /** Every row of every table is for this reader, if not every column. */
   readonly whole: boolean
@@ -29,28 +29,45 @@ export interface Redaction {
   readonly sees: (table: Table, column: string) => boolean
 }
 
-/** Permissions that decide what somebody is sent; `members.*` for any of an area. */
-export const revealing = (catalogue: Catalogue): ReadonlyArray<string> => [...new Set([reads_everything, ...catalogue.tables.flatMap(({ columns, sight }) => [
-  ...[sight?.whole ?? [], ...(sight?.lent ?? []).map(({ to }) => to)].flatMap((holders) => holders === "everyone" ? [] : holders),
-  ...Object.values(columns).flatMap(({ visible_to }) => visible_to ?? [])
-])])].sort()
-
 /** `opportunity.item_added` is about an opportunity. */
 const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
+/** What every reader's redaction looks up of a catalogue, found once. */
+interface Known {
+  readonly entities: ReadonlyMap<string, Table>
+  readonly columns: ReadonlyMap<Table, ReadonlyArray<string>>
+  readonly guarded: ReadonlyArray<{ readonly table: Table; readonly column: string; readonly by: string }>
+}
+const knowns = new WeakMap<Catalogue, Known>()
+const knownOf = (catalogue: Catalogue): Known => {
+  let known = knowns.get(catalogue)
+  if (known === undefined) {
+    knowns.set(catalogue, known = {
+      entities: new Map(catalogue.tables.map((table) => [table.entity, table])),
+      columns: new Map(catalogue.tables.map((table) => [table, Object.keys(table.columns)])),
+      guarded: catalogue.tables.flatMap((table) => Object.entries(table.columns)
+        .flatMap(([column, { visible_to }]) => visible_to === undefined ? [] : [{ table, column, by: visible_to }]))
+    })
+  }
+  return known
+}
+
 export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: number): Redaction => {
+  const known = knownOf(catalogue)
   const seen = new Map<Table, Seen>(catalogue.tables.map((table) => [table, seenOf(table, viewer)]))
-  const entities = new Map(catalogue.tables.map((table) => [table.entity, table]))
+  const { entities } = known
   const whole = [...seen.values()].every((one) => one === "whole")
-  const guarded = catalogue.tables.flatMap((table) => Object.entries(table.columns)
-    .filter(([, field]) => field.visible_to !== undefined && !can(viewer, field.visible_to)).map(([column]) => ({ table, column })))
+  const guarded = known.guarded.filter(({ by }) => !can(viewer, by))
   // Events of a thing and of what it is made of may carry the rows of either: a guarded name is guarded in all of them.
   const hidden = new Map<string, Set<string>>()
   for (const { table, column } of guarded) {
     for (const subject of [table.entity, table.stream?.entity ?? table.entity]) hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
   }
-  const sent = new Map<Table, ReadonlyArray<string>>(catalogue.tables.map((table) =>
-    [table, Object.entries(table.columns).filter(([, field]) => field.visible_to === undefined || can(viewer, field.visible_to)).map(([name]) => name)]))
+  const sentOf = (table: Table): ReadonlyArray<string> => {
+    const away = guarded.filter((one) => one.table === table).map(({ column }) => column)
+    const columns = known.columns.get(table)!
+    return away.length === 0 ? columns : columns.filter((name) => !away.includes(name))
+  }
 
   /** How much of one row this reader sees. A row of which not all is known says nothing of itself. */
   const seenRow = (table: Table, key: Key, row: AnyRow | undefined): Seen => {
@@ -60,14 +77,14 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     return own === "whole" ? "whole" : own === "none" ? undefined : of
   }
   const isVisible = (table: Table, of: Seen, column: string): boolean =>
-    of !== undefined && (of === "whole" || of.has(column)) && sent.get(table)!.includes(column)
+    of !== undefined && (of === "whole" || of.has(column)) && column in table.columns && !guarded.some((one) => one.table === table && one.column === column)
   /** Values of an update, without those of columns that are not for this reader. */
   const visible = (table: Table, of: Seen, values: AnyRow): AnyRow => {
     const kept = Object.entries(values).filter(([name]) => isVisible(table, of, name))
     return kept.length === Object.keys(values).length ? values : Object.fromEntries(kept)
   }
   const blanked = (table: Table, of: Seen, row: AnyRow): AnyRow => {
-    const names = Object.keys(table.columns)
+    const names = known.columns.get(table)!
     return names.every((name) => isVisible(table, of, name)) ? row
       : Object.fromEntries(names.map((name) => [name, isVisible(table, of, name) ? row[name] ?? table.columns[name]!.default ?? null : blankOf(table, name, row[table.key] as Key)]))
   }
@@ -117,7 +134,7 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_seen_event, data: rowsSeen(type, left.flat(), scrub) }
   }
   return {
-    fingerprint: [...revealing(catalogue).filter((one) => holds(viewer, one)), ...viewer.role_ids.toSorted((a, b) => a - b), shown(catalogue, seen, guarded)].join(","),
+    get fingerprint() { return [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ") },
     whole,
     see: (event) => {
       if (event.type === decided_event && event.replica_id !== replica_id) return undefined
@@ -126,7 +143,7 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
       const keys = hidden.get(subjectOf(event.type))
       return { type: event.type, data: keys === undefined ? event.data : without(event.data, keys) as JsonObject }
     },
-    columns: (table) => seen.get(table) === undefined && table.sight?.by_key === undefined && table.sight?.by_row === undefined ? undefined : sent.get(table),
+    columns: (table) => seen.get(table) === undefined && table.sight?.by_key === undefined && table.sight?.by_row === undefined ? undefined : sentOf(table),
     row: (table, row) => {
       const of = seenRow(table, row[table.key] as Key, row)
       return of === undefined ? undefined : of === "whole" ? row : blanked(table, of, row)

@@ -158,7 +158,8 @@ class Truth {
       const encoded = encodeRow(table, seen, "sqlite")
       return [columns.map((column) => {
         const value = encoded[column] ?? null
-        return typeof value === "boolean" || typeof value === "bigint" ? Number(value) : value
+        // As SQLite keeps them: a number alone is one, even where any document may stand.
+        return typeof value === "boolean" || typeof value === "bigint" || (typeof value === "string" && table.columns[column]!.shape.kind === "json" && /^-?\d/.test(value)) ? Number(value) : value
       })]
     }))
   }

@@ -145,6 +145,15 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
     expect(device.holds("Gala evening").length).toBeGreaterThan(0)
   })
 
+  it("a device of a release that cannot tell what is left out is told to be updated, unless nothing is", async () => {
+    const { token } = await person(basics)
+    const [few, all] = [await enrol(token, {}), await enrolled(business, "owner's", {})]
+    devices.push(all)
+    const hello = (device: Filled, schema_version: number, by?: string) => business.ask("POST", `sync/replicas/${device.id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
+    expect(await hello(few, 1, token)).toMatchObject({ status: 426, body: { message: expect.stringContaining("update Flightcase"), errors: { schema_version: ["at least 2"] } } })
+    expect([(await hello(few, 2, token)).status, (await hello(all, 1)).status]).toEqual([200, 200])
+  })
+
   it("a view is there while it is shared with one's role", async () => {
     const { role, token } = await person(["members.view"])
     const device = await enrol(token, {})
