@@ -4,7 +4,7 @@
  * comes along as events, for the rows that are there already. A fold changes each row by itself, so at every page all
  * rows that have arrived stand at one position: nothing is kept on the server, and a fill may pause for as long as it likes.
  */
-import type { StoredEvent } from "../core/kernel/event.ts"
+import type { Scrub, StoredEvent } from "../core/kernel/event.ts"
 import type { Json } from "../core/kernel/json.ts"
 import type { WireError } from "./wire.ts"
 
@@ -23,6 +23,8 @@ export interface SnapshotPlan {
   /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
   readonly decided: ReadonlyArray<DecidedCommand>
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly from: number; readonly to: number }>
+  /** Personal data taken out since the device last told where it stood: rows do not say so, and the device may have kept some. */
+  readonly erased?: ReadonlyArray<Scrub>
 }
 export interface Section {
   readonly table: string

@@ -4,15 +4,18 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
 import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
-import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import { eventsAfter, headOf, journal } from "../../core/kernel/journal.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { invalidField, type Rejection } from "../../core/kernel/rejection.ts"
+import { rows_seen_event } from "../../core/kernel/rows-seen.ts"
 import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { type Checksum, type ChecksumPage, cursorOf, type Section, type SnapshotPage, type SnapshotPlan, splitCursor } from "../snapshot.ts"
 import type { WireError } from "../wire.ts"
+import { replica_devices } from "./devices.ts"
 import { anotherHandle, handleOf, holds, offset_pattern, offsetOf } from "./place.ts"
 import { type Redaction, redactionFor } from "./redaction.ts"
 import { mustRefetch, private_headers } from "./shape.ts"
@@ -53,10 +56,19 @@ export const planAnswer = Effect.fnUntraced(function*(
       decided: decided.filter((one) => (one.position ?? 0) <= position).reverse().map((one) => ({
         n: one.n, id: one.id, status: one.accepted ? "accepted" as const : "rejected" as const, ...(one.error === null ? {} : { error: one.error as WireError })
       })),
-      leases: leases.map(({ entity, from, to }) => ({ entity, from, to }))
+      leases: leases.map(({ entity, from, to }) => ({ entity, from, to })),
+      erased: yield* erasedAfter(store, catalogue, (yield* store.get(replica_devices, replica_id))?.position ?? 0)
     }
     return { status: 200, headers: private_headers, body: { snapshot: plan as unknown as Json } }
   }
+})
+const erasedAfter = Effect.fnUntraced(function*(store: StoreShape, { scrubs }: Catalogue, position: number) {
+  const types = Object.keys(scrubs).filter((type) => type !== rows_seen_event)
+  if (types.length === 0) return []
+  const { bind, values } = bindings(store.dialect)
+  const events = yield* store.run(
+    `select ${columnList(journal)} from journal where type in (${types.map(bind).join(", ")}) and position > ${bind(position)} order by position`, values)
+  return events.map((row) => store.decode(journal, row) as StoredEvent).flatMap(({ type, data }) => scrubs[type]?.(data as never) ?? [])
 })
 /** More commands than a device can have waiting for a verdict. */
 const decided_max = 10_000

@@ -15,12 +15,14 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import type { Redaction } from "../ends/redaction.ts"
 import { kindOf, naming_columns } from "./accounts/telling.ts"
+import { readMeta } from "./local-tables.ts"
 import type { KeptCommand, Outbox, Recorded } from "./outbox.ts"
 
-/** What erasures in this journal ask to be taken out. */
+/** What erasures in this journal, and those of before that rows came without, ask to be taken out. */
 export const erasures = Effect.fnUntraced(function*({ scrubs }: Pick<Catalogue, "scrubs">) {
-  const events = yield* (yield* Store).find(journal, { type: Object.keys(scrubs) })
-  return events.flatMap(({ type, data }) => scrubs[type]?.(data as never) ?? [])
+  const store = yield* Store
+  const events = yield* store.find(journal, { type: Object.keys(scrubs) })
+  return [...JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>, ...events.flatMap(({ type, data }) => scrubs[type]?.(data as never) ?? [])]
 })
 
 export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: ReadonlyArray<Scrub> = []): Parameters<Outbox["cut"]>[0] => {

@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { insert, type Key, type RowChange } from "../../core/kernel/change.ts"
-import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
+import { foldEvent, type Scrub, type StoredEvent } from "../../core/kernel/event.ts"
 import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { createTable } from "../../core/kernel/store/dialect.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
@@ -31,6 +31,7 @@ export interface Filling {
   readonly rows: number
   readonly rows_total: number
   readonly settled: ReadonlyArray<Settled>
+  readonly erased?: ReadonlyArray<Scrub>
 }
 
 export const fillingNow = (store: StoreShape) =>
@@ -68,6 +69,7 @@ export const beginFill = Effect.fnUntraced(function*(catalogue: Catalogue, plan:
     for (const table of asideOf(catalogue, generation).values()) for (const statement of createTable(table, "sqlite")) yield* store.run(statement)
     yield* keep(store, {
       generation, handle: plan.handle, position: plan.position, offset: plan.offset, after: "", done: [], from: plan.position, rows: 0, rows_total: plan.rows,
+      ...(plan.erased === undefined || plan.erased.length === 0 ? {} : { erased: plan.erased }),
       settled: plan.decided.map(({ n, status, error }) => ({ n, status, ...(error === undefined ? {} : { error }) }))
     })
   }))
@@ -144,6 +146,7 @@ export const takeOver = Effect.fnUntraced(function*(catalogue: Catalogue, fillin
   yield* writeMeta(store, "journal_from", String(filling.from))
   yield* writeMeta(store, "anew", "no")
   yield* writeMeta(store, "run_n", "0")
+  yield* writeMeta(store, "erased", JSON.stringify(filling.erased ?? []))
   // People erased while the rows came.
   const scrubbing = yield* store.find(journal, { type: Object.keys(catalogue.scrubs) })
   yield* scrubBefore(store, catalogue.scrubs, scrubbing as ReadonlyArray<StoredEvent>)

@@ -70,6 +70,22 @@ describe("devices of people with few rights", () => {
     expect(auditor.holds("of the auditor")).not.toEqual([])
   })
 
+  it.each(fills)("keep nothing of a person erased before they were filled anew, %s", async (_, snapshot_beyond) => {
+    const rights = ["members.access", "members.view", "members.edit"]
+    const { token, grant } = await person(rights)
+    const member = await make("members", { name: "Zacharias Quill", membership_type: "contact", tax_number: "TAX-8177" })
+    let open = true
+    const device = await enrol(token, { snapshot_beyond, before_push: () => { if (!open) throw new RemoteError(500, { message: "The server is out of order." }) } })
+    open = false
+    expect((await device.ask("PUT", `members/${member.id}`, { rating: 3 })).status).toBe(200)
+    expect(device.holds("TAX-8177", "").some((file) => file.startsWith("outbox"))).toBe(true)
+    expect((await business.ask("POST", `members/${member.id}/anonymise`, {})).status).toBe(200)
+    // Filled anew, it hears of the erasure by no event.
+    expect((await grant([...rights, "costs.view"])).status).toBe(200)
+    await expect(device.sync()).rejects.toThrow("out of order")
+    expect([device.holds("TAX-8177", ""), device.holds("Zacharias", "")]).toEqual([[], []])
+    expect(device.outbox.counts()).toEqual({ pending: 1 })
+  })
   it.each(fills)("keep nothing of an erased person in their outbox, nor does the server of what was sent, filled %s", async (_, snapshot_beyond) => {
     const { token } = await person(["members.access", "members.view", "members.create", "members.edit"])
     let open = true
