@@ -1,7 +1,7 @@
 /** Sync by hand: `sync bundle out|in FILE`, and unsent commands written out for review. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import type { KeptCommand } from "../../sync/replica/outbox.ts"
+import type { KeptCommand } from "../../sync/replica/outbox/kept-command.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
 import { acting } from "../program.ts"

@@ -16,7 +16,8 @@ import type { Table } from "../../core/kernel/table.ts"
 import type { Redaction } from "../ends/redaction.ts"
 import { kindOf, naming_columns } from "./accounts/telling.ts"
 import { readMeta } from "./local-tables.ts"
-import type { KeptCommand, Outbox, Recorded } from "./outbox.ts"
+import type { Outbox } from "./outbox.ts"
+import type { KeptCommand, Recorded } from "./outbox/kept-command.ts"
 
 /** What erasures in this journal, and those of before that rows came without, ask to be taken out. */
 export const erasures = Effect.fnUntraced(function*({ scrubs }: Pick<Catalogue, "scrubs">) {

@@ -8,7 +8,7 @@ import { isJsonObject } from "../../core/kernel/json.ts"
 import type { Verdict, WireError } from "../wire.ts"
 import type { Device } from "./device.ts"
 import { openOutboxOf } from "./folder.ts"
-import type { KeptCommand } from "./outbox.ts"
+import type { KeptCommand } from "./outbox/kept-command.ts"
 import { pathOf, renamedBody, tableOfPath } from "./renamed.ts"
 
 export interface Moved {

@@ -4,7 +4,7 @@ import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import type { Field, Fields } from "../../core/kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { called, entityOf } from "./named-rows.ts"
-import type { KeptCommand } from "./outbox.ts"
+import type { KeptCommand } from "./outbox/kept-command.ts"
 
 /** Old id → new id, by table. */
 export type Renamed = ReadonlyMap<string, ReadonlyMap<number, number>>

@@ -1,6 +1,6 @@
 /** What a device has not sent, or got back refused, read from its outbox alone: whatever else is wrong with it. */
 import { DatabaseSync } from "node:sqlite"
-import type { CommandState, KeptCommand } from "./outbox.ts"
+import type { CommandState, KeptCommand } from "./outbox/kept-command.ts"
 import { isDamage, openOutboxOf, outboxPath, readProfile } from "./folder.ts"
 
 export type Unsent = Pick<KeptCommand, "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error">

@@ -5,7 +5,7 @@ import { wholeNumber } from "../../core/kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { WireCommand } from "../wire.ts"
 import { namedRows, type NamedRow } from "./named-rows.ts"
-import type { KeptCommand } from "./outbox.ts"
+import type { KeptCommand } from "./outbox/kept-command.ts"
 import type { Asked } from "./replica.ts"
 
 export interface FreeUnit { readonly id: number; readonly name: string; readonly location: string | null }

@@ -2,6 +2,9 @@
 import type { Mutant } from "./mutant.ts"
 
 const outbox = "sync/replica/outbox.ts"
+const [outbox_tables, outbox_commands] = ["sync/replica/outbox/tables.ts", "sync/replica/outbox/commands.ts"]
+const [outbox_leases, outbox_needs] = ["sync/replica/outbox/leases.ts", "sync/replica/outbox/needs.ts"]
+const outbox_reopening = "sync/replica/outbox/reopening.ts"
 const replica = "sync/replica/replica.ts"
 const outbox_test = "test/sync/outbox.test.ts"
 const merge_test = "test/sync/merge.test.ts"
@@ -31,42 +34,42 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]
   },
   {
-    name: "a command and the ids it took are kept in steps of their own", file: outbox,
+    name: "a command and the ids it took are kept in steps of their own", file: outbox_commands,
     find: "append: (command, about = {}) => transaction(() => {", replace: "append: (command, about = {}) => ((body) => body())(() => {",
     killed_by: [{ file: outbox_test, test: "leave nothing of themselves where they cannot be kept whole" }]
   },
   {
-    name: "the lease cursor does not move with a command", file: outbox,
+    name: "the lease cursor does not move with a command", file: outbox_commands,
     find: "takeIds(command.ids)\n", replace: "void takeIds\n",
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
   },
   {
-    name: "leases and their cursors are kept in memory only", file: outbox,
+    name: "leases and their cursors are kept in memory only", file: outbox_tables,
     find: "  db.exec(schema)\n", replace: "  db.exec(schema); db.exec(\"create temp table leases as select * from main.leases\")\n",
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
   },
   {
-    name: "a lease that arrives twice begins anew", file: outbox,
+    name: "a lease that arrives twice begins anew", file: outbox_leases,
     find: "values (?, ?, ?, ?) on conflict do nothing\")", replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next\")",
     killed_by: [{ file: outbox_test, test: "that arrive twice give nothing twice" }]
   },
   {
-    name: "the block after this one is asked for under the same number", file: outbox,
+    name: "the block after this one is asked for under the same number", file: outbox_leases,
     find: ".run(entity, request_no + 1)", replace: ".run(entity, request_no)",
     killed_by: [{ file: outbox_test, test: "are asked for under a number that only grows" }]
   },
   {
-    name: "a later verdict takes the place of an earlier one", file: outbox,
+    name: "a later verdict takes the place of an earlier one", file: outbox_commands,
     find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'", replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
     killed_by: [{ file: outbox_test, test: "are settled once" }]
   },
   {
-    name: "a command does not say which pending ones it builds on", file: outbox,
+    name: "a command does not say which pending ones it builds on", file: outbox_needs,
     find: "makers.set(Number(maker[\"n\"]), String(maker[\"id\"]))", replace: "void maker",
     killed_by: [{ file: outbox_test, test: "need the pending commands that made the rows they name" }]
   },
   {
-    name: "a conflict that was resolved can be resolved again", file: outbox,
+    name: "a conflict that was resolved can be resolved again", file: outbox_commands,
     find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))", replace: "where id = ? and (? <> '')",
     killed_by: [{ file: outbox_test, test: "that were refused can be resolved once" }]
   },
@@ -76,7 +79,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/fill-restored.test.ts", test: "gets back from a device %s what it had accepted since", engine: "sqlite" }]
   },
   {
-    name: "ids of blocks a restored server does not know are still given", file: outbox,
+    name: "ids of blocks a restored server does not know are still given", file: outbox_reopening,
     find: "if (!known) prepared(", replace: "if (false) prepared(",
     killed_by: [{ file: outbox_test, test: "of blocks a restored server does not know are given no more" }]
   }

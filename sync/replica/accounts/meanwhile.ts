@@ -14,7 +14,7 @@ import { products } from "../../../core/products/schema.ts"
 import { stock_levels } from "../../../core/stock/schema.ts"
 import type { WireError } from "../../wire.ts"
 import { namedRows, rowName } from "../named-rows.ts"
-import type { KeptCommand, Recorded } from "../outbox.ts"
+import type { KeptCommand, Recorded } from "../outbox/kept-command.ts"
 import { type Change, isTheirs, rowKey, saysSomething, same, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
 
 /** As many events as are looked through, and as many changes as are told, the latest of each. */

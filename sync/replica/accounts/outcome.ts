@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow } from "../../../core/kernel/table.ts"
 import { claims } from "../../../core/claims/schema.ts"
-import type { KeptCommand, Recorded } from "../outbox.ts"
+import type { KeptCommand, Recorded } from "../outbox/kept-command.ts"
 import { type Difference, isTheirs, type Merged, rowKey, same, saysSomething, type Teller, type Touch, touchesOf, valueTold, whatOf, whoOf } from "./telling.ts"
 
 /** Rows as the last of several events leaves them. Custom fields are fields of their own. */

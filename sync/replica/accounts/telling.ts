@@ -9,7 +9,7 @@ import { settings_table } from "../../../core/kernel/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type AnyRow, foldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
 import { users } from "../../../core/users/schema.ts"
-import type { Happened } from "../outbox.ts"
+import type { Happened } from "../outbox/kept-command.ts"
 
 /** What somebody else did meanwhile. Values are as answers give them. */
 export interface Change {
