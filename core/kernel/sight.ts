@@ -14,7 +14,7 @@ export interface Lent { readonly to: Holders; readonly columns: ReadonlyArray<st
 export interface Sight {
   /** To whom endpoints show whole rows, or answer with them. */
   readonly whole: Holders
-  /** Columns that rules and answers about other things need, beside the key and whether the row is deleted. */
+  /** Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted. */
   readonly lent?: ReadonlyArray<Lent>
   /** Rows that are a person's own, or not for them, by their key. */
   readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
@@ -39,12 +39,15 @@ export const holds = (viewer: Viewer, wanted: string): boolean => {
 }
 const holdsAny = (viewer: Viewer, holders: Holders): boolean => holders === "everyone" || holders.some((one) => holds(viewer, one))
 
+/** Which row it is, after all that may have happened to the server, and whether it is there. */
+const lent_always = ["created_at", "deleted_at"]
+
 /** A table that says nothing is seen by whoever reads everything. */
 export const seenOf = ({ sight, key, columns }: Table, viewer: Viewer): Seen => {
   if (can(viewer, reads_everything) || (sight !== undefined && holdsAny(viewer, sight.whole))) return "whole"
   const lent = sight?.lent?.filter(({ to }) => holdsAny(viewer, to)) ?? []
   return lent.length === 0 ? undefined
-    : new Set([key, ...("deleted_at" in columns ? ["deleted_at"] : []), ...lent.flatMap((one) => one.columns)])
+    : new Set([key, ...lent_always.filter((name) => name in columns), ...lent.flatMap((one) => one.columns)])
 }
 
 /** All columns but these. */

@@ -221,7 +221,7 @@ describe("redaction of events", () => {
   it("a colleague is told by name, without how to write to them or what they may do", () => {
     expect(changes(["stock.view"], "user.invited", robin)).toEqual([{ op: "insert", table: "users", row: {
       id: 9, name: "Robin", email: "withheld 9", member_id: 4, role_ids: [], is_owner: false, is_active: true, email_verified_at: null, invited_at: null, invitation_accepted_at: null,
-      last_login_at: null, deactivated_at: null, created_at: "1970-01-01T00:00:00.000Z", updated_at: "1970-01-01T00:00:00.000Z", deleted_at: null
+      last_login_at: null, deactivated_at: null, created_at: recorded_at, updated_at: "1970-01-01T00:00:00.000Z", deleted_at: null
     } }])
     expect(changes(["stock.view"], "user.updated", { id: 9, name: "Robyn", email: "robyn@example.com" })).toEqual([{ op: "update", table: "users", key: 9, set: { name: "Robyn" } }])
     expect(seenBy(["stock.view"], "user.updated", { id: 9, email: "robyn@example.com" })).toBeUndefined()

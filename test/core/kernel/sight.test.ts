@@ -81,9 +81,9 @@ describe("the parts of it", () => {
     expect(seenOf(safes, viewerWith(["action-log.view"], ["*"]))).toBe("whole")
     expect(seenOf(safes, { ...viewerWith([], ["*"]), is_owner: true })).toBe("whole")
   })
-  it("whether a row is deleted is lent with anything", () => {
+  it("when a row was made and whether it is deleted is lent with anything", () => {
     const carts = table("carts", { name: text() }, { sight: { whole: [], lent: [{ to: "everyone", columns: ["name"] }] } })
-    expect([...seenOf(carts, viewerWith([], ["*"])) as ReadonlySet<string>]).toEqual(["id", "deleted_at", "name"])
+    expect([...seenOf(carts, viewerWith([], ["*"])) as ReadonlySet<string>]).toEqual(["id", "created_at", "deleted_at", "name"])
   })
   it.each([
     ["note", null], ["name", "withheld 7"], ["shelf", -7], ["label", "withheld 7"], ["title", ""], ["kind", "spot"], ["on", false], ["weight", "0.00"], ["count", 3], ["tags", []], ["seen_at", "1970-01-01T00:00:00.000Z"]
