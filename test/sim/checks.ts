@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { encodeRow, rowDecoder } from "../../core/kernel/store/dialect.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
@@ -49,6 +49,9 @@ export const check = async (house: House, devices: ReadonlyArray<Device>, refold
     await sameJournal(house.look, device)
     await nothingProvisional(device)
   }
+  // Where no backup was put in place every row is the one its person saw.
+  const doubted = house.restored() > 0 ? undefined : stored.verdicts.find(({ error }) => isJsonObject(error) && isJsonObject(error["errors"]) && "rows_seen" in error["errors"])
+  if (doubted !== undefined) fail(`command ${doubted.n} of device ${doubted.replica_id} was refused for a row that might be another one: ${JSON.stringify(doubted.error)}`)
   for (const verdict of stored.verdicts) onceOnly(verdict, byCommand.get(verdict.id) ?? [])
   gapless(stored.events)
   await exclusions(house.look)
