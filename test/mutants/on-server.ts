@@ -170,6 +170,11 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/core/kernel/sight.test.ts", test: "the parts of it" }]
   },
   {
+    name: "a device is not told when a row was made of which it sees a part", file: "core/kernel/sight.ts",
+    find: "const lent_always = [\"created_at\", \"deleted_at\"]", replace: "const lent_always = [\"deleted_at\"]",
+    killed_by: [{ file: "test/sync/few-rights.test.ts", test: "what a device takes, the server takes" }]
+  },
+  {
     name: "any permission of an area is any permission that begins like it", file: "core/kernel/sight.ts",
     find: "one.startsWith(area) && one !== `${area}access`", replace: "one.startsWith(area)",
     killed_by: [{ file: "test/core/kernel/sight.test.ts", test: "the parts of it" }]
