@@ -12,7 +12,7 @@ import { type StoredEvent, streamOf } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { rows_seen_event } from "../kernel/rows-seen.ts"
+import { rows_told_event } from "../kernel/rows-told.ts"
 import { Site } from "../kernel/site.ts"
 import { bindings, chunked } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
@@ -113,7 +113,7 @@ const eventsOf = Effect.fnUntraced(function*(
     const bound = bindings(store.dialect)
     const rows = yield* store.run(
       `select * from journal where stream in (${some.map(bound.bind).join(", ")}) and position <= ${bound.bind(position)} ` +
-      `and type in (${[...types, rows_seen_event].map(bound.bind).join(", ")})`, bound.values)
+      `and type in (${[...types, rows_told_event].map(bound.bind).join(", ")})`, bound.values)
     for (const row of rows) found.push(store.decode(journal, row) as StoredEvent)
   }
   return found.sort((one, other) => one.position - other.position)

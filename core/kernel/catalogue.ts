@@ -1,7 +1,7 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
 import type { Endpoint } from "./endpoint.ts"
 import type { Fold, NewEvent, Projection, Scrubs } from "./event.ts"
-import { foldRowsSeen, type RowsSeen, rows_seen_event } from "./rows-seen.ts"
+import { foldRowsTold, type RowsTold, rows_told_event } from "./rows-told.ts"
 import type { Resource } from "./resource.ts"
 import type { SettingGroups } from "./settings.ts"
 import type { Table } from "./table.ts"
@@ -68,10 +68,10 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
       return found
     },
-    projection: { ...foldsOf(slices), [rows_seen_event]: foldRowsSeen((name) => byName.get(name)) },
+    projection: { ...foldsOf(slices), [rows_told_event]: foldRowsTold((name) => byName.get(name)) },
     endpoint: (name) => endpointByName.get(name),
     resources: slices.flatMap((slice) => slice.resources ?? []),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
-    scrubs: Object.assign({}, ...slices.map((slice) => slice.scrubs ?? {}), { [rows_seen_event]: ({ scrub }: RowsSeen) => scrub })
+    scrubs: Object.assign({}, ...slices.map((slice) => slice.scrubs ?? {}), { [rows_told_event]: ({ scrub }: RowsTold) => scrub })
   }
 }

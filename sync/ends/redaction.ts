@@ -7,7 +7,7 @@ import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key, RowChange } from "../../core/kernel/change.ts"
 import { foldEvent, type EventMeta } from "../../core/kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import { rows_seen_event, rowsSeen } from "../../core/kernel/rows-seen.ts"
+import { rows_told_event, rowsTold } from "../../core/kernel/rows-told.ts"
 import { blankOf, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import { can, type Viewer } from "../../core/kernel/viewer.ts"
@@ -131,7 +131,7 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     const left = changes.map(cut)
     if (left.every((some, at) => some.length === 1 && some[0] === changes[at])) return undefined
     const scrub = catalogue.scrubs[type]?.(data as never)
-    return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_seen_event, data: rowsSeen(type, left.flat(), scrub) }
+    return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_told_event, data: rowsTold(type, left.flat(), scrub) }
   }
   return {
     get fingerprint() { return [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ") },

@@ -8,7 +8,7 @@ import type { StoredEvent } from "../../core/kernel/event.ts"
 import { eventsAfter, headOf, journal } from "../../core/kernel/journal.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { invalidField, type Rejection } from "../../core/kernel/rejection.ts"
-import { rows_seen_event } from "../../core/kernel/rows-seen.ts"
+import { rows_told_event } from "../../core/kernel/rows-told.ts"
 import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
@@ -63,7 +63,7 @@ export const planAnswer = Effect.fnUntraced(function*(
   }
 })
 const erasedAfter = Effect.fnUntraced(function*(store: StoreShape, { scrubs }: Catalogue, position: number) {
-  const types = Object.keys(scrubs).filter((type) => type !== rows_seen_event)
+  const types = Object.keys(scrubs).filter((type) => type !== rows_told_event)
   if (types.length === 0) return []
   const { bind, values } = bindings(store.dialect)
   const events = yield* store.run(

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Field } from "../../core/kernel/field.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
-import { rows_seen_event } from "../../core/kernel/rows-seen.ts"
+import { rows_told_event } from "../../core/kernel/rows-told.ts"
 import { columnType, encode, isDocument } from "../../core/kernel/store/dialect.ts"
 import { ensureSchema } from "../../core/kernel/store/schema.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
@@ -20,7 +20,7 @@ import { dropFill } from "./fill.ts"
 export const renewTables = Effect.fnUntraced(function*(catalogue: Catalogue) {
   const store = yield* Store
   const filled_from_rows = Number((yield* readMeta(store, "journal_from")) ?? 0) > 0
-  const told_in_part = (yield* isThere(store, "journal")) && (yield* store.run("select 1 from journal where type = ? limit 1", [rows_seen_event])).length > 0
+  const told_in_part = (yield* isThere(store, "journal")) && (yield* store.run("select 1 from journal where type = ? limit 1", [rows_told_event])).length > 0
   yield* store.transaction(Effect.gen(function*() {
     yield* dropFill
     if (yield* isThere(store, "journal")) yield* store.run("delete from journal where position >= ?", [provisional_base])

@@ -156,11 +156,11 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an erasure is not told to those who see only a part of the person", file: redaction,
-    find: "rowsSeen(type, left.flat(), scrub)", replace: "rowsSeen(type, left.flat(), scrub === undefined ? scrub : undefined)",
+    find: "rowsTold(type, left.flat(), scrub)", replace: "rowsTold(type, left.flat(), scrub === undefined ? scrub : undefined)",
     killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
   },
   {
-    name: "a name is taken out of events, but not out of what a device was told of them", file: "core/kernel/rows-seen.ts",
+    name: "a name is taken out of events, but not out of what a device was told of them", file: "core/kernel/rows-told.ts",
     find: "if (!Array.isArray(changes)) return own", replace: "if (!Array.isArray(changes) || changes.length > 0) return own",
     killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
   },

@@ -169,7 +169,7 @@ describe("devices of people with few rights", () => {
     expect(await rows()).toEqual([[product.id, "Lamp", "1.5000"]])
     // As a release told it that knew no weight of products.
     await device.run(Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
-      expect(yield* store.run("update journal set data = json_remove(data, '$.changes[0].row.weight') where type = 'rows.seen' and stream = ? returning position", [`product:${product.id}`])).toHaveLength(1)
+      expect(yield* store.run("update journal set data = json_remove(data, '$.changes[0].row.weight') where type = 'rows.told' and stream = ? returning position", [`product:${product.id}`])).toHaveLength(1)
       yield* store.run("update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'")
     }))))
     await device.restart()

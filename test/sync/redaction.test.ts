@@ -214,7 +214,7 @@ describe("redaction of events", () => {
     redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7).see({ type, data: data as never, replica_id: null, recorded_at })
   const changes = (...args: Parameters<typeof seenBy>) => {
     const told = seenBy(...args)
-    expect(told?.type).toBe("rows.seen")
+    expect(told?.type).toBe("rows.told")
     return told?.data["changes"]
   }
   const robin = { id: 9, name: "Robin", email: "robin@example.com", member_id: 4, role_ids: [3], is_owner: false, is_active: true }

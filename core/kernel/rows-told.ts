@@ -7,25 +7,25 @@ import type { Fold, Scrub } from "./event.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
 import type { AnyRow, Table } from "./table.ts"
 
-export const rows_seen_event = "rows.seen"
+export const rows_told_event = "rows.told"
 type Written = JsonObject & { readonly op: RowChange["op"]; readonly table: string }
-export interface RowsSeen {
+export interface RowsTold {
   /** What it was, for accounts of who did what. */
   readonly of: string
   readonly changes: ReadonlyArray<Written>
   /** Personal data it takes out of what was recorded before. */
   readonly scrub?: Scrub
 }
-export const rowsSeen = (of: string, changes: ReadonlyArray<RowChange>, scrub: Scrub | undefined): JsonObject => ({
+export const rowsTold = (of: string, changes: ReadonlyArray<RowChange>, scrub: Scrub | undefined): JsonObject => ({
   of, changes: changes.map(({ table, ...rest }): Json => ({ ...rest as JsonObject, table: table.name })),
   ...(scrub === undefined ? {} : { scrub: { streams: scrub.streams, placeholders: scrub.placeholders } })
 })
 /** The type of what happened, whoever tells it. */
 export const typeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
-  type === rows_seen_event ? String(data["of"]) : type
+  type === rows_told_event ? String(data["of"]) : type
 
 /** A table of a later release is passed over; its rows come with the release. */
-export const foldRowsSeen = (tableOf: (name: string) => Table | undefined): Fold => ({ changes }: RowsSeen) => changes.flatMap(({ op, table: name, ...rest }): ReadonlyArray<RowChange> => {
+export const foldRowsTold = (tableOf: (name: string) => Table | undefined): Fold => ({ changes }: RowsTold) => changes.flatMap(({ op, table: name, ...rest }): ReadonlyArray<RowChange> => {
   const table = tableOf(name)
   if (table === undefined) return []
   switch (op) {
