@@ -34,6 +34,10 @@ export interface Scrub { readonly streams: ReadonlyArray<string>; readonly place
 /** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
 export type Scrubs = { readonly [eventType: string]: (data: never) => Scrub | undefined }
 
+/** What these events ask to be taken out of older ones. */
+export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): ReadonlyArray<Scrub> =>
+  events.flatMap(({ data, type }) => scrubs[type]?.(data as never) ?? [])
+
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
 

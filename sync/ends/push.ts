@@ -105,10 +105,16 @@ const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCom
 const otherRow = Effect.fnUntraced(function*({ rows_seen = {} }: WireCommand): Effect.fn.Return<WireError | undefined, Fault, Store | Site> {
   const store = yield* Store
   const { catalogue } = yield* Site
-  for (const [row, made] of Object.entries(rows_seen)) {
-    const [name, id] = row.split("/"), [made_at, made_by] = made.split(" ")
-    const table = catalogue.tables.find((one) => one.name === name && hasOwnIds(one))
-    const found = table === undefined || !Number.isSafeInteger(Number(id)) ? undefined : (yield* store.get(table, Number(id))) as AnyRow | undefined
+  const named = Object.entries(rows_seen).map(([row, made]) => ({ row, made, name: row.slice(0, row.indexOf("/")), id: Number(row.slice(row.indexOf("/") + 1)) }))
+    .filter(({ id }) => Number.isSafeInteger(id))
+  const rows = new Map<string, AnyRow>()
+  for (const table of catalogue.tables.filter((one) => hasOwnIds(one) && named.some(({ name }) => name === one.name))) {
+    for (const row of yield* store.getMany(table, named.filter(({ name }) => name === table.name).map(({ id }) => id))) rows.set(`${table.name}/${String((row as AnyRow)["id"])}`, row)
+  }
+  for (const { id, made, name, row } of named) {
+    const [made_at, made_by] = made.split(" ")
+    const table = catalogue.tables.find((one) => one.name === name)
+    const found = rows.get(row)
     if (table === undefined || found === undefined || found["created_at"] === made_at) continue
     // What a device has sent once more is the same row, though it was made anew.
     const [first] = made_by === undefined ? [] : yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
 import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
+import { scrubsOf, type StoredEvent } from "../../core/kernel/event.ts"
 import { eventsAfter, headOf, journal } from "../../core/kernel/journal.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { invalidField, type Rejection } from "../../core/kernel/rejection.ts"
@@ -68,7 +68,7 @@ const erasedAfter = Effect.fnUntraced(function*(store: StoreShape, { scrubs }: C
   const { bind, values } = bindings(store.dialect)
   const events = yield* store.run(
     `select ${columnList(journal)} from journal where type in (${types.map(bind).join(", ")}) and position > ${bind(position)} order by position`, values)
-  return events.map((row) => store.decode(journal, row) as StoredEvent).flatMap(({ type, data }) => scrubs[type]?.(data as never) ?? [])
+  return scrubsOf(scrubs, events.map((row) => store.decode(journal, row) as StoredEvent))
 })
 /** More commands than a device can have waiting for a verdict. */
 const decided_max = 10_000

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
 import type { Params } from "../../core/kernel/endpoint.ts"
-import { type Scrub, streamOf } from "../../core/kernel/event.ts"
+import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { scrubbed } from "../../core/kernel/rows-told.ts"
@@ -23,7 +23,7 @@ import type { KeptCommand, Recorded } from "./outbox/kept-command.ts"
 export const erasures = Effect.fnUntraced(function*({ scrubs }: Pick<Catalogue, "scrubs">) {
   const store = yield* Store
   const events = yield* store.find(journal, { type: Object.keys(scrubs) })
-  return [...JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>, ...events.flatMap(({ type, data }) => scrubs[type]?.(data as never) ?? [])]
+  return [...JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>, ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)]
 })
 
 export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: ReadonlyArray<Scrub> = []): Parameters<Outbox["cut"]>[0] => {

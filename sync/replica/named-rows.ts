@@ -66,10 +66,13 @@ export const rowsSeen = Effect.fnUntraced(function*(catalogue: Catalogue, named:
   for (const name of new Set(named.map((row) => row.table))) {
     const table = catalogue.table(name)
     if (!hasOwnIds(table) || table.stream !== undefined) continue
-    for (const row of yield* store.getMany(table, [...new Set(named.filter((one) => one.table === name).map((one) => one.id))])) {
+    const rows = yield* store.getMany(table, [...new Set(named.filter((one) => one.table === name).map((one) => one.id))])
+    const streams = rows.map((row) => streamOf(table.entity, Number((row as { readonly id?: unknown }).id)))
+    const makers = new Map((yield* store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event]))
+    for (const [at, row] of rows.entries()) {
       const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
       if (typeof created_at !== "string") continue
-      const [first] = yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
+      const first = makers.get(streams[at]!)
       seen[rowName({ table: name, id: Number(id) })] = [created_at, ...(first === undefined ? [] : [first.command_id])].join(" ")
     }
   }

@@ -9,7 +9,7 @@ import { storedSettings } from "../../core/kernel/authority.ts"
 import { answer as answerRead, match } from "../../core/kernel/dispatch.ts"
 import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
 import { type Call, decideInSavepoint, type Outcome } from "../../core/kernel/engine.ts"
-import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
+import { foldEvent, scrubsOf, type StoredEvent } from "../../core/kernel/event.ts"
 import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
@@ -255,7 +255,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
     // A person erased on the server is erased here.
     yield* scrubBefore(store, catalogue.scrubs, events)
-    if (events.some((event) => catalogue.scrubs[event.type]?.(event.data as never) !== undefined)) yield* purgeLater(store)
+    if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)
   })
   const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<Settled>) {
     const store = yield* Store
