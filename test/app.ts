@@ -6,6 +6,7 @@ import { authority } from "../core/kernel/authority.ts"
 import { answer } from "../core/kernel/dispatch.ts"
 import type { Answer } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
+import { danglingReferences } from "../core/kernel/references.ts"
 import { bodyOf, Rejection, statusOf } from "../core/kernel/rejection.ts"
 import type { Site } from "../core/kernel/site.ts"
 import { rebuild, seed, ensureSchema } from "../core/kernel/store/schema.ts"
@@ -55,8 +56,11 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
     dump: () => runtime.runPromise(dumpTables),
     rebuild: () => runtime.runPromise(rebuild(catalogue)),
     close: async () => {
+      // Whatever a suite did, nothing it leaves names a row that has gone.
+      const dangling = await runtime.runPromise(danglingReferences(catalogue.references, catalogue.table))
       await runtime.dispose()
       await database?.drop()
+      if (dangling.length > 0) throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
     }
   }
 }

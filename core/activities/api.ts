@@ -1,6 +1,6 @@
 /** How activities are asked for (members-activities 6). */
 import { Effect, Result } from "effect"
-import { removeWhere, update, updateWhere } from "../kernel/change.ts"
+import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { activity_type_list } from "../custom-fields/seed.ts"
 import { list_values } from "../kernel/custom-field.ts"
@@ -10,7 +10,6 @@ import type { Json } from "../kernel/json.ts"
 import { accessOf, register, rowProjection } from "../kernel/register.ts"
 import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import type { MemberMerged } from "../members/decide.ts"
 import { members } from "../members/schema.ts"
 import { users } from "../users/schema.ts"
 import { type ActivityFacts, type Participation, saveActivity, typeCode } from "./decide.ts"
@@ -87,8 +86,7 @@ const crud = register({
     }),
     save: ({ next, before, facts, input, context }) =>
       saveActivity(next, before, input.values["participants"] as ReadonlyArray<Participation> | undefined, facts, context)
-  },
-  on_delete: (id) => [removeWhere(activity_participants, { activity_id: id })]
+  }
 })
 
 const complete = command("POST", "/api/v1/activities/{id}/complete", {
@@ -106,12 +104,7 @@ const projection: Projection = {
   ...crud.projection,
   ...rowProjection(activity_participants),
   "activity.completed": ({ id }: { readonly id: number }, { recorded_at }) =>
-    [update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })],
-  "member.merged": ({ primary_id, secondary_id }: MemberMerged) =>
-    [updateWhere(activities, { regarding_type: "Member", regarding_id: secondary_id }, { regarding_id: primary_id })],
-  "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
-    [updateWhere(activities, { regarding_type: "Product", regarding_id: secondary_id }, { regarding_id: primary_id })],
-  [`${list_values.entity}.deleted`]: ({ id }: { readonly id: number }) => [updateWhere(activities, { type_id: id }, { type_id: null })]
+    [update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })]
 }
 
 export const activitiesSlice: Slice = {

@@ -21,11 +21,11 @@ export const activityFields = {
   regarding_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
   regarding_type: choice(regarding_types, { nullable: true }),
   /** A user. */
-  owned_by: ref("users", { nullable: true }),
+  owned_by: ref("users", { nullable: true, on_delete: "keep" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
   priority: code(priorities, { default: 1 }),
-  type_id: ref("list_values", { nullable: true }),
+  type_id: ref("list_values", { nullable: true, on_delete: "clear" }),
   status_id: code(activity_statuses, { default: scheduled }),
   completed: boolean({ default: false }),
   time_status: code(time_statuses, { default: 0 }),
@@ -36,13 +36,19 @@ const { participants: _participants, ...stored } = activityFields
 export const activities = table("activities", stored, {
   entity: "activity",
   sight: { whole: ["activities.*"] },
+  references: [
+    { column: "regarding_id", where: { regarding_type: "Member" }, table: "members", rule: { on_delete: "keep", on_merge: "follow" } },
+    { column: "regarding_id", where: { regarding_type: "Product" }, table: "products", rule: { on_delete: "keep", on_merge: "follow" } },
+    { column: "regarding_id", where: { regarding_type: "StockLevel" }, table: "stock_levels", rule: { on_delete: "clear", clears: ["regarding_type"] } },
+    { column: "regarding_id", where: { regarding_type: "Opportunity" }, table: "opportunities", rule: { on_delete: "keep" } }
+  ],
   indexes: [["starts_at"], ["owned_by", "starts_at"], ["regarding_type", "regarding_id"], ["created_at"]]
 })
 export type ActivityRow = RowOf<typeof activities>
 
 export const activity_participants = table("activity_participants", {
-  activity_id: ref("activities", { computed: true }),
-  member_id: ref("members", { computed: true }),
+  activity_id: ref("activities", { computed: true, on_delete: "delete" }),
+  member_id: ref("members", { computed: true, on_delete: "keep" }),
   mute: boolean({ computed: true, default: false })
 }, {
   stream: { entity: "activity", column: "activity_id" },

@@ -8,10 +8,13 @@ import { plainTable, type RowOf, table } from "../kernel/table.ts"
 import { openEnd } from "../values/time.ts"
 import type { NewClaim } from "../availability/line-claims.ts"
 
+/** Claims that count now, or will once their quotation does. */
+const live = [{ is_active: true }, { pending_checkin: true }, { phase: ["draft", "held"] }]
+
 export const claims = table("claims", {
-  product_id: ref("products"),
-  store_id: ref("stores"),
-  asset_id: ref("stock_levels", { nullable: true }),
+  product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { is_active: true } }),
+  store_id: ref("stores", { on_delete: "refuse", while: live, way_out: "end that hire or give it another store first" }),
+  asset_id: ref("stock_levels", { nullable: true, on_delete: "refuse", while: live, way_out: "release the unit first" }),
   quantity: integer({ min: 1 }),
   starts_at: timestamp(),
   ends_at: timestamp(),
@@ -25,8 +28,8 @@ export const claims = table("claims", {
   pending_checkin: boolean(),
   returned_at: timestamp({ nullable: true }),
   checked_at: timestamp({ nullable: true }),
-  opportunity_id: integer({ nullable: true }),
-  container_id: integer({ nullable: true }),
+  opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
+  container_id: ref("containers", { nullable: true, on_delete: "keep" }),
   /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
   reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
 }, {
@@ -34,6 +37,10 @@ export const claims = table("claims", {
   indexes: [
     ["product_id", "store_id", "reaches_to"], ["store_id", "reaches_to"], ["asset_id", "reaches_to"],
     ["source_type", "source_id"], ["opportunity_id"], ["container_id"]
+  ],
+  references: [
+    { column: "source_id", where: { source_type: "opportunity_item" }, table: "opportunity_items", rule: { on_delete: "handled" } },
+    { column: "source_id", where: { source_type: "container" }, table: "containers", rule: { on_delete: "handled" } }
   ],
   no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]
 })
@@ -71,7 +78,7 @@ interface ClaimsPhased {
  * Which streams of the journal ever moved stock, claims, parts or cases of a product: what it takes to say what was
  * believed at an earlier time without reading everything that ever happened.
  */
-export const product_streams = plainTable("product_streams", "key", { key: text(), product_id: ref("products"), stream: text() }, {
+export const product_streams = plainTable("product_streams", "key", { key: text(), product_id: ref("products", { on_delete: "keep" }), stream: text() }, {
   sight: { whole: ["availability.view"] }, indexes: [["product_id"]], first_wins: true
 })
 const noted = (product_id: number, stream: string) => insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })

@@ -10,9 +10,8 @@ import type { JsonObject } from "../kernel/json.ts"
 import { Store } from "../kernel/store/store.ts"
 import { cameBack, stateChanged } from "./events.ts"
 import { loadTargets, loadUnits, type Target, type Unit } from "./facts.ts"
-import { live_statuses } from "./hold.ts"
 import { leaving } from "./pack.ts"
-import { type ContainerRow, container_items, containers } from "./schema.ts"
+import { type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
 
 /** Containers that some of the units are packed in or are the case of, with everything inside. */
 export interface Around {

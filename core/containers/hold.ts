@@ -11,9 +11,7 @@ import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers } from "./schema.ts"
-
-export const live_statuses = ["open", "sealed", "dispatched", "returned"]
+import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
 
 /** A unit packed in a container, with its own claim, if it has one, and those of others that stand in the way of one. */
 export interface PackedHere {

@@ -5,6 +5,8 @@ import { type RowOf, table } from "../kernel/table.ts"
 
 export const container_statuses = { open: "Open", sealed: "Sealed", dispatched: "Dispatched", returned: "Returned", dissolved: "Dissolved" } as const
 export type ContainerStatus = keyof typeof container_statuses
+/** In use: all but dissolved ones. */
+export const live_statuses = ["open", "sealed", "dispatched", "returned"] as const satisfies ReadonlyArray<ContainerStatus>
 /** `strict`: the product's template is a list to be filled before sealing; `free`: anything goes in. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
@@ -18,19 +20,23 @@ const containerColumns = {
   scan_mode: choice(scan_modes, { default: "strict" }),
   is_temporary: boolean({ computed: true, default: false }),
   /** The case itself: a serialised stock level. Temporary containers have none. */
-  serialised_item_id: ref("stock_levels", { nullable: true }),
-  product_id: ref("products", { nullable: true }),
-  parent_container_id: ref("containers", { nullable: true, computed: true }),
-  previous_container_id: ref("containers", { nullable: true, computed: true }),
-  store_id: ref("stores", { nullable: true }),
-  opportunity_id: ref("opportunities", { nullable: true, computed: true }),
+  serialised_item_id: ref("stock_levels", {
+    nullable: true, on_delete: "refuse", while: [{ status: live_statuses }], way_out: "dissolve the container first"
+  }),
+  product_id: ref("products", { nullable: true, on_delete: "keep" }),
+  parent_container_id: ref("containers", { nullable: true, computed: true, on_delete: "keep" }),
+  previous_container_id: ref("containers", { nullable: true, computed: true, on_delete: "keep" }),
+  store_id: ref("stores", {
+    nullable: true, on_delete: "refuse", while: [{ status: live_statuses }], otherwise: "clear", way_out: "dissolve the container first"
+  }),
+  opportunity_id: ref("opportunities", { nullable: true, computed: true, on_delete: "keep" }),
   notes: prose({ nullable: true }),
   sealed_at: timestamp({ nullable: true, computed: true }),
-  sealed_by_user_id: ref("users", { nullable: true, computed: true }),
+  sealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   unsealed_at: timestamp({ nullable: true, computed: true }),
-  unsealed_by_user_id: ref("users", { nullable: true, computed: true }),
+  unsealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   dissolved_at: timestamp({ nullable: true, computed: true }),
-  dissolved_by_user_id: ref("users", { nullable: true, computed: true }),
+  dissolved_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   dissolved_reason: text({ nullable: true, computed: true, max: 20 }),
   dispatched_at: timestamp({ nullable: true, computed: true }),
   returned_at: timestamp({ nullable: true, computed: true }),
@@ -48,15 +54,15 @@ export const containers = table("containers", containerColumns, {
 export type ContainerRow = RowOf<typeof containers>
 
 const itemColumns = {
-  container_id: ref("containers"),
-  serialised_item_id: ref("stock_levels"),
-  product_id: ref("products"),
+  container_id: ref("containers", { on_delete: "keep" }),
+  serialised_item_id: ref("stock_levels", { on_delete: "refuse", while: [{ unpacked_at: null }], way_out: "unpack it first" }),
+  product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { unpacked_at: null } }),
   packed_at: timestamp(),
-  packed_by_user_id: ref("users", { nullable: true }),
+  packed_by_user_id: ref("users", { nullable: true, on_delete: "keep" }),
   unpacked_at: timestamp({ nullable: true }),
   unpacked_reason: text({ nullable: true, max: 20 }),
-  transferred_to_container_id: ref("containers", { nullable: true }),
-  returned_from_opportunity_id: ref("opportunities", { nullable: true, hidden: true }),
+  transferred_to_container_id: ref("containers", { nullable: true, on_delete: "keep" }),
+  returned_from_opportunity_id: ref("opportunities", { nullable: true, hidden: true, on_delete: "keep" }),
   /** When the present repack session saw the unit. */
   repacked_at: timestamp({ nullable: true, hidden: true }),
   /** When the check-in of the present outing saw the unit. */

@@ -1,6 +1,5 @@
 /** Definitions of custom fields and the groups they are shown in (members-activities 5, availability 11). */
 import { Effect, Result } from "effect"
-import { updateWhere } from "../kernel/change.ts"
 import { type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"
 import { get } from "../kernel/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
@@ -92,8 +91,7 @@ const groups = register({
   fields: customFieldGroupFields,
   path: "/api/v1/custom_field_groups",
   access,
-  only: ["list", "create", "update", "delete"],
-  on_delete: (id) => [updateWhere(custom_fields, { custom_field_group_id: id }, { custom_field_group_id: null })]
+  only: ["list", "create", "update", "delete"]
 })
 /** One group always shows its fields. */
 const showGroup = get("/api/v1/custom_field_groups/{id}", {

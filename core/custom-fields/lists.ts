@@ -1,11 +1,12 @@
 /** Lists of values people choose from: address types, invoice terms, activity types and lists of their own (conventions 17). */
 import { Effect, Result } from "effect"
-import { updateWhere } from "../kernel/change.ts"
 import { custom_fields, list_values } from "../kernel/custom-field.ts"
 import { get } from "../kernel/endpoint.ts"
 import { deletedEvent, managed, register } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { ok, type Resource, resource, shown, viewContext } from "../kernel/resource.ts"
+import { Site } from "../kernel/site.ts"
+import { quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { RowOf } from "../kernel/table.ts"
 import { list_names, listNameFields } from "./schema.ts"
@@ -36,14 +37,12 @@ const lists = register({
   rules: {
     facts: (_input, before) => Effect.gen(function*() {
       const store = yield* Store
-      if (before === undefined) return { values: [], used_by: undefined }
-      return { values: yield* store.find(list_values, { list_name_id: before.id }), used_by: yield* store.first(custom_fields, { list_name_id: before.id }) }
+      return { values: before === undefined ? [] : yield* store.find(list_values, { list_name_id: before.id }) }
     }),
     save: ({ next, before }) => before?.is_system === true && next.name !== before.name
       ? Result.fail(invalidField("name", "A system list keeps its name."))
       : Result.succeed({}),
     delete: ({ row, facts }) => row.is_system ? Result.fail(invalidField("list_name", "A system list cannot be deleted."))
-      : facts.used_by !== undefined ? Result.fail(invalidField("list_name", `The custom field ${facts.used_by.name} chooses from this list; delete the field first.`))
       : Result.succeed(facts.values.map((value) => deletedEvent(list_values, value.id)))
   }
 })
@@ -64,6 +63,21 @@ const circular = (id: number, parent: number | null, values: ReadonlyArray<ListV
   }
   return false
 }
+/** A row of any module whose custom fields hold the value. Values are kept by the definition's id, one or a list of them. */
+const chosenBy = Effect.fnUntraced(function*(value: ListValueRow) {
+  const store = yield* Store
+  const { resources } = (yield* Site).catalogue
+  for (const definition of yield* store.find(custom_fields, { list_name_id: value.list_name_id, field_type: [9, 10] })) {
+    const tables = new Set(resources.filter((one) => one.custom_module === definition.module_type).map((one) => one.table))
+    for (const table of tables) {
+      const holds = store.dialect === "pg" ? `custom_fields -> '${definition.id}' @> to_jsonb($1::bigint)`
+        : `exists (select 1 from json_each(custom_fields, '$."${definition.id}"') where value = ?)`
+      const [found] = yield* store.run<{ id: unknown; name?: unknown }>(`select * from ${quote(table.name)} where ${holds} order by id limit 1`, [value.id])
+      if (found !== undefined) return `${definition.name} of ${table.entity.replaceAll("_", " ")} ${String(found.id)}${typeof found.name === "string" ? ` "${found.name}"` : ""}`
+    }
+  }
+  return undefined
+})
 const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, list_name_id: _l, ...listValueFields } = list_values.columns
 export const listValues = register({
   resource: listValueResource,
@@ -73,16 +87,21 @@ export const listValues = register({
   unpaged: true,
   parent: { param: "list_name", table: list_names, column: "list_name_id" },
   rules: {
-    facts: (input) => Effect.gen(function*() {
-      return yield* (yield* Store).find(list_values, { list_name_id: (input.rows as { readonly list_name: { readonly id: number } }).list_name.id })
+    facts: (input, before) => Effect.gen(function*() {
+      const list_name_id = (input.rows as { readonly list_name: { readonly id: number } }).list_name.id
+      return {
+        values: yield* (yield* Store).find(list_values, { list_name_id }),
+        chosen_by: before === undefined ? undefined : yield* chosenBy(before)
+      }
     }),
-    save: ({ next, facts }) => next.parent_id !== null && !facts.some((one) => one.id === next.parent_id)
+    save: ({ next, facts: { values } }) => next.parent_id !== null && !values.some((one) => one.id === next.parent_id)
       ? Result.fail(invalidField("parent_id", "The parent must be a value of the same list."))
-      : circular(next.id, next.parent_id, facts) ? Result.fail(invalidField("parent_id", "A value cannot lie below itself."))
+      : circular(next.id, next.parent_id, values) ? Result.fail(invalidField("parent_id", "A value cannot lie below itself."))
       : Result.succeed({}),
-    delete: ({ row }) => row.is_system
+    delete: ({ row, facts }) => row.is_system
       ? Result.fail(invalidField("list_value", "A system value cannot be deleted; make it inactive instead."))
+      : facts.chosen_by !== undefined
+      ? Result.fail(invalidField("list_value", `The value is chosen as ${facts.chosen_by}; make it inactive instead.`))
       : Result.succeed([])
-  },
-  on_delete: (id) => [updateWhere(list_values, { parent_id: id }, { parent_id: null })]
+  }
 })

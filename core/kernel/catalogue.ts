@@ -2,6 +2,7 @@
 import type { Endpoint } from "./endpoint.ts"
 import type { Fold, NewEvent, Projection, Scrubs } from "./event.ts"
 import { foldRowsTold, type RowsTold, rows_told_event } from "./rows-told.ts"
+import { type References, referencesOf, withReferences } from "./references.ts"
 import type { Resource } from "./resource.ts"
 import type { SettingGroups } from "./settings.ts"
 import type { Table } from "./table.ts"
@@ -37,6 +38,8 @@ export interface Catalogue {
   readonly resources: ReadonlyArray<Resource>
   readonly settings: SettingGroups
   readonly scrubs: Scrubs
+  /** Who points at whom, by the table pointed at. */
+  readonly references: References
 }
 
 /** One event may change tables of several slices: each folds it, in the order of the list. */
@@ -61,14 +64,15 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     const names = endpoints.map((endpoint) => endpoint.name)
     throw new Error(`two endpoints share a name: ${names.filter((name, at) => names.indexOf(name) !== at).join(", ")}`)
   }
+  const references = referencesOf(tables)
   return {
-    slices, tables, server_tables, endpoints,
+    references, slices, tables, server_tables, endpoints,
     table: (name) => {
       const found = byName.get(name)
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
       return found
     },
-    projection: { ...foldsOf(slices), [rows_told_event]: foldRowsTold((name) => byName.get(name)) },
+    projection: { ...withReferences(foldsOf(slices), tables, references), [rows_told_event]: foldRowsTold((name) => byName.get(name)) },
     endpoint: (name) => endpointByName.get(name),
     resources: slices.flatMap((slice) => slice.resources ?? []),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),

@@ -22,8 +22,8 @@ export const custom_fields = table("custom_fields", {
   description: prose({ nullable: true, on_null: "clear" }),
   module_type: text({ required: true, create_only: true, search: true }),
   field_type: code(field_types, { required: true, create_only: true }),
-  custom_field_group_id: ref("custom_field_groups", { nullable: true, on_null: "clear" }),
-  list_name_id: ref("list_names", { nullable: true, on_null: "clear" }),
+  custom_field_group_id: ref("custom_field_groups", { nullable: true, on_null: "clear", on_delete: "clear" }),
+  list_name_id: ref("list_names", { nullable: true, on_null: "clear", on_delete: "refuse", way_out: "delete the field first" }),
   sort_order: integer({ default: 0, min: 0 }),
   is_required: boolean({ default: false }),
   is_searchable: boolean({ default: false }),
@@ -42,9 +42,9 @@ export const custom_fields = table("custom_fields", {
 })
 export type CustomFieldRow = RowOf<typeof custom_fields>
 export const list_values = table("list_values", {
-  list_name_id: ref("list_names", { computed: true }),
+  list_name_id: ref("list_names", { computed: true, on_delete: "handled" }),
   name: text({ required: true, search: true }),
-  parent_id: ref("list_values", { nullable: true }),
+  parent_id: ref("list_values", { nullable: true, on_delete: "clear" }),
   sort_order: integer({ default: 0, min: 0 }),
   is_system: boolean({ computed: true, default: false }),
   is_active: boolean({ default: true }),

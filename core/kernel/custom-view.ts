@@ -36,14 +36,14 @@ export const viewFields = {
   sort_column: text({ nullable: true, max: 100 }),
   sort_direction: choice({ asc: "Ascending", desc: "Descending" }, { default: "asc" }),
   per_page: integer({ min: 1, max: 100, default: 20 }),
-  role_ids: list(ref("roles"), { default: [], distinct: true, max_items: 100, describe: "Roles that see it when it is shared" })
+  role_ids: list(ref("roles", { on_delete: "clear" }), { default: [], distinct: true, max_items: 100, describe: "Roles that see it when it is shared" })
 }
 interface Sharing { readonly visibility: keyof typeof visibilities; readonly user_id: number | null; readonly role_ids: ReadonlyArray<number> }
 export const custom_views = table("custom_views", {
   ...viewFields,
   visibility: choice(visibilities),
   /** Whose it is; only personal views are somebody's. */
-  user_id: ref("users", { computed: true, nullable: true }),
+  user_id: ref("users", { computed: true, nullable: true, on_delete: "keep" }),
   is_default: boolean({ computed: true, default: false }),
   config: json<JsonObject>({ computed: true, default: {} })
 }, {

@@ -8,6 +8,7 @@ import type { Answer, CommandEndpoint, DecideContext, Decided, Endpoint, Fault, 
 import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
 import { missingReference, readFields, type Reference } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
+import { followDeletions, isDeletable } from "./references.ts"
 import { forbidden, invalid, invalidField, notFound, Rejection } from "./rejection.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
 import { Site } from "./site.ts"
@@ -87,7 +88,8 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   const ids = yield* supplied(origin.ids ?? {}, endpoint.mints)
   const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
   const command_id = origin.command_id ?? (yield* site.commandId)
-  const happened = yield* withReactions(decision.events, call.viewer)
+  const reacted = yield* withReactions(decision.events, call.viewer)
+  const happened = [...reacted, ...yield* followDeletions(site.catalogue, reacted, call.viewer, now)]
   const recording = {
     command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
   }
@@ -135,7 +137,7 @@ export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Eff
   const read = readFields(endpoint.fields, given, {
     mode: endpoint.mode, base_currency: baseCurrency(settings), ...(current === undefined ? {} : { current })
   })
-  const errors = { ...endpoint.check?.(read.values, given), ...read.errors, ...(read.references.length === 0 ? {} : yield* missingReferences(read.references)) }
+  const errors = { ...endpoint.check?.(read.values, given), ...read.errors, ...(read.references.length === 0 ? {} : yield* missingReferences(read.references, endpoint.kind === "command")) }
   if (Object.keys(errors).length > 0) return yield* invalid(errors)
   return {
     rows, params, values: read.values, body: given, query: request.query, viewer, settings, now,
@@ -191,7 +193,8 @@ const queryBody = (request: Request): JsonObject => {
   return body
 }
 
-const missingReferences = Effect.fnUntraced(function*(references: ReadonlyArray<Reference>) {
+/** `hold`: what a command is about to refer to must still be there when it commits. */
+const missingReferences = Effect.fnUntraced(function*(references: ReadonlyArray<Reference>, hold: boolean) {
   const store = yield* Store
   const { catalogue } = yield* Site
   const errors: { [path: string]: ReadonlyArray<string> } = {}
@@ -199,7 +202,8 @@ const missingReferences = Effect.fnUntraced(function*(references: ReadonlyArray<
   for (const one of references) tables.set(one.table, [...tables.get(one.table) ?? [], one])
   for (const [name, wanted] of tables) {
     const table = catalogue.table(name)
-    const rows = new Map((yield* store.getMany(table, wanted.map((one) => one.id))).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
+    const read = hold && isDeletable(catalogue.references, table) ? store.getManyHeld : store.getMany
+    const rows = new Map((yield* read(table, wanted.map((one) => one.id))).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
     for (const one of wanted) {
       const row = rows.get(one.id)
       if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors[one.path] = [missingReference(one.path)]

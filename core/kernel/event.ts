@@ -1,6 +1,7 @@
 /** What happened, and the only fold there is: event → row changes. Read model, rebuild and every replica come from it. */
 import type { RowChange } from "./change.ts"
 import type { JsonObject } from "./json.ts"
+import type { AnyRow, Table } from "./table.ts"
 
 export interface NewEvent {
   /** The aggregate it belongs to, e.g. `product:12`: order and versions are kept per stream. */
@@ -40,6 +41,9 @@ export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): Reado
 
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
+/** The stream of a row's events: its own, or that of the row it belongs to. */
+export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
+  table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
 
 /** Folds an event; a type this version does not know changes nothing (it stays in the journal for one that does). */
 export const foldEvent = (projection: Projection, event: { readonly type: string; readonly data: JsonObject }, meta: EventMeta): ReadonlyArray<RowChange> =>

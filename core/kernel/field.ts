@@ -18,11 +18,36 @@ export type Shape =
   | { readonly kind: "timestamp" }
   | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
-  | { readonly kind: "ref"; readonly table: string; readonly live: boolean }
+  | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
   /** `search`: the texts of the document are folded in a twin, like searchable text. */
   | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean }
   | { readonly kind: "list"; readonly of: Field; readonly min_items: number; readonly max_items: number; readonly distinct: boolean }
   | { readonly kind: "object"; readonly fields: Fields }
+
+/**
+ * What deleting the row that a reference names does to the row that holds the reference:
+ * `refuse`: the deletion is a 422 that names the holder; `clear`: the column becomes null, a list loses the id;
+ * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming what is gone;
+ * `handled`: the events of the deletion itself move or delete the holders.
+ */
+export type OnDelete = "refuse" | "clear" | "delete" | "keep" | "handled"
+export type ColumnValues = { readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number> }
+export interface ReferenceRule {
+  readonly on_delete: OnDelete
+  /** With `refuse`: the holders that count, by their own columns; any of several conditions. Without it all do. */
+  readonly while?: ReadonlyArray<ColumnValues>
+  /** With `refuse`: holders count only while the row their `column` names meets one of these conditions. */
+  readonly while_of?: { readonly column: string; readonly table: string; readonly is: ReadonlyArray<ColumnValues> }
+  /** With `refuse`: what becomes of holders that do not count. */
+  readonly otherwise?: Exclude<OnDelete, "refuse">
+  /** With `clear`: other columns that mean nothing without this one. */
+  readonly clears?: ReadonlyArray<string>
+  /** With `refuse`: what to do about the holder first, for the 422. */
+  readonly way_out?: string
+  /** Merging the row into another one: the holder names the other from then on (where `merge_while` holds; `follow_updated` also stamps it as updated), or stays. */
+  readonly on_merge?: "follow" | "follow_updated" | "stay"
+  readonly merge_while?: ColumnValues
+}
 
 export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
 
@@ -118,9 +143,18 @@ export const choice = <const L extends { readonly [value: string]: string }, con
 /** An integer with a name: 1 Bulk, 2 Serialised. */
 export const code = <const O extends Options>(labels: { readonly [code: number]: string }, o?: O): Field<Out<O, number>> =>
   field<number, O>({ kind: "code", labels }, o)
-/** The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs. */
-export const ref = <const O extends Options & { readonly live?: boolean }>(table: string, o?: O): Field<Out<O, number>> =>
-  field<number, O>({ kind: "ref", table, live: o?.live ?? true }, o)
+/**
+ * The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs.
+ * Columns say with `on_delete` what deleting that row does to theirs (see {@link ReferenceRule}); a body's field need not.
+ */
+export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(table: string, o?: O): Field<Out<O, number>> =>
+  field<number, O>({ kind: "ref", table, live: o?.live ?? true, ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) }) }, o)
+const ruleOf = ({ clears, merge_while, on_merge, otherwise, way_out, while: counts, while_of }: Partial<ReferenceRule>, on_delete: OnDelete): ReferenceRule => ({
+  on_delete,
+  ...(counts === undefined ? {} : { while: counts }), ...(while_of === undefined ? {} : { while_of }),
+  ...(otherwise === undefined ? {} : { otherwise }), ...(clears === undefined ? {} : { clears }), ...(way_out === undefined ? {} : { way_out }),
+  ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while })
+})
 export const json = <T = Json, const O extends Options & { readonly form?: "object" | "array" | "any" } = {}>(o?: O): Field<Out<O, T>> =>
   field<T, O>({ kind: "json", form: o?.form ?? "object" }, o)
 export const list = <T, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(

@@ -9,7 +9,7 @@ import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./cus
 import {
   type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Input, type Params, type Reads, type Streams
 } from "./endpoint.ts"
-import { event, type NewEvent, type Projection, streamOf } from "./event.ts"
+import { event, type NewEvent, type Projection, streamOfRow } from "./event.ts"
 import type { Fields } from "./field.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
@@ -93,9 +93,6 @@ export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }
   const { created_at: _c, updated_at: _u, deleted_at: _d, ...data } = row
   return event(streamOfRow(table, row), `${table.entity}.created`, data as JsonObject)
 }
-/** The stream of a row's events: its own, or that of the row it belongs to. */
-export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
-  table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
 /** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
 export const updatedEvent = (table: Table, before: AnyRow & { readonly id: number }, set: AnyRow): NewEvent | undefined => {
   const changed = Object.entries(set).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))

@@ -1,6 +1,6 @@
 /** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
 import type { Sight } from "./sight.ts"
-import { type Field, type Fields, id as idField, timestamp, type ValuesOf } from "./field.ts"
+import { type ColumnValues, type Field, type Fields, id as idField, type ReferenceRule, timestamp, type ValuesOf } from "./field.ts"
 
 export interface Unique {
   readonly columns: ReadonlyArray<string>
@@ -32,7 +32,13 @@ export interface Table<F extends Fields = Fields> {
   readonly first_wins: boolean
   /** Who may see what of its rows. */
   readonly sight: Sight | undefined
+  /** References its columns cannot declare alone: the table they name depends on another column. */
+  readonly references: ReadonlyArray<ReferenceByType>
+  /** The event that merges one row into another: its data hold `primary_id` (which stays) and `secondary_id`. */
+  readonly merged_by: string | undefined
 }
+/** `column` names a row of `table` wherever the `where` columns have these values. */
+export interface ReferenceByType { readonly column: string; readonly where: ColumnValues; readonly table: string; readonly rule: ReferenceRule }
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
 export interface RowStream { readonly entity: string; readonly column: string }
 export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
@@ -54,6 +60,8 @@ export interface TableOptions {
   readonly first_wins?: boolean
   /** Without it, only whoever may see everything. */
   readonly sight?: Sight
+  readonly references?: ReadonlyArray<ReferenceByType>
+  readonly merged_by?: string
 }
 export interface Stamped extends Fields {
   readonly id: Field<number>
@@ -85,7 +93,9 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   stream: options.stream,
   reference: options.reference ?? false,
   first_wins: options.first_wins ?? false,
-  sight: options.sight
+  sight: options.sight,
+  references: options.references ?? [],
+  merged_by: options.merged_by
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -100,7 +110,9 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   stream: options.stream,
   reference: options.reference ?? false,
   first_wins: options.first_wins ?? false,
-  sight: options.sight
+  sight: options.sight,
+  references: options.references ?? [],
+  merged_by: options.merged_by
 })
 
 export const isSearchable = (field: Field): boolean => (field.shape.kind === "text" || field.shape.kind === "json") && field.shape.search === true

@@ -6,14 +6,14 @@ import { type RowOf, table } from "../kernel/table.ts"
 export const part_quantity_max = "1000000"
 
 export const accessoryFields = {
-  accessory_product_id: ref("products", { required: true }),
+  accessory_product_id: ref("products", { required: true, on_delete: "keep" }),
   quantity: decimal({ scale: 4, min: "0", max: part_quantity_max, default: "1.0000", strict: false, shown_scale: 1 }),
   included: boolean({ default: false }),
   zero_priced: boolean({ default: false }),
   sort_order: integer({ min: 0, default: 0 })
 }
 export const product_accessories = table("product_accessories", {
-  product_id: ref("products", { computed: true }),
+  product_id: ref("products", { computed: true, on_delete: "keep" }),
   ...accessoryFields
 }, {
   entity: "accessory",
@@ -25,13 +25,13 @@ export type AccessoryRow = RowOf<typeof product_accessories>
 
 /** `pool` parts are drawn from general stock; `fixed` ones are packed in a container for good. */
 export const componentFields = {
-  component_product_id: ref("products", { required: true, create_only: true }),
+  component_product_id: ref("products", { required: true, create_only: true, on_delete: "keep" }),
   quantity: decimal({ scale: 4, min: "1", max: part_quantity_max, default: "1.0000", strict: false }),
   binding: choice({ pool: "Pool", fixed: "Fixed" }, { default: "pool" }),
   sort_order: integer({ min: 0, default: 0 })
 }
 export const product_components = table("product_components", {
-  product_id: ref("products", { computed: true }),
+  product_id: ref("products", { computed: true, on_delete: "keep" }),
   ...componentFields
 }, {
   entity: "component",

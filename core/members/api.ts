@@ -1,8 +1,7 @@
 /** How members are asked for (spec 4.10, members-activities 2). */
 import { Effect, Result } from "effect"
-import { update, updateWhere } from "../kernel/change.ts"
+import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
-import { list_values } from "../kernel/custom-field.ts"
 import { command } from "../kernel/endpoint.ts"
 import { event, type Projection, streamOf } from "../kernel/event.ts"
 import { integer } from "../kernel/field.ts"
@@ -16,7 +15,7 @@ import { anonymiseMember, type MemberAnonymised, type MemberMerged, memberProble
 import { eraseFromJournal, eraseRows } from "./erase.ts"
 import { mergedChanges, mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
-import { contactTables, memberFields, members } from "./schema.ts"
+import { memberFields, members } from "./schema.ts"
 
 const crud = register({
   resource: memberResource,
@@ -85,18 +84,9 @@ const projection: Projection = {
   "member.archived": ({ id }: { readonly id: number }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })],
   "member.restored": ({ id }: { readonly id: number }, { recorded_at }) =>
     [update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })],
+  // Whatever else names the secondary follows as its column declares.
   "member.merged": (merged: MemberMerged, { recorded_at }) => mergedChanges(merged, recorded_at),
-  "member.anonymised": (anonymised: MemberAnonymised, meta) => eraseRows(anonymised, meta),
-  // What pointed at a list value that is gone points nowhere.
-  [`${list_values.entity}.deleted`]: ({ id }: { readonly id: number }) => [
-    updateWhere(members, { lawful_basis_type_id: id }, { lawful_basis_type_id: null }),
-    updateWhere(members, { invoice_term_id: id }, { invoice_term_id: null }),
-    ...Object.values(contactTables).map((table) => updateWhere(table, { type_id: id }, { type_id: null }))
-  ],
-  "organisation_tax_class.deleted": ({ id }: { readonly id: number }) => [
-    updateWhere(members, { sale_tax_class_id: id }, { sale_tax_class_id: null }),
-    updateWhere(members, { purchase_tax_class_id: id }, { purchase_tax_class_id: null })
-  ]
+  "member.anonymised": (anonymised: MemberAnonymised, meta) => eraseRows(anonymised, meta)
 }
 
 export const memberSlices: ReadonlyArray<Slice> = [

@@ -5,19 +5,9 @@ import { remove, type RowChange, update, updateWhere } from "../kernel/change.ts
 import { Store } from "../kernel/store/store.ts"
 import type { Table } from "../kernel/table.ts"
 import { opportunity_participants } from "../opportunities/parts.ts"
-import { opportunities } from "../opportunities/schema.ts"
-import { stock_levels } from "../stock/schema.ts"
 import type { MemberMerged, MergeFacts } from "./decide.ts"
 import { type ContactKind, contactTables, members, relationships } from "./schema.ts"
 
-/** Columns elsewhere that name a member and name the primary after a merge. Issued invoices keep the name they went out with. */
-export const followers: ReadonlyArray<{ readonly table: Table; readonly column: string }> = [
-  { table: members, column: "owned_by" },
-  { table: opportunities, column: "member_id" },
-  { table: opportunities, column: "venue_id" },
-  { table: opportunities, column: "owned_by" },
-  { table: stock_levels, column: "member_id" }
-]
 /** Who takes part in what: nobody twice. */
 export const participations: ReadonlyArray<{ readonly table: Table; readonly of: string }> = [
   { table: opportunity_participants, of: "opportunity_id" },
@@ -46,13 +36,11 @@ export const mergeFacts = Effect.fnUntraced(function*(primary_id: number, second
 
 export const mergedChanges = ({ primary_id, secondary_id, demoted, doubled, relationships: joined }: MemberMerged, at: string): ReadonlyArray<RowChange> => [
   ...demoted.map((kind) => updateWhere(contactTables[kind], { member_id: secondary_id }, { is_primary: false })),
-  ...Object.values(contactTables).map((table) => updateWhere(table, { member_id: secondary_id }, { member_id: primary_id, updated_at: at })),
   ...joined.dropped.map((id) => remove(relationships, id)),
   ...joined.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: at })),
   ...participations.flatMap(({ table }) => [
     ...(doubled[table.name] ?? []).map((id) => remove(table, id)),
     updateWhere(table, { member_id: secondary_id }, { member_id: primary_id })
   ]),
-  ...followers.map(({ table, column }) => updateWhere(table, { [column]: secondary_id }, { [column]: primary_id })),
   update(members, secondary_id, { custom_fields: {}, merged_into_id: primary_id })
 ]

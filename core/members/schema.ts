@@ -21,9 +21,9 @@ export const memberFields = {
   hour_cost: money(cost),
   distance_cost: money(cost),
   flat_rate_cost: money(cost),
-  lawful_basis_type_id: ref("list_values", { nullable: true }),
-  sale_tax_class_id: ref("organisation_tax_classes", { nullable: true }),
-  purchase_tax_class_id: ref("organisation_tax_classes", { nullable: true }),
+  lawful_basis_type_id: ref("list_values", { nullable: true, on_delete: "clear" }),
+  sale_tax_class_id: ref("organisation_tax_classes", { nullable: true, on_delete: "clear" }),
+  purchase_tax_class_id: ref("organisation_tax_classes", { nullable: true, on_delete: "clear" }),
   tag_list: tags(),
   mapping_id: text({ nullable: true }),
   account_number: text({ nullable: true }),
@@ -34,10 +34,10 @@ export const memberFields = {
   is_cash: boolean({ default: false }),
   is_on_stop: boolean({ default: false }),
   rating: integer({ nullable: true, min: 0, max: 5 }),
-  owned_by: ref("members", { nullable: true }),
+  owned_by: ref("members", { nullable: true, on_delete: "keep", on_merge: "follow" }),
   price_category_id: integer({ nullable: true, min: 1 }),
   discount_category_id: integer({ nullable: true, min: 1 }),
-  invoice_term_id: ref("list_values", { nullable: true }),
+  invoice_term_id: ref("list_values", { nullable: true, on_delete: "clear" }),
   invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days" }),
   title: text({ nullable: true, max: 50 }),
   department: text({ nullable: true }),
@@ -48,9 +48,10 @@ export const members = table("members", {
   icon_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
   icon_thumb_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
   /** The member this one was found to be a double of. */
-  merged_into_id: ref("members", { computed: true, nullable: true, hidden: true })
+  merged_into_id: ref("members", { computed: true, nullable: true, hidden: true, on_delete: "keep" })
 }, {
   soft_delete: true,
+  merged_by: "member.merged",
   sight: {
     whole: ["members.*"],
     lent: [
@@ -67,8 +68,8 @@ export type MemberRow = RowOf<typeof members>
 
 /** Events of contact records lie in their member's stream: erasing a person finds them all there. */
 const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]], sight: { whole: ["members.*"] } }
-const member_id = ref("members", { computed: true })
-const type_id = ref("list_values", { nullable: true })
+const member_id = ref("members", { computed: true, on_delete: "keep", on_merge: "follow_updated" })
+const type_id = ref("list_values", { nullable: true, on_delete: "clear" })
 const is_primary = boolean({ default: false })
 
 export const addressFields = {
@@ -78,7 +79,7 @@ export const addressFields = {
   county: text({ nullable: true }),
   postcode: text({ nullable: true, max: 20 }),
   what3words: text({ nullable: true }),
-  country_id: ref("countries", { nullable: true }),
+  country_id: ref("countries", { nullable: true, on_delete: "keep" }),
   type_id, is_primary,
   latitude: decimal({ nullable: true, scale: 7, min: "-90", max: "90", strict: false }),
   longitude: decimal({ nullable: true, scale: 7, min: "-180", max: "180", strict: false })
@@ -99,12 +100,12 @@ export const linkFields = { url: text({ required: true, max: 2048, format: "url"
 export const links = table("links", { member_id, ...linkFields }, ofMember)
 
 export const relationshipFields = {
-  related_member_id: ref("members", { required: true, create_only: true }),
+  related_member_id: ref("members", { required: true, create_only: true, on_delete: "keep" }),
   relationship_type: text({ nullable: true }),
   is_primary
 }
 /** Stored once, meant both ways. */
-export const relationships = table("relationships", { member_id, ...relationshipFields }, {
+export const relationships = table("relationships", { member_id: ref("members", { computed: true, on_delete: "keep" }), ...relationshipFields }, {
   stream: ofMember.stream, sight: ofMember.sight, indexes: [["member_id"], ["related_member_id"]]
 })
 export type RelationshipRow = RowOf<typeof relationships>

@@ -4,6 +4,7 @@ import type { JsonObject } from "../kernel/json.ts"
 import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { costTypes } from "../pricing/totals.ts"
+import { open_deals } from "./statuses.ts"
 
 export const item_types = { group: "Group", product: "Product", accessory: "Accessory", service: "Service", text: "Text" } as const
 export type ItemType = keyof typeof item_types
@@ -20,20 +21,20 @@ export const assignment_statuses = {
 export const line_quantity_max = 1_000_000_000
 const quantity = { scale: 2, min: "0", max: String(line_quantity_max) } as const
 const moneyHere = { currency: "currency_code" } as const
-const belongs = () => ref("opportunities", { computed: true, live: false })
+const belongs = () => ref("opportunities", { computed: true, live: false, on_delete: "keep" })
 /** The opportunity's currency, kept with the row so that its money can be put into words alone. */
 const currency_code = () => text({ max: 3, computed: true, hidden: true })
 
 const itemColumns = {
   opportunity_id: belongs(),
-  version_id: integer({ nullable: true, computed: true }),
+  version_id: ref("opportunity_versions", { nullable: true, computed: true, on_delete: "handled" }),
   /** In the active version, or there are none. Other lines neither show, nor count, nor claim stock. */
   is_live: boolean({ computed: true, default: true, hidden: true }),
-  item_id: ref("products", { nullable: true, live: false }),
+  item_id: ref("products", { nullable: true, live: false, on_delete: "keep" }),
   itemable_type: text({ nullable: true }),
   item_type: choice(item_types, { default: "product" }),
   path: text({ computed: true }),
-  revenue_group_id: ref("revenue_groups", { nullable: true, live: false }),
+  revenue_group_id: ref("revenue_groups", { nullable: true, live: false, on_delete: "clear" }),
   name: text({ required: true }),
   description: prose({ nullable: true }),
   notes: prose({ nullable: true }),
@@ -57,10 +58,10 @@ const itemColumns = {
   is_optional: boolean({ default: false }),
   custom_fields: json<JsonObject>({ default: {} }),
   /** The store whose stock it takes, where that is not the opportunity's. */
-  dispatch_store_id: integer({ nullable: true, computed: true, hidden: true }),
-  return_store_id: integer({ nullable: true, computed: true, hidden: true }),
+  dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
+  return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   /** The line of an earlier version it goes back to: what tells in two versions that they are one. */
-  origin_item_id: integer({ nullable: true, computed: true, hidden: true }),
+  origin_item_id: ref("opportunity_items", { nullable: true, computed: true, hidden: true, on_delete: "keep" }),
   currency_code: currency_code()
 }
 export const opportunity_items = table("opportunity_items", itemColumns, {
@@ -89,15 +90,15 @@ export const opportunity_costs = table("opportunity_costs", {
   sort_order: integer({ min: 0, default: 0 }),
   notes: prose({ nullable: true }),
   /** Set on what a surcharge came to: kept by pricing, closed to the cost endpoints. */
-  surcharge_id: integer({ nullable: true, computed: true }),
-  surcharge_group_id: integer({ nullable: true, computed: true }),
-  product_tax_class_id: integer({ nullable: true, computed: true, hidden: true })
+  surcharge_id: ref("surcharges", { nullable: true, computed: true, on_delete: "keep" }),
+  surcharge_group_id: ref("surcharge_groups", { nullable: true, computed: true, on_delete: "keep" }),
+  product_tax_class_id: ref("product_tax_classes", { nullable: true, computed: true, hidden: true, on_delete: "clear" })
 }, { entity: "opportunity_cost", sight: { whole: ["opportunities.*"] }, indexes: [["opportunity_id", "sort_order"], ["surcharge_group_id"]] })
 export type CostRow = RowOf<typeof opportunity_costs>
 
 export const opportunity_participants = table("opportunity_participants", {
   opportunity_id: belongs(),
-  member_id: ref("members", { required: true, create_only: true }),
+  member_id: ref("members", { required: true, create_only: true, on_delete: "keep" }),
   role: text({ nullable: true, max: 100, on_null: "clear" }),
   mute: boolean({ default: false })
 }, {
@@ -109,16 +110,20 @@ export const opportunity_participants = table("opportunity_participants", {
 export type ParticipantRow = RowOf<typeof opportunity_participants>
 
 export const asset_assignments = table("asset_assignments", {
-  opportunity_id: integer({ computed: true }),
-  opportunity_item_id: ref("opportunity_items", { computed: true }),
-  stock_level_id: ref("stock_levels", { computed: true }),
+  opportunity_id: belongs(),
+  opportunity_item_id: ref("opportunity_items", { computed: true, on_delete: "handled" }),
+  /** A unit stays while an open opportunity has it; on closed ones the row is a record of what went out. */
+  stock_level_id: ref("stock_levels", {
+    computed: true, on_delete: "refuse", while: [{ status: [allocated, prepared, dispatched, on_hire, checked_in] }],
+    while_of: { column: "opportunity_id", table: "opportunities", is: open_deals }, way_out: "release the unit there first"
+  }),
   status: code(assignment_statuses, { computed: true, default: allocated }),
   allocated_at: timestamp({ nullable: true, computed: true }),
   prepared_at: timestamp({ nullable: true, computed: true }),
   dispatched_at: timestamp({ nullable: true, computed: true }),
   returned_at: timestamp({ nullable: true, computed: true }),
   checked_at: timestamp({ nullable: true, computed: true }),
-  container_stock_level_id: ref("stock_levels", { nullable: true, computed: true }),
+  container_stock_level_id: ref("stock_levels", { nullable: true, computed: true, on_delete: "clear" }),
   condition_on_return: code(condition_labels, { nullable: true, computed: true }),
   notes: prose({ nullable: true })
 }, { entity: "asset_assignment", sight: { whole: ["opportunities.*", "containers.*", "shortages.*"] }, indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]] })
@@ -130,8 +135,8 @@ const versionTotal = () => money({ ...moneyHere, computed: true, default: 0, sig
 export const opportunity_versions = table("opportunity_versions", {
   opportunity_id: belongs(),
   version_number: integer({ computed: true }),
-  parent_version_id: integer({ nullable: true, computed: true }),
-  superseded_by_version_id: integer({ nullable: true, computed: true }),
+  parent_version_id: ref("opportunity_versions", { nullable: true, computed: true, on_delete: "clear" }),
+  superseded_by_version_id: ref("opportunity_versions", { nullable: true, computed: true, on_delete: "clear" }),
   version_type: code(version_types, { default: 0 }),
   label: text({ nullable: true }),
   is_active: boolean({ computed: true, default: false }),
@@ -140,10 +145,10 @@ export const opportunity_versions = table("opportunity_versions", {
   currency_code: text({ max: 3, computed: true }),
   charge_excluding_tax_total: versionTotal(), tax_total: versionTotal(), charge_including_tax_total: versionTotal(), charge_total: versionTotal(),
   notes: prose({ nullable: true }),
-  created_by: integer({ nullable: true, computed: true }),
-  sent_to: integer({ nullable: true, computed: true }),
+  created_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
+  sent_to: ref("members", { nullable: true, computed: true, on_delete: "keep", on_merge: "follow" }),
   sent_via: text({ nullable: true, computed: true }),
-  accepted_by: integer({ nullable: true, computed: true }),
+  accepted_by: ref("members", { nullable: true, computed: true, on_delete: "keep", on_merge: "follow" }),
   sent_at: timestamp({ nullable: true, computed: true }),
   accepted_at: timestamp({ nullable: true, computed: true }),
   declined_at: timestamp({ nullable: true, computed: true })

@@ -122,11 +122,5 @@ export const projection: Projection = {
     remove(opportunity_versions, version_id),
     ...restored.map((row) => change(opportunity_versions, row.id, withoutId(row), recorded_at)),
     change(opportunities, id, set, recorded_at)
-  ],
-  // What was the double's is the primary's (members-activities 2).
-  "member.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
-    [
-      ...(["member_id", "venue_id", "owned_by"] as const).map((column) => updateWhere(opportunities, { [column]: secondary_id }, { [column]: primary_id })),
-      ...(["sent_to", "accepted_by"] as const).map((column) => updateWhere(opportunity_versions, { [column]: secondary_id }, { [column]: primary_id }))
-    ]
+  ]
 }

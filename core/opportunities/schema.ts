@@ -3,7 +3,7 @@ import { boolean, code, decimal, integer, json, list, money, prose, ref, tags, t
 import type { JsonObject } from "../kernel/json.ts"
 import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
-import { states } from "./statuses.ts"
+import { open_deals, states } from "./statuses.ts"
 
 /** The paired windows of a job, in the order they happen. */
 export const phases = ["prep", "load", "deliver", "setup", "show", "takedown", "collect", "unload", "deprep"] as const
@@ -17,14 +17,18 @@ const windows = {
   deprep_starts_at: moment(), deprep_ends_at: moment()
 }
 const cleared = { nullable: true, on_null: "clear" } as const
+/** Archived members stay named; after a merge the member that remains is. */
+const follows = { on_delete: "keep", on_merge: "follow" } as const
 
 /** What create and update share. What null means on update is said field by field (spec 4.7). */
 const header = {
   subject: text({ required: true, search: true, on_null: "reject" }),
-  member_id: ref("members", { nullable: true }),
-  venue_id: ref("members", cleared),
-  store_id: ref("stores", { nullable: true }),
-  owned_by: ref("members", { nullable: true }),
+  member_id: ref("members", { nullable: true, ...follows }),
+  venue_id: ref("members", { ...cleared, ...follows }),
+  store_id: ref("stores", {
+    nullable: true, on_delete: "refuse", while: open_deals, otherwise: "clear", way_out: "give it another store or close it first"
+  }),
+  owned_by: ref("members", { nullable: true, ...follows }),
   reference: text({ ...cleared, search: true }),
   description: prose(cleared),
   external_description: prose(cleared),
@@ -40,12 +44,14 @@ const header = {
   customer_collecting: boolean({ default: false }),
   customer_returning: boolean({ default: false }),
   chargeable_days: decimal({ ...cleared, scale: 1, min: "0", max: "100000", strict: false }),
-  delivery_address_id: ref("addresses", cleared),
-  collection_address_id: ref("addresses", cleared),
+  delivery_address_id: ref("addresses", { ...cleared, on_delete: "clear" }),
+  collection_address_id: ref("addresses", { ...cleared, on_delete: "clear" }),
   delivery_instructions: prose(cleared),
   collection_instructions: prose(cleared),
-  surcharge_group_ids: list(ref("surcharge_groups"), { default: [], distinct: true, max_items: 100, on_null: "clear" }),
-  discount_rule_ids: list(ref("discount_rules"), { default: [], distinct: true, max_items: 100, on_null: "clear" })
+  surcharge_group_ids: list(ref("surcharge_groups", {
+    on_delete: "refuse", while: [{ deleted_at: null }], otherwise: "clear", way_out: "make the group inactive instead"
+  }), { default: [], distinct: true, max_items: 100, on_null: "clear" }),
+  discount_rule_ids: list(ref("discount_rules", { on_delete: "clear" }), { default: [], distinct: true, max_items: 100, on_null: "clear" })
 }
 
 /** The body of POST. `charge_total` is a first guess that stands until the first line or cost is added. */
@@ -74,7 +80,7 @@ export const totalFields = {
 const columns = {
   ...header,
   number: text({ nullable: true, computed: true, max: 40, search: true }),
-  source_opportunity_id: integer({ nullable: true, computed: true }),
+  source_opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
   state: code(states, { computed: true, default: 0 }),
   status: integer({ computed: true, default: 0 }),
   invoiced: boolean({ default: false }),

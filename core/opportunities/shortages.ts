@@ -1,14 +1,14 @@
 /** Shortages somebody saw and went ahead with all the same (opportunities 9.5). */
 import { insert } from "../kernel/change.ts"
 import { event, type NewEvent, type Projection } from "../kernel/event.ts"
-import { boolean, choice, integer, json, prose, ref, timestamp } from "../kernel/field.ts"
+import { boolean, choice, json, prose, ref, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { streamOfDeal } from "./events.ts"
 
 export const acknowledgements = table("shortage_acknowledgements", {
-  opportunity_id: ref("opportunities", { computed: true, live: false }),
-  user_id: integer({ nullable: true, computed: true }),
+  opportunity_id: ref("opportunities", { computed: true, live: false, on_delete: "keep" }),
+  user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   acknowledged_at: timestamp({ computed: true }),
   /** The store's own policy. */
   policy_at_time: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { computed: true }),

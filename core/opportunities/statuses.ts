@@ -1,5 +1,6 @@
 /** States, statuses and what may be done in each: one total table from which guards and `available_actions` come (opportunities 1). */
 import { Result } from "effect"
+import type { ColumnValues } from "../kernel/field.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 
 export const draft = 0, quotation = 1, order = 2
@@ -24,6 +25,11 @@ export const statuses = {
   cancelled: status(order, 6, "Cancelled", true)
 } as const satisfies { readonly [name: string]: Status }
 export type StatusName = keyof typeof statuses
+
+/** Conditions on a row: not deleted, and of a status that is not closed. */
+export const open_deals: ReadonlyArray<ColumnValues> = [draft, quotation, order].map((state) => ({
+  deleted_at: null, state, status: Object.values(statuses).filter((one) => one.state === state && !one.is_closed).map((one) => one.status)
+}))
 
 /** Everything whose right to happen depends on the status. */
 export type Move =

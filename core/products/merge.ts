@@ -1,8 +1,7 @@
 /** Merging two products that are one (spec 4.14, availability 7.1): the rule, its events and their fold. */
 import { Result } from "effect"
-import { claims } from "../claims/schema.ts"
 import { type PackedHere, rehold } from "../containers/hold.ts"
-import { container_items, containers } from "../containers/schema.ts"
+import { containers, live_statuses } from "../containers/schema.ts"
 import { remove, update, updateWhere } from "../kernel/change.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import { event, type NewEvent, type Projection, streamOf } from "../kernel/event.ts"
@@ -140,11 +139,7 @@ export const mergeProjection: Projection = {
   "product.merged": ({ moves_containers, primary_id, secondary_id }: Merged, { recorded_at }) => {
     const moved = { product_id: primary_id, updated_at: recorded_at }
     return [
-      updateWhere(stock_levels, { product_id: secondary_id }, moved),
-      updateWhere(stock_transactions, { product_id: secondary_id }, moved),
-      updateWhere(claims, { product_id: secondary_id, is_active: true }, moved),
-      updateWhere(container_items, { product_id: secondary_id, unpacked_at: null }, moved),
-      ...(moves_containers ? [updateWhere(containers, { product_id: secondary_id, status: ["open", "sealed", "dispatched", "returned"] }, moved)] : []),
+      ...(moves_containers ? [updateWhere(containers, { product_id: secondary_id, status: live_statuses }, moved)] : []),
       update(products, secondary_id, { custom_fields: {} })
     ]
   }

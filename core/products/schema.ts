@@ -14,7 +14,7 @@ export const productFields = {
   name: text({ required: true, search: true }),
   description: prose({ nullable: true, search: true }),
   product_type: choice(product_types, { default: "rental", any_case: true }),
-  product_group_id: ref("product_groups", { nullable: true }),
+  product_group_id: ref("product_groups", { nullable: true, on_delete: "clear" }),
   sku: text({ nullable: true, search: true }),
   barcode: text({ nullable: true, search: true }),
   is_active: boolean({ default: true }),
@@ -31,13 +31,13 @@ export const productFields = {
   accessory_only: boolean({ default: false }),
   system: boolean({ default: false }),
   discountable: boolean({ default: true }),
-  tax_class_id: ref("product_tax_classes", { nullable: true }),
-  purchase_tax_class_id: ref("product_tax_classes", { nullable: true }),
-  rental_revenue_group_id: ref("revenue_groups", { nullable: true }),
-  sale_revenue_group_id: ref("revenue_groups", { nullable: true }),
-  sub_rental_cost_group_id: ref("cost_groups", { nullable: true }),
-  purchase_cost_group_id: ref("cost_groups", { nullable: true }),
-  country_of_origin_id: ref("countries", { nullable: true }),
+  tax_class_id: ref("product_tax_classes", { nullable: true, on_delete: "clear" }),
+  purchase_tax_class_id: ref("product_tax_classes", { nullable: true, on_delete: "clear" }),
+  rental_revenue_group_id: ref("revenue_groups", { nullable: true, on_delete: "clear" }),
+  sale_revenue_group_id: ref("revenue_groups", { nullable: true, on_delete: "clear" }),
+  sub_rental_cost_group_id: ref("cost_groups", { nullable: true, on_delete: "clear" }),
+  purchase_cost_group_id: ref("cost_groups", { nullable: true, on_delete: "clear" }),
+  country_of_origin_id: ref("countries", { nullable: true, on_delete: "keep" }),
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
@@ -72,6 +72,7 @@ const columns = {
 }
 export const products = table("products", columns, {
   soft_delete: true,
+  merged_by: "product.merged",
   sight: {
     whole: ["products.*"],
     lent: [

@@ -1,17 +1,15 @@
 /** How rate definitions are asked for (interface 4.1, rates 6.1). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { removeWhere, updateWhere } from "../kernel/change.ts"
 import { command } from "../kernel/endpoint.ts"
 import { accessOf, createdEvent, initial, register } from "../kernel/register.ts"
 import { invalid } from "../kernel/rejection.ts"
 import { created, type Resource, resource, shownById, viewContext } from "../kernel/resource.ts"
-import { Store } from "../kernel/store/store.ts"
 import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMethod } from "../pricing/definition.ts"
 import { presets } from "../pricing/presets.ts"
 import { basePeriodLabel, strategyLabel } from "../pricing/strategies.ts"
 import { writtenProductRate } from "./product-rate-resource.ts"
-import { product_rates, rate_definitions, rateDefinitionFields } from "./schema.ts"
+import { rate_definitions, rateDefinitionFields } from "./schema.ts"
 
 const access = accessOf("rates")
 
@@ -39,29 +37,16 @@ const crud = register({
   path: "/api/v1/rate_definitions",
   access,
   rules: {
-    facts: (_input, before) => Effect.gen(function*() {
-      if (before === undefined) return false
-      const store = yield* Store
-      // Rates of archived products hold nothing back: nobody can reach them to remove them.
-      const used = yield* store.run(
-        `select 1 from product_rates where rate_definition_id = ${store.dialect === "pg" ? "$1" : "?"} ` +
-        "and product_id in (select id from products where deleted_at is null) limit 1", [before.id])
-      return used.length > 0
-    }),
     save: ({ before, input }) => {
       const sent: SubmittedMethod = input.values
       const method = before === undefined ? composeMethod(sent) : updateMethod(before, sent)
       return Result.mapBoth(method, { onSuccess: (stored) => ({ set: { ...stored } }), onFailure: invalid })
     },
-    delete: ({ row, facts: in_use }) => {
-      const errors = deletionErrors({ is_preset: row.is_preset, in_use })
+    delete: ({ row }) => {
+      const errors = deletionErrors({ is_preset: row.is_preset, in_use: false })
       return errors === undefined ? Result.succeed([]) : Result.fail(invalid(errors))
     }
-  },
-  on_delete: (id) => [
-    updateWhere(rate_definitions, { cloned_from_id: id }, { cloned_from_id: null }),
-    removeWhere(product_rates, { rate_definition_id: id })
-  ]
+  }
 })
 
 const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {

@@ -1,7 +1,6 @@
 /** Discount rules: what customers are given without anyone typing it in (billing 4, interface 2.11). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { removeWhere } from "../kernel/change.ts"
 import { boolean, choice, date, integer, json, money, prose, ref, text } from "../kernel/field.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { managed, register } from "../kernel/register.ts"
@@ -12,7 +11,6 @@ import { Store } from "../kernel/store/store.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { readCriteria } from "../pricing/criteria.ts"
 import { discountScopes, discountTypes, readDiscountValue, showDiscountValue } from "../pricing/discounts.ts"
-import { stores } from "../stores/stores.ts"
 
 const columns = {
   name: text({ required: true, search: true }),
@@ -28,7 +26,8 @@ const columns = {
   is_active: boolean({ default: true }),
   valid_from: date({ nullable: true, on_null: "clear" }),
   valid_to: date({ nullable: true, on_null: "clear" }),
-  store_id: ref("stores", { nullable: true, on_null: "clear" })
+  // Without its store a rule would count in every other one.
+  store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" })
 }
 const fields = {
   ...columns,
@@ -87,11 +86,4 @@ export const discountFacts = Effect.gen(function*() {
   return yield* (yield* Store).find(discount_rules, { is_active: true }, { order: ["-priority", "id"] })
 })
 
-export const discountRulesSlice: Slice = {
-  ...crud,
-  projection: {
-    ...crud.projection,
-    // Without its store a rule would count in every other one.
-    [`${stores.entity}.deleted`]: ({ id }: { readonly id: number }) => [removeWhere(discount_rules, { store_id: id })]
-  }
-}
+export const discountRulesSlice: Slice = crud

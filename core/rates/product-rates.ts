@@ -1,13 +1,11 @@
 /** How prices are put on products (interface 4.2, rates 5 and 6.2). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { removeWhere } from "../kernel/change.ts"
 import { accessOf, register } from "../kernel/register.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
 import { overlappingRateIds } from "../pricing/resolution.ts"
 import { products } from "../products/schema.ts"
-import { stores } from "../stores/stores.ts"
 import { scaleOf } from "../values/currency.ts"
 import { productRateResource, writtenProductRate } from "./product-rate-resource.ts"
 import { product_rates, productRateFields, type ProductRateRow } from "./schema.ts"
@@ -58,10 +56,5 @@ const writes = register({
 
 export const productRatesSlice: Slice = {
   ...reads,
-  endpoints: [...reads.endpoints ?? [], ...writes.endpoints ?? []],
-  projection: {
-    ...reads.projection,
-    // As all-stores rates they would price what they were never meant for (rates 5).
-    [`${stores.entity}.deleted`]: ({ id }: { readonly id: number }) => [removeWhere(product_rates, { store_id: id })]
-  }
+  endpoints: [...reads.endpoints ?? [], ...writes.endpoints ?? []]
 }

@@ -32,7 +32,7 @@ export const rate_definitions = table("rate_definitions", {
   modifier_configs: json<JsonObject>(),
   is_preset: boolean({ computed: true, default: false }),
   preset_slug: text({ computed: true, nullable: true, search: true }),
-  cloned_from_id: ref("rate_definitions", { computed: true, nullable: true })
+  cloned_from_id: ref("rate_definitions", { computed: true, nullable: true, on_delete: "clear" })
 }, {
   reference: true,
   // Whoever may look at a product may ask what it costs (spec 4.6), whoever quotes sees prices.
@@ -43,8 +43,13 @@ export const rate_definitions = table("rate_definitions", {
 export type RateDefinitionRow = RowOf<typeof rate_definitions>
 
 export const productRateFields = {
-  rate_definition_id: ref("rate_definitions", { required: true }),
-  store_id: ref("stores", { nullable: true, on_null: "clear" }),
+  /** Rates of archived products hold nothing back: nobody can reach them to remove them. */
+  rate_definition_id: ref("rate_definitions", {
+    required: true, on_delete: "refuse", while_of: { column: "product_id", table: "products", is: [{ deleted_at: null }] }, otherwise: "delete",
+    way_out: "remove or change the product's rate first"
+  }),
+  // As all-stores rates they would price what they were never meant for (rates 5).
+  store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   transaction_type: choice(rateTransactionTypes, { required: true, any_case: true }),
   price: money({ required: true, currency: "currency" }),
   currency: text({ required: true, max: 3, length: 3, format: "currency" }),
@@ -53,7 +58,7 @@ export const productRateFields = {
   priority: integer({ default: 0 })
 }
 export const product_rates = table("product_rates", {
-  product_id: ref("products", { computed: true }),
+  product_id: ref("products", { computed: true, on_delete: "keep" }),
   ...productRateFields
 }, { sight: { whole: ["rates.*", "products.*", "opportunities.*"] }, indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
 export type ProductRateRow = RowOf<typeof product_rates>

@@ -1,12 +1,12 @@
 /** How surcharge groups are asked for and kept (billing 5, interface 2.11). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { removeWhere, updateWhere } from "../kernel/change.ts"
+import { updateWhere } from "../kernel/change.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { createdEvent, deletedEvent, managed, register, rowProjection, updatedEvent } from "../kernel/register.ts"
-import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
+import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { baseView, resource } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -70,13 +70,6 @@ const replaceSurcharges = (
   return Result.succeed({ events: [...[...known.values()].map((gone) => deletedEvent(surcharges, gone.id, gone)), ...events] })
 }
 
-const isInUse = Effect.fnUntraced(function*(id: number) {
-  const store = yield* Store
-  const has = store.dialect === "pg" ? "surcharge_group_ids @> cast($1 as jsonb)" : "exists (select 1 from json_each(surcharge_group_ids) where value = ?)"
-  const bound = store.dialect === "pg" ? JSON.stringify([id]) : id
-  return (yield* store.run(`select 1 from opportunities where deleted_at is null and ${has} limit 1`, [bound])).length > 0
-})
-
 const crud = register({
   resource: surchargeGroupResource,
   fields: surchargeGroupFields,
@@ -84,10 +77,7 @@ const crud = register({
   access: managed("pricing", "pricing.manage", "pricing.manage"),
   rules: {
     facts: (_input, before) => Effect.gen(function*() {
-      if (before === undefined) return { stored: [], in_use: false }
-      return {
-        stored: yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder), in_use: yield* isInUse(before.id)
-      }
+      return { stored: before === undefined ? [] : yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder) }
     }),
     save: ({ next, facts, input, context }) => {
       const sent = input.values["surcharges"] as ReadonlyArray<SentSurcharge> | undefined
@@ -96,12 +86,8 @@ const crud = register({
         onSuccess: ({ events }) => ({ also: events }),
         onFailure: invalid
       })
-    },
-    delete: ({ facts }) => facts.in_use
-      ? Result.fail(invalidField("surcharge_group", "Opportunities have this group switched on. Make it inactive instead."))
-      : Result.succeed([])
-  },
-  on_delete: (id) => [removeWhere(surcharges, { surcharge_group_id: id })]
+    }
+  }
 })
 
 /** Groups by id with their surcharges, as stage 3 of pricing takes them. Two queries. */

@@ -10,7 +10,7 @@ const columns = {
   is_active: boolean({ default: true }),
   /** New opportunities start with the group switched on. */
   default_enabled: boolean({ default: false }),
-  store_id: ref("stores", { nullable: true, on_null: "clear" }),
+  store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "handled" }),
   sort_order: integer({ default: 0 })
 }
 
@@ -20,7 +20,7 @@ const surchargeFields = {
   /** A percentage of 0 to 100, or money in the base currency: how it is read depends on the type. */
   value: json<Json>({ form: "any", required: true }),
   applies_to: choice(surchargeScopes, { default: "all" }),
-  tax_class_id: ref("product_tax_classes", { nullable: true }),
+  tax_class_id: ref("product_tax_classes", { nullable: true, on_delete: "clear" }),
   min_amount: money({ nullable: true }),
   max_amount: money({ nullable: true }),
   /** Default: its place in the list. */
@@ -37,7 +37,7 @@ export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
 
 export const surcharges = table("surcharges", {
   ...surchargeFields,
-  surcharge_group_id: ref("surcharge_groups", { computed: true }),
+  surcharge_group_id: ref("surcharge_groups", { computed: true, on_delete: "delete" }),
   /** Decimal string: a percentage with 2 decimals, or money at the base currency's scale. */
   value: text({ max: 20 }),
   sort_order: integer({ default: 0 })

@@ -1,12 +1,10 @@
 /** Cost groups: what expenses are booked under (conventions 17). */
-import { updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { prose, text } from "../kernel/field.ts"
 import { createdEvent, initial, managed, register } from "../kernel/register.ts"
 import { resource } from "../kernel/resource.ts"
 import { open_to_all } from "../kernel/sight.ts"
 import { table } from "../kernel/table.ts"
-import { products } from "../products/schema.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
@@ -22,11 +20,7 @@ export const costGroups: Slice = {
     }),
     fields,
     path: "/api/v1/cost_groups",
-    access: managed("static-data", "static-data.view", "static-data.manage"),
-    on_delete: (id) => [
-      updateWhere(products, { sub_rental_cost_group_id: id }, { sub_rental_cost_group_id: null }),
-      updateWhere(products, { purchase_cost_group_id: id }, { purchase_cost_group_id: null })
-    ]
+    access: managed("static-data", "static-data.view", "static-data.manage")
   }),
   seed: () => ["Equipment Sub-Hire", "Crew Sub-Hire", "Transport", "Consumables", "Equipment Purchase"].map((name, index) =>
     createdEvent(cost_groups, { ...initial(cost_groups, fields), id: index + 1, name }))

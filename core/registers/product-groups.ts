@@ -1,6 +1,5 @@
 /** Product groups: what a catalogue is filed under (availability 11). */
 import { Effect, Result } from "effect"
-import { updateWhere } from "../kernel/change.ts"
 import type { ViewColumn } from "../kernel/custom-view.ts"
 import { integer, json, prose, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -15,7 +14,7 @@ import { products } from "../products/schema.ts"
 const fields = {
   name: text({ required: true, search: true }),
   description: prose({ nullable: true }),
-  parent_id: ref("product_groups", { nullable: true, on_null: "clear" }),
+  parent_id: ref("product_groups", { nullable: true, on_null: "clear", on_delete: "clear" }),
   sort_order: integer({ default: 0, min: 0 }),
   custom_fields: json<JsonObject>({ default: {} })
 }
@@ -63,6 +62,5 @@ export const productGroups = register({
     save: ({ before, facts }) => before !== undefined && facts.includes(before.id)
       ? Result.fail(invalidField("parent_id", "A group cannot lie inside itself or one of its own subgroups."))
       : Result.succeed({})
-  },
-  on_delete: (id) => [updateWhere(product_groups, { parent_id: id }, { parent_id: null }), updateWhere(products, { product_group_id: id }, { product_group_id: null })]
+  }
 })

@@ -1,12 +1,10 @@
 /** Revenue groups: what income is booked under (conventions 17). */
-import { updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { prose, text } from "../kernel/field.ts"
 import { createdEvent, initial, managed, register } from "../kernel/register.ts"
 import { resource } from "../kernel/resource.ts"
 import { open_to_all } from "../kernel/sight.ts"
 import { table } from "../kernel/table.ts"
-import { products } from "../products/schema.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
@@ -22,11 +20,7 @@ export const revenueGroups: Slice = {
     }),
     fields,
     path: "/api/v1/revenue_groups",
-    access: managed("static-data", "static-data.view", "static-data.manage"),
-    on_delete: (id) => [
-      updateWhere(products, { rental_revenue_group_id: id }, { rental_revenue_group_id: null }),
-      updateWhere(products, { sale_revenue_group_id: id }, { sale_revenue_group_id: null })
-    ]
+    access: managed("static-data", "static-data.view", "static-data.manage")
   }),
   seed: () => ["Dry Hire", "Wet Hire", "Sales", "Services"].map((name, index) =>
     createdEvent(revenue_groups, { ...initial(revenue_groups, fields), id: index + 1, name }))

@@ -1,6 +1,5 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rates 8). */
 import { Effect, Result } from "effect"
-import { removeWhere, type RowChange, updateWhere } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, decimal, integer, prose, ref, text } from "../kernel/field.ts"
 import { createdEvent, initial, managed, register, updatedEvent } from "../kernel/register.ts"
@@ -10,8 +9,6 @@ import { Store } from "../kernel/store/store.ts"
 import { open_to_all } from "../kernel/sight.ts"
 import { type RowOf, type Stamped, table, type Table } from "../kernel/table.ts"
 import type { TaxTable } from "../pricing/tax.ts"
-import { products } from "../products/schema.ts"
-import { surcharges } from "../rates/surcharge-schema.ts"
 
 const access = managed("tax-classes", "tax-classes.view", "tax-classes.manage")
 
@@ -26,7 +23,7 @@ type ClassTable = Table<typeof classFields & Stamped>
 type ClassRow = RowOf<ClassTable>
 
 /** Classes of one side: exactly one is the default; a new default takes the place of the old one. */
-const taxClasses = (table: ClassTable, on_delete: (id: number) => ReadonlyArray<RowChange>): Slice =>
+const taxClasses = (table: ClassTable): Slice =>
   register({
     resource: resource({
       singular: table.entity, table,
@@ -53,8 +50,7 @@ const taxClasses = (table: ClassTable, on_delete: (id: number) => ReadonlyArray<
       delete: ({ row }) => row.is_default
         ? Result.fail(invalidField(table.entity, "The default tax class cannot be deleted; make another one the default first."))
         : Result.succeed([])
-    },
-    on_delete
+    }
   })
 
 const rateFields = {
@@ -67,9 +63,10 @@ const rateFields = {
 export const tax_rates = table("tax_rates", rateFields, { sight: open_to_all, reference: true })
 
 const ruleFields = {
-  organisation_tax_class_id: ref("organisation_tax_classes", { required: true }),
-  product_tax_class_id: ref("product_tax_classes", { required: true }),
-  tax_rate_id: ref("tax_rates", { required: true }),
+  organisation_tax_class_id: ref("organisation_tax_classes", { required: true, on_delete: "delete" }),
+  product_tax_class_id: ref("product_tax_classes", { required: true, on_delete: "delete" }),
+  // Deleting it would change the tax of whatever its rules cover without a word.
+  tax_rate_id: ref("tax_rates", { required: true, on_delete: "refuse", way_out: "delete its rules first, or make the rate inactive" }),
   priority: integer({ min: 0, default: 0 }),
   is_active: boolean({ default: true })
 }
@@ -82,13 +79,8 @@ export const tax_rules = table("tax_rules", ruleFields, {
   }]
 })
 
-const productClasses = taxClasses(product_tax_classes, (id) => [
-  updateWhere(products, { tax_class_id: id }, { tax_class_id: null }),
-  updateWhere(products, { purchase_tax_class_id: id }, { purchase_tax_class_id: null }),
-  updateWhere(surcharges, { tax_class_id: id }, { tax_class_id: null }),
-  removeWhere(tax_rules, { product_tax_class_id: id })
-])
-const organisationClasses = taxClasses(organisation_tax_classes, (id) => [removeWhere(tax_rules, { organisation_tax_class_id: id })])
+const productClasses = taxClasses(product_tax_classes)
+const organisationClasses = taxClasses(organisation_tax_classes)
 
 const rates = register({
   resource: resource({
@@ -97,16 +89,7 @@ const rates = register({
   }),
   fields: rateFields,
   path: "/api/v1/tax_rates",
-  access,
-  rules: {
-    facts: (_input, before) => Effect.gen(function*() {
-      return before !== undefined && (yield* (yield* Store).exists(tax_rules, { tax_rate_id: before.id }))
-    }),
-    // Deleting it would change the tax of whatever its rules cover without a word.
-    delete: ({ facts: in_use }) => in_use
-      ? Result.fail(invalidField("tax_rate", "Tax rules use this rate. Delete those first, or make the rate inactive."))
-      : Result.succeed([])
-  }
+  access
 })
 const rules = register({
   resource: resource({

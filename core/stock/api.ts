@@ -1,8 +1,6 @@
 /** How stock and its ledger are asked for (availability 10). */
 import { Effect } from "effect"
-import { claims } from "../claims/schema.ts"
-import { container_items, containers } from "../containers/schema.ts"
-import { removeWhere } from "../kernel/change.ts"
+import { container_items, containers, live_statuses } from "../containers/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, type Fault, get, type Input } from "../kernel/endpoint.ts"
 import { register, rowProjection } from "../kernel/register.ts"
@@ -21,8 +19,7 @@ const levelFacts = Effect.fnUntraced(function*(input: Input, before: StockLevelR
     bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false }),
     packed: before === undefined ? undefined : yield* store.first(container_items, { serialised_item_id: before.id, unpacked_at: null }),
     housed: before === undefined ? undefined
-      : yield* store.first(containers, { serialised_item_id: before.id, status: ["open", "sealed", "dispatched", "returned"] }),
-    is_claimed: before !== undefined && (yield* store.exists(claims, { asset_id: before.id, is_active: true }))
+      : yield* store.first(containers, { serialised_item_id: before.id, status: live_statuses })
   }
 })
 
@@ -37,8 +34,7 @@ const levels = register({
     facts: levelFacts,
     save: ({ next, before, facts, context }) => saveLevel(next, before, facts, context),
     delete: ({ row, facts }) => deleteLevel(row, facts)
-  },
-  on_delete: (id) => [removeWhere(stock_transactions, { stock_level_id: id })]
+  }
 })
 
 const ledger = "/api/v1/products/{product}/stock_levels/{stock_level}/stock_transactions"

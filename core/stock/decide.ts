@@ -24,7 +24,6 @@ export interface LevelFacts {
   readonly packed: ContainerItemRow | undefined
   /** The container the unit is the case of, if it is one in use. */
   readonly housed: ContainerRow | undefined
-  readonly is_claimed: boolean
 }
 
 /**
@@ -64,15 +63,12 @@ const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: s
   transaction_type: type, quantity, quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
 })
 
-/** 422 `stock_level`: the last level of a bulk product, a unit that is packed, that is a case in use, or that is claimed. */
+/** 422 `stock_level`: the last level of a bulk product. A unit that is packed, a case in use or claimed is held by their references. */
 export const deleteLevel = (level: StockLevelRow, facts: LevelFacts): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
   const refuse = (text: string) => Result.fail(invalidField("stock_level", text))
   if (level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
     return refuse("The last stock level of a bulk product cannot be deleted; set its quantity to 0 instead.")
   }
-  if (facts.packed !== undefined) return refuse("The unit is packed in a container; unpack it first.")
-  if (facts.housed !== undefined) return refuse("The unit is the case of a container in use; dissolve it first.")
-  if (facts.is_claimed) return refuse("The unit is allocated; release it first.")
   return Result.succeed([])
 }
 

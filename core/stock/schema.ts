@@ -7,9 +7,9 @@ export const stock_categories = { 10: "Bulk Stock", 50: "Serialised Stock" }
 const quantity = { scale: 2, min: "0", default: "0.00" } as const
 
 export const stockLevelFields = {
-  product_id: ref("products", { required: true, create_only: true }),
-  store_id: ref("stores", { required: true }),
-  member_id: ref("members", { nullable: true }),
+  product_id: ref("products", { required: true, create_only: true, on_delete: "keep", on_merge: "follow_updated" }),
+  store_id: ref("stores", { required: true, on_delete: "refuse", way_out: "move or delete the stock first" }),
+  member_id: ref("members", { nullable: true, on_delete: "keep", on_merge: "follow" }),
   item_name: text({ nullable: true, search: true }),
   asset_number: text({ nullable: true, search: true }),
   serial_number: text({ nullable: true, search: true }),
@@ -20,7 +20,7 @@ export const stockLevelFields = {
   quantity_allocated: decimal(quantity),
   quantity_unavailable: decimal(quantity),
   quantity_on_order: decimal(quantity),
-  container_stock_level_id: ref("stock_levels", { nullable: true }),
+  container_stock_level_id: ref("stock_levels", { nullable: true, on_delete: "clear" }),
   container_mode: text({ nullable: true, max: 20 }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
@@ -61,9 +61,9 @@ export const transaction_types = {
 export type TransactionType = keyof typeof transaction_types
 
 export const stock_transactions = table("stock_transactions", {
-  stock_level_id: ref("stock_levels", { computed: true }),
-  product_id: ref("products", { computed: true }),
-  store_id: ref("stores", { nullable: true }),
+  stock_level_id: ref("stock_levels", { computed: true, on_delete: "delete" }),
+  product_id: ref("products", { computed: true, on_delete: "keep", on_merge: "follow_updated" }),
+  store_id: ref("stores", { nullable: true, on_delete: "clear" }),
   source_id: integer({ computed: true, nullable: true }),
   source_type: text({ computed: true, nullable: true }),
   transaction_type: code(Object.fromEntries(Object.entries(transaction_types).map(([key, type]) => [key, type.name])), { required: true }),

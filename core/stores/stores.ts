@@ -16,7 +16,7 @@ const fields = {
   county: text({ nullable: true }),
   postcode: text({ nullable: true, max: 20 }),
   country_code: text({ nullable: true, format: "country", max: 2 }),
-  country_id: ref("countries", { nullable: true }),
+  country_id: ref("countries", { nullable: true, on_delete: "keep" }),
   phone: text({ nullable: true }),
   email: text({ nullable: true, format: "email" }),
   timezone: text({ nullable: true, format: "zone", max: 64 }),
@@ -43,19 +43,14 @@ export const storeResource = resource({
 /** The zone its days are counted in; UTC where none is set. */
 export const zoneOf = (store: { readonly timezone: string | null } | undefined): string => store?.timezone || "UTC"
 
-interface StoreFacts { readonly defaults: ReadonlyArray<StoreRow>; readonly in_use: boolean }
 export const storesSlice = register({
   resource: storeResource,
   fields,
   path: "/api/v1/stores",
   access: { read: "stores:read", write: "stores:write", view: null, create: "settings.manage", edit: "settings.manage", delete: "settings.manage" },
   rules: {
-    facts: (_input, before) => Effect.gen(function*() {
-      const store = yield* Store
-      const defaults = yield* store.find(stores, { is_default: true })
-      const claimed = before === undefined ? [] : yield* store.run(
-        `select 1 from stock_levels where store_id = ${store.dialect === "pg" ? "$1" : "?"} limit 1`, [before.id])
-      return { defaults, in_use: claimed.length > 0 } satisfies StoreFacts
+    facts: () => Effect.gen(function*() {
+      return { defaults: yield* (yield* Store).find(stores, { is_default: true }) }
     }),
     // The first store is the default; a new default takes the place of the old one, and there is always one.
     save: ({ next, before, facts }) => {
@@ -67,9 +62,8 @@ export const storesSlice = register({
         also: is_default ? others.map((one) => updatedEvent(stores, one, { is_default: false })).filter((event) => event !== undefined) : []
       })
     },
-    delete: ({ row, facts }) =>
+    delete: ({ row }) =>
       row.is_default ? Result.fail(invalidField("store", "The default store cannot be deleted; make another store the default first."))
-        : facts.in_use ? Result.fail(invalidField("store", "The store still holds stock; move or delete it first."))
         : Result.succeed([])
   }
 })

@@ -38,10 +38,9 @@ export const rolesRegister = register({
   access: managed("roles", "roles.view", "roles.manage"),
   streams: ({ id }) => [grants, ...(id === undefined ? [] : [`role:${id}`])],
   rules: {
-    facts: (input, before) => Effect.gen(function*() {
+    facts: (input) => Effect.gen(function*() {
       return {
-        level: yield* viewerLevel(input.viewer),
-        in_use: before !== undefined && (yield* (yield* Store).find(users, {})).some((user) => user.role_ids.includes(before.id))
+        level: yield* viewerLevel(input.viewer)
       }
     }),
     save: ({ next, before, facts, input }) => {
@@ -58,8 +57,7 @@ export const rolesRegister = register({
       }))
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
     },
-    delete: ({ row, facts }) => row.is_system ? Result.fail(invalidField("role", "A system role cannot be deleted."))
-      : facts.in_use ? Result.fail(invalidField("role", "Somebody still has this role; take it from them first."))
+    delete: ({ row }) => row.is_system ? Result.fail(invalidField("role", "A system role cannot be deleted."))
       : Result.succeed([])
   }
 })

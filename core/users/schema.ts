@@ -23,8 +23,8 @@ export type RoleRow = RowOf<typeof roles>
 export const users = table("users", {
   name: text({ required: true, search: true }),
   email: text({ required: true, search: true, format: "email" }),
-  member_id: ref("members", { computed: true }),
-  role_ids: list(integer(), { computed: true, default: [] }),
+  member_id: ref("members", { computed: true, on_delete: "keep" }),
+  role_ids: list(ref("roles", { on_delete: "refuse", way_out: "take the role from them first" }), { computed: true, default: [] }),
   is_owner: boolean({ computed: true, default: false }),
   is_active: boolean({ computed: true, default: false }),
   email_verified_at: timestamp({ computed: true, nullable: true }),

@@ -1,21 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { catalogue } from "../../core/catalogue.ts"
-import { followers, participations } from "../../core/members/merge.ts"
-import { contactTables, relationships } from "../../core/members/schema.ts"
-import { users } from "../../core/users/schema.ts"
 import { type App, engines, openApp, owner, viewerWith } from "../app.ts"
-
-it("every column that names a member follows a merge, or is known not to", () => {
-  const known = new Set([
-    ...followers.map(({ table, column }) => `${table.name}.${column}`), ...participations.map(({ table }) => `${table.name}.member_id`),
-    ...Object.values(contactTables).map((table) => `${table.name}.member_id`), `${relationships.name}.member_id`, `${relationships.name}.related_member_id`,
-    // Users are never merged, and what was merged stays merged.
-    `${users.name}.member_id`, "members.merged_into_id"
-  ])
-  const columns = catalogue.tables.flatMap((table) => Object.entries(table.columns)
-    .filter(([, { shape }]) => shape.kind === "ref" && shape.table === "members").map(([column]) => `${table.name}.${column}`))
-  expect(columns.filter((column) => !known.has(column))).toEqual([])
-})
 
 describe.each(engines)("members on %s", (engine) => {
   let app: App

@@ -13,6 +13,8 @@ import { updateOne } from "./update.ts"
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
   readonly limit?: number
+  /** Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one writer anyway). */
+  readonly hold?: boolean
 }
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -23,6 +25,8 @@ export interface StoreShape {
   readonly run: <Row extends object = { [column: string]: unknown }>(text: string, values?: ReadonlyArray<unknown>) => Sql<ReadonlyArray<Row>>
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
   readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
+  /** As {@link getMany}; on Postgres none of the rows can be deleted by others until the caller's transaction ends. */
+  readonly getManyHeld: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   readonly find: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<ReadonlyArray<RowOf<T>>>
   readonly first: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<RowOf<T> | undefined>
   readonly exists: (table: Table, where: Where) => Sql<boolean>
@@ -58,7 +62,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     return Effect.map(
-      run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}`, bound.values),
+      run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.hold === true && dialect === "pg" ? " for key share" : ""}`, bound.values),
       (rows) => rows.map((row) => decode(table, row)))
   }
   // The same text each time, so that drivers find its plan at once.
@@ -72,11 +76,11 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
     Effect.map(run(selectByKey(table), [key]), (rows) => rows[0] === undefined ? undefined : decode(table, rows[0]))
-  const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>): Sql<ReadonlyArray<RowOf<T>>> => {
+  const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>, options: FindOptions = {}): Sql<ReadonlyArray<RowOf<T>>> => {
     const distinct = [...new Set(keys)]
     return distinct.length === 0 ? Effect.succeed([])
-      : distinct.length <= 5_000 ? find(table, { [table.key]: distinct })
-      : Effect.map(Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some })), (parts) => parts.flat())
+      : distinct.length <= 5_000 ? find(table, { [table.key]: distinct }, options)
+      : Effect.map(Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some }, options)), (parts) => parts.flat())
   }
 
   const inserters = new WeakMap<Table, Inserter>()
@@ -108,7 +112,9 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 
   return {
-    sql, dialect, run, get, getMany, find, decode, apply, imagesBefore,
+    sql, dialect, run, get, find,
+    getMany: (table, keys) => getMany(table, keys), getManyHeld: (table, keys) => getMany(table, keys, { hold: true }),
+    decode, apply, imagesBefore,
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
     transaction: (effect) => sql.withTransaction(effect)

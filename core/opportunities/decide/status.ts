@@ -2,12 +2,13 @@
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { can, type Viewer } from "../../kernel/viewer.ts"
 import { type Deal, type Known, liveLines, withHeader } from "../deal.ts"
-import { dealDeleted, headerChanged, type HeaderChange } from "../events.ts"
-import { checked_in, dispatched, on_hire } from "../parts.ts"
+import { dealDeleted, headerChanged, type HeaderChange, partRemoved } from "../events.ts"
+import { checked_in, dispatched, on_hire, prepared } from "../parts.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { settle } from "../settle.ts"
 import { acknowledged, acknowledgements } from "../shortages.ts"
@@ -28,12 +29,23 @@ export const wasDispatched = (deal: Deal): boolean =>
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const done = (id: number): JsonObject => ({ id })
 
-/** A move to the status the table names; every line's claims follow. */
+/** A move to the status the table names; every line's claims follow. `left`: the deal and events of what had to be dropped first. */
 const moveTo = (
-  known: Known, name: HeaderChange, set: Partial<OpportunityRow>, also: JsonObject, context: DecideContext
-): Decided => Result.map(settle(known, withHeader(known.deal, set), { totals: false, claimed: "all" }, context), ({ events }) => ({
-  events: [headerChanged(known.deal.header, name, set, also), ...events], result: done(known.deal.header.id)
+  known: Known, name: HeaderChange, set: Partial<OpportunityRow>, also: JsonObject, context: DecideContext,
+  left: { readonly deal: Deal; readonly events: ReadonlyArray<NewEvent> } = { deal: known.deal, events: [] }
+): Decided => Result.map(settle(known, withHeader(left.deal, set), { totals: false, claimed: "all" }, context), ({ events }) => ({
+  events: [...left.events, headerChanged(known.deal.header, name, set, also), ...events], result: done(known.deal.header.id)
 }))
+/** Closed and deleted opportunities do not keep their units from being deleted: what was allocated and has gone since is dropped. */
+const withoutGoneUnits = (known: Known): { readonly deal: Deal; readonly events: ReadonlyArray<NewEvent> } => {
+  const { deal } = known
+  const gone = deal.units.filter((unit) => unit.status <= prepared && !known.levels.has(unit.stock_level_id))
+  return gone.length === 0 ? { deal, events: [] } : {
+    deal: { ...deal, units: deal.units.filter((unit) => !gone.includes(unit)) },
+    events: gone.map((unit) => partRemoved(deal.header.id, "assignment", "asset_deallocated", unit,
+      { assignment_id: unit.id, stock_level_id: unit.stock_level_id }, { reason: "The unit has been deleted." }))
+  }
+}
 const statusOf = (header: OpportunityRow, move: Move): Pick<OpportunityRow, "state" | "status"> => {
   const { state, status } = target(header, move)
   return { state, status }
@@ -43,7 +55,7 @@ const simpleMove = (move: Move, name: HeaderChange, set: Partial<OpportunityRow>
   (known: Known, reason: string | null, context: DecideContext): Decided => Result.gen(function*() {
     const { header } = known.deal
     yield* allowed(header, move)
-    return yield* moveTo(known, name, { ...statusOf(header, move), ...set }, reason === null ? {} : { reason }, context)
+    return yield* moveTo(known, name, { ...statusOf(header, move), ...set }, reason === null ? {} : { reason }, context, withoutGoneUnits(known))
   })
 
 export const convertToQuotation = simpleMove("convert_to_quotation", "quoted")
@@ -133,5 +145,5 @@ export const deleteDeal = (known: Known, context: DecideContext): Decided => Res
 /** On a deal that is not deleted: nothing happens (opportunities 1.1). */
 export const restoreDeal = (known: Known, context: DecideContext): Decided =>
   known.deal.header.deleted_at === null ? Result.succeed({ events: [], result: done(known.deal.header.id) })
-    : moveTo(known, "restored", { deleted_at: null }, {}, context)
+    : moveTo(known, "restored", { deleted_at: null }, {}, context, withoutGoneUnits(known))
 

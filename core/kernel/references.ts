@@ -1,0 +1,241 @@
+/**
+ * References between tables, as columns declare them. From the declarations come: the 422 when a row in use is deleted, the
+ * holders that are cleared or deleted with it, the holders that follow a merge, and the check that nothing names a row that
+ * has gone. A slice that points at another declares so on its column; the slice it points at knows nothing of it.
+ */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { type RowChange, removeWhere, update, updateWhere, type Where } from "./change.ts"
+import { event, type Fold, foldEvent, type NewEvent, type Projection, streamOfRow } from "./event.ts"
+import type { ColumnValues, OnDelete, ReferenceRule } from "./field.ts"
+import type { JsonObject } from "./json.ts"
+import { invalidField, type Rejection } from "./rejection.ts"
+import { seenOf } from "./sight.ts"
+import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "./store/statement.ts"
+import { Store, type StoreShape } from "./store/store.ts"
+import type { AnyRow, Table } from "./table.ts"
+import type { Viewer } from "./viewer.ts"
+
+export interface Reference {
+  readonly holder: Table
+  readonly column: string
+  /** The column holds a list of ids. */
+  readonly is_list: boolean
+  /** Other columns' values that make the column a reference to this table; empty where it always is. */
+  readonly where: ColumnValues
+  readonly target: string
+  /** Undefined on a column that does not say what deleting its target does: an omission that a test reports. */
+  readonly rule: ReferenceRule | undefined
+}
+export type References = ReadonlyMap<string, ReadonlyArray<Reference>>
+
+/** Every reference of these tables, by the name of the table it points at. */
+export const referencesOf = (tables: ReadonlyArray<Table>): References => Map.groupBy(tables.flatMap((holder): ReadonlyArray<Reference> => [
+  ...Object.entries(holder.columns).flatMap(([column, { shape }]): ReadonlyArray<Reference> => {
+    const is_list = shape.kind === "list"
+    const one = is_list ? shape.of.shape : shape
+    return one.kind === "ref" ? [{ holder, column, is_list, where: {}, target: one.table, rule: one.rule }] : []
+  }),
+  ...holder.references.map(({ column, rule, table: target, where }): Reference => ({ holder, column, is_list: false, where, target, rule }))
+]), ({ target }) => target)
+
+/** What becomes of the holders a deletion is not refused for. */
+const effectOf = ({ rule }: Reference): OnDelete => rule?.on_delete === "refuse" ? rule.otherwise ?? "keep" : rule?.on_delete ?? "keep"
+const cleared = ({ column, rule }: Reference): AnyRow => Object.fromEntries([column, ...rule?.clears ?? []].map((name) => [name, null]))
+
+/** Whether rows of the table are deleted for good while others may name them; archived rows stay where they are. */
+export const isDeletable = (references: References, table: Table): boolean =>
+  !table.soft_delete && (references.get(table.name) ?? []).some(({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled")
+
+/** The changes of holders that go with the deletion of one row. Lists are cleared by events of their own (see {@link clearedEvents}). */
+const followUps = (references: References, table: Table, key: number | string): ReadonlyArray<RowChange> =>
+  (references.get(table.name) ?? []).filter((one) => !one.is_list).flatMap((one): ReadonlyArray<RowChange> => {
+    const where = { ...one.where, [one.column]: key }
+    const effect = effectOf(one)
+    return effect === "clear" ? [updateWhere(one.holder, where, cleared(one))] : effect === "delete" ? [removeWhere(one.holder, where)] : []
+  })
+
+/** The changes of holders that follow the merge of `secondary_id` into `primary_id`. */
+const mergeFollowers = (references: References, table: Table): Fold => {
+  const followers = (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
+  return ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }, { recorded_at }) => followers.map((one) =>
+    updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: secondary_id },
+      { [one.column]: primary_id, ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) }))
+}
+
+/** The type of the event that takes deleted rows out of the references of one holder. */
+export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
+/** Holders of which references may be cleared by events: those with lists, and those whose target goes along with its own parent. */
+const clearable = (references: References): ReadonlySet<Table> =>
+  new Set([...references.values()].flat().filter((one) => effectOf(one) === "clear").map(({ holder }) => holder))
+
+/** The projection with what references add to it: holders of deleted rows, followers of merges, cleared references. */
+export const withReferences = (projection: Projection, tables: ReadonlyArray<Table>, references: References): Projection => {
+  const folds: { [eventType: string]: Fold } = { ...projection }
+  for (const table of tables) {
+    if (table.merged_by === undefined) continue
+    const follow = mergeFollowers(references, table)
+    const own = folds[table.merged_by]
+    folds[table.merged_by] = (data, meta) => [...own?.(data, meta) ?? [], ...follow(data, meta)]
+  }
+  for (const holder of clearable(references)) {
+    folds[referenceCleared(holder)] = ({ id, set }: { readonly id: number; readonly set: JsonObject }, { recorded_at }) =>
+      [update(holder, id, { ...set, updated_at: recorded_at })]
+  }
+  return Object.fromEntries(Object.entries(folds).map(([type, fold]): readonly [string, Fold] => [type, (data, meta) => {
+    const changes = fold(data, meta)
+    return changes.some(({ op, table }) => op === "delete" && references.has(table.name))
+      ? changes.flatMap((change) => change.op === "delete" ? [...followUps(references, change.table, change.key), change] : [change])
+      : changes
+  }]))
+}
+
+/** Rows that a command deletes, by table. */
+type Deleted = ReadonlyMap<Table, ReadonlyArray<number>>
+
+/** The parts of the catalogue that references are about. */
+interface Declared { readonly projection: Projection; readonly references: References; readonly table: (name: string) => Table }
+/**
+ * What these events delete, asked of every reference: 422 on the name of what is deleted, with the holder, where it is still
+ * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
+ */
+export const followDeletions = Effect.fnUntraced(function*(
+  { projection, references, table }: Declared, events: ReadonlyArray<NewEvent>, viewer: Viewer, recorded_at: string
+): Effect.fn.Return<ReadonlyArray<NewEvent>, Rejection | SqlError.SqlError, Store> {
+  const deleted = yield* deletedBy(references, projection, events, recorded_at)
+  if (deleted.size === 0) return []
+  yield* lockDeleted(deleted)
+  const refusal = yield* stillInUse(references, deleted, viewer, table)
+  return refusal === undefined ? yield* clearedEvents(references, deleted) : yield* refusal
+})
+/** On Postgres: waits for everybody who is about to refer to these rows, and makes those who come later see them gone. */
+const lockDeleted = Effect.fnUntraced(function*(deleted: Deleted) {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  for (const [table, ids] of deleted) {
+    const bound = bindings(store.dialect)
+    yield* store.run(`select 1 from ${quote(table.name)} where ${whereSql(table, { [table.key]: [...ids].sort((a, b) => a - b) }, store.dialect, bound)} for update`, bound.values)
+  }
+})
+
+/** The rows of referenced tables that these events delete. Reads only where rows go together with what they belong to. */
+const deletedBy = Effect.fnUntraced(function*(references: References, projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string) {
+  const store = yield* Store
+  const deleted = new Map<Table, Set<number>>()
+  const goes = (table: Table, id: unknown): void => { if (typeof id === "number") deleted.set(table, (deleted.get(table) ?? new Set()).add(id)) }
+  for (const one of events) {
+    for (const change of foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 })) {
+      const { table } = change
+      const pointing = references.get(table.name)
+      if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && effectOf(reference) !== "clear")) continue
+      if (change.op === "delete") goes(table, change.key)
+      else if (change.op === "update" && typeof change.set["deleted_at"] === "string" && pointing.some(({ rule }) => rule?.on_delete === "refuse")) goes(table, change.key)
+      else if (change.op === "delete_where") for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key])
+    }
+  }
+  return new Map([...deleted].map(([table, ids]) => [table, [...ids]])) as Deleted
+})
+
+/** Events that take deleted rows out of the lists that name them. */
+const clearedEvents = Effect.fnUntraced(function*(references: References, deleted: Deleted) {
+  const store = yield* Store
+  const events: Array<NewEvent> = []
+  for (const [table, ids] of deleted) {
+    for (const one of references.get(table.name) ?? []) {
+      if (!one.is_list || effectOf(one) !== "clear") continue
+      for (const row of yield* holders(store, one, ids, false)) {
+        const left = (row[one.column] as ReadonlyArray<number>).filter((id) => !ids.includes(id))
+        events.push(clearedEvent(one.holder, row, { [one.column]: left }))
+      }
+    }
+  }
+  return events
+})
+const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set: AnyRow): NewEvent => {
+  const { deleted_at: _d, id, updated_at: _u, ...whole } = { ...row, ...set } as AnyRow & { readonly id: number }
+  // Rows that say themselves who may see them travel whole.
+  return event(streamOfRow(holder, row), referenceCleared(holder), { id, set: (holder.sight?.by_row === undefined ? set : whole) as JsonObject })
+}
+
+/** The 422 for the first row that is still in use; undefined when none is. */
+const stillInUse = Effect.fnUntraced(function*(
+  references: References, deleted: Deleted, viewer: Viewer, tableNamed: (name: string) => Table
+): Effect.fn.Return<Rejection | undefined, SqlError.SqlError, Store> {
+  const store = yield* Store
+  for (const [table, ids] of deleted) {
+    for (const one of references.get(table.name) ?? []) {
+      if (one.rule?.on_delete !== "refuse") continue
+      const [holder] = yield* holders(store, one, ids, true, tableNamed)
+      if (holder !== undefined) return inUse(table, one, holder, viewer)
+    }
+  }
+  return undefined
+})
+const words = (table: Table): string => table.entity.replaceAll("_", " ")
+const name_columns = ["subject", "name", "item_name", "asset_number", "serial_number"]
+const inUse = (table: Table, one: Reference, row: AnyRow & { readonly id: number }, viewer: Viewer): Rejection => {
+  const seen = seenOf(one.holder, viewer)
+  const named = name_columns.find((column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true))
+  const holder = `${words(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
+  return invalidField(table.entity, `The ${words(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`)
+}
+
+/** Rows that name one of these ids; with `counting`, only those that hold them back. */
+const holders = Effect.fnUntraced(function*(
+  store: StoreShape, one: Reference, ids: ReadonlyArray<number>, counting: boolean, tableNamed?: (name: string) => Table
+): Effect.fn.Return<ReadonlyArray<AnyRow & { readonly id: number }>, SqlError.SqlError> {
+  const found: Array<AnyRow & { readonly id: number }> = []
+  for (const some of chunked(ids, 500)) {
+    const bound = bindings(store.dialect)
+    const conditions = [
+      namesOneOf(one, some, store, bound), whereSql(one.holder, one.where, store.dialect, bound),
+      ...(counting ? countsSql(one, store, bound, tableNamed) : [])
+    ]
+    const rows = yield* store.run(
+      `select ${columnList(one.holder)} from ${quote(one.holder.name)} where ${conditions.join(" and ")} order by ${quote(one.holder.key)}${counting ? " limit 1" : ""}`, bound.values)
+    for (const row of rows) found.push(store.decode(one.holder, row) as AnyRow & { readonly id: number })
+    if (counting && found.length > 0) break
+  }
+  return found
+})
+const namesOneOf = ({ column, holder, is_list }: Reference, ids: ReadonlyArray<number>, store: StoreShape, bound: Bindings): string => {
+  if (!is_list) return whereSql(holder, { [column]: ids }, store.dialect, bound)
+  const given = ids.map((id) => bound.bind(id)).join(", ")
+  return store.dialect === "pg" ? `exists (select 1 from jsonb_array_elements_text(${quote(column)}) as listed (id) where listed.id::bigint in (${given}))`
+    : `exists (select 1 from json_each(${quote(column)}) as listed where listed.value in (${given}))`
+}
+const anyOf = (table: Table, conditions: ReadonlyArray<Where>, store: StoreShape, bound: Bindings): string =>
+  `(${conditions.map((one) => whereSql(table, one, store.dialect, bound)).join(" or ")})`
+const countsSql = ({ holder, rule }: Reference, store: StoreShape, bound: Bindings, tableNamed?: (name: string) => Table): ReadonlyArray<string> => {
+  const own = rule?.while === undefined ? [] : [anyOf(holder, rule.while, store, bound)]
+  if (rule?.while_of === undefined || tableNamed === undefined) return own
+  const table = tableNamed(rule.while_of.table)
+  return [...own, `${quote(rule.while_of.column)} in (select ${quote(table.key)} from ${quote(table.name)} where ${anyOf(table, rule.while_of.is, store, bound)})`]
+}
+
+/** A reference to a row that is not there, in words. */
+export interface Dangling { readonly holder: string; readonly id: unknown; readonly column: string; readonly target: string; readonly missing: unknown }
+/** Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for the past. */
+export const danglingReferences = Effect.fnUntraced(function*(references: References, tableNamed: (name: string) => Table) {
+  const store = yield* Store
+  const found: Array<Dangling> = []
+  for (const one of [...references.values()].flat()) {
+    const { column, holder, is_list, rule } = one
+    const target = tableNamed(one.target)
+    // What only keeps a record may name what was deleted since, unless the row is still there (archived) in any case.
+    const past = rule === undefined || effectOf(one) === "keep"
+    if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
+    const bound = bindings(store.dialect)
+    const counts = past && rule?.on_delete === "refuse" ? countsSql(one, store, bound, tableNamed) : []
+    const where = [whereSql(holder, one.where, store.dialect, bound), ...counts].join(" and ")
+    const from = `(select * from ${quote(holder.name)} where ${where}) holder`
+    const key = `holder.${quote(holder.key)}`
+    const text = is_list
+      ? store.dialect === "pg"
+        ? `select ${key} as id, listed.id::bigint as missing from ${from} cross join jsonb_array_elements_text(holder.${quote(column)}) as listed (id) where not exists (select 1 from ${quote(target.name)} target where target.${quote(target.key)} = listed.id::bigint)`
+        : `select ${key} as id, listed.value as missing from ${from}, json_each(holder.${quote(column)}) as listed where not exists (select 1 from ${quote(target.name)} target where target.${quote(target.key)} = listed.value)`
+      : `select ${key} as id, holder.${quote(column)} as missing from ${from} where holder.${quote(column)} is not null and not exists (select 1 from ${quote(target.name)} target where target.${quote(target.key)} = holder.${quote(column)})`
+    for (const row of yield* store.run<{ id: unknown; missing: unknown }>(text, bound.values)) found.push({ holder: holder.name, id: row.id, column, target: target.name, missing: row.missing })
+  }
+  return found
+})

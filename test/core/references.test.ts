@@ -1,0 +1,160 @@
+/** What deleting and merging a row does to the rows that name it. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { danglingReferences } from "../../core/kernel/references.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { type App, engines, openApp } from "../app.ts"
+import { type House, houseOf } from "./house.ts"
+
+const every = [...catalogue.references.values()].flat()
+const named = ({ column, holder }: (typeof every)[number]): string => `${holder.name}.${column}`
+
+describe("references", () => {
+  it("say for every column of every table what deleting their target does", () => {
+    expect(every.filter(({ rule }) => rule === undefined).map(named)).toEqual([])
+  })
+  it("are declared wherever a column is called after a row elsewhere", () => {
+    const declared = new Set(every.map(named))
+    const called = catalogue.tables.flatMap((table) => Object.entries(table.columns)
+      .filter(([name, { shape }]) => /_ids?$|_by$/.test(name) && (shape.kind === "integer" || (shape.kind === "list" && shape.of.shape.kind === "integer")))
+      .map(([name]) => `${table.name}.${name}`))
+    // Codes from a price list of the house, a ledger's note of what it came from, and the version shown now, which is 0 for none.
+    const others = ["members.price_category_id", "members.discount_category_id", "stock_transactions.source_id", "opportunities.active_version_id"]
+    expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
+  })
+  it("of what is really deleted are never kept for the past without saying so", () => {
+    const deleted = new Set(catalogue.endpoints.filter(({ method }) => method === "DELETE").map(({ params }) => Object.values(params as { [name: string]: { table: { name: string } } }).at(-1)?.table.name))
+    const kept = every.filter(({ rule, target }) => deleted.has(target) && !catalogue.table(target).soft_delete && rule?.on_delete === "keep").map(named)
+    // Users are deactivated and their rows stay; what a surcharge came to and the line it was taken from are history.
+    expect(kept.filter((name) => !/user|owned_by|created_by|surcharge|origin_item_id/.test(name))).toEqual([])
+  })
+})
+
+describe.each(engines)("references on %s", (engine) => {
+  let app: App, house: House
+  beforeAll(async () => {
+    app = await openApp(engine)
+    house = houseOf(app)
+  })
+  afterAll(() => app.close())
+  const get = async (path: string) => (await app.call("GET", `/api/v1${path}`)).body
+  const destroy = (path: string) => app.call("DELETE", `/api/v1${path}`)
+  const dates = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" }
+  const quote = async (more: object = {}): Promise<number> => (await house.post("/opportunities", { subject: "Gala", ...dates, ...more })).opportunity.id
+  const lineOf = async (id: number, item_id: number, more: object = {}): Promise<number> => {
+    return (await house.post(`/opportunities/${id}/items`, { name: "Line", item_id, itemable_type: "Product", quantity: 1, ...more })).opportunity.items.at(-1).id
+  }
+  const dangling = () => app.run(danglingReferences(catalogue.references, catalogue.table))
+  const refused = (reply: Awaited<ReturnType<typeof destroy>>, field: string) => {
+    expect([reply.status, Object.keys(reply.body.errors ?? {})]).toEqual([422, [field]])
+    return reply.body.errors[field][0] as string
+  }
+
+  it.each(["draft", "provisional quotation", "order"])("a unit allocated to a %s is not deleted; released it is", async (state) => {
+    const S = await house.store()
+    const { id: product, units: [unit] } = await house.units(S, 2)
+    const job = await quote({ store_id: S })
+    const line = await lineOf(job, product)
+    if (state !== "draft") await house.post(`/opportunities/${job}/convert_to_quotation`)
+    if (state === "order") await house.post(`/opportunities/${job}/convert_to_order`)
+    const asset = (await house.post(`/opportunities/${job}/items/${line}/assets`, { stock_level_id: unit })).asset.id
+    expect(refused(await destroy(`/stock_levels/${unit}`), "stock_level")).toMatch(/in use by .*; release/)
+    expect((await destroy(`/opportunities/${job}/items/${line}/assets/${asset}`)).status).toBe(204)
+    expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
+  })
+  it("a unit on a lost quotation may go, and reinstating the quotation drops it", async () => {
+    const S = await house.store()
+    const { id: product, units: [unit] } = await house.units(S, 2)
+    const job = await quote({ store_id: S })
+    const line = await lineOf(job, product)
+    await house.post(`/opportunities/${job}/convert_to_quotation`)
+    await house.post(`/opportunities/${job}/items/${line}/assets`, { stock_level_id: unit })
+    await house.post(`/opportunities/${job}/change_status`, { status: 2 })
+    expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
+    await house.post(`/opportunities/${job}/reinstate`)
+    const left = await app.run(Effect.flatMap(Store, (store) => store.find(catalogue.table("asset_assignments"), { opportunity_id: job })))
+    expect(left).toEqual([])
+    expect(await dangling()).toEqual([])
+    await house.post(`/opportunities/${job}/convert_to_order`)
+  })
+  it("a store with an open opportunity is not deleted; closed ones lose it, and so does what is made after their likeness", async () => {
+    const S = await house.store()
+    const job = await quote({ store_id: S })
+    expect(refused(await destroy(`/stores/${S}`), "store")).toBe(`The store is in use by opportunity ${job} "Gala"; give it another store or close it first.`)
+    await house.post(`/opportunities/${job}/convert_to_quotation`)
+    await house.post(`/opportunities/${job}/change_status`, { status: 2 })
+    expect((await destroy(`/stores/${S}`)).status).toBe(204)
+    expect((await get(`/opportunities/${job}`)).opportunity.store_id).toBeNull()
+    const clone = await house.post(`/opportunities/${job}/clone`)
+    expect(clone.opportunity.store_id).toBeNull()
+  })
+  it("a store with an open container is not deleted", async () => {
+    const S = await house.store()
+    const container = (await house.post("/containers/temporary", { name: "Trunk", barcode: `T-${engine}`, store_id: S })).container.id
+    expect(refused(await destroy(`/stores/${S}`), "store")).toContain(`container ${container} "Trunk"`)
+    await house.post(`/containers/${container}/dissolve`)
+    expect((await destroy(`/stores/${S}`)).status).toBe(204)
+  })
+  it("a deleted role leaves the views shared with it, which can be saved", async () => {
+    const role = (await house.post("/roles", { name: `Night shift ${engine}`, permissions: [] })).role.id
+    const view = (await house.post("/custom_views", { name: "Ours", entity_type: "members", visibility: "shared", columns: ["name"], role_ids: [role] })).custom_view
+    expect((await destroy(`/roles/${role}`)).status).toBe(204)
+    const left = (await get(`/custom_views/${view.id}`)).custom_view
+    expect(left.role_ids).toEqual([])
+    expect((await app.call("PUT", `/api/v1/custom_views/${view.id}`, { ...left, name: "Still ours" })).status).toBe(200)
+  })
+  it("a deleted revenue group leaves the lines booked under it", async () => {
+    const group = (await house.post("/revenue_groups", { name: "Fairs" })).revenue_group.id
+    const { id: product } = await house.bulk(await house.store(), 5)
+    const job = await quote()
+    await lineOf(job, product, { revenue_group_id: group })
+    const booked = async () => (await get(`/opportunities/${job}?include=items`)).opportunity.items[0].revenue_group_id
+    expect(await booked()).toBe(group)
+    expect((await destroy(`/revenue_groups/${group}`)).status).toBe(204)
+    expect(await booked()).toBeNull()
+  })
+  it("an activity about a unit that is deleted is about nothing", async () => {
+    const { units: [unit] } = await house.units(1, 1)
+    const activity = (await house.post("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: unit })).activity.id
+    expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
+    expect((await get(`/activities/${activity}`)).activity).toMatchObject({ regarding_type: null, regarding_id: null })
+  })
+  it("a deleted address leaves the jobs it was to be delivered to", async () => {
+    const member = (await house.post("/members", { name: "Acme", membership_type: "organisation" })).member.id
+    const address = (await house.post(`/members/${member}/addresses`, { street: "1 High Street" })).address.id
+    const job = await quote({ member_id: member, delivery_address_id: address })
+    expect((await destroy(`/members/${member}/addresses/${address}`)).status).toBe(204)
+    expect((await get(`/opportunities/${job}`)).opportunity.delivery_address_id).toBeNull()
+  })
+  it("a list value that custom fields have chosen is not deleted", async () => {
+    const list = (await house.post("/list_names", { name: `Colours ${engine}` })).list_name.id
+    const value = (await house.post(`/list_names/${list}/values`, { name: "Red" })).list_value.id
+    await house.post("/custom_fields", { name: "colour", module_type: "Product", field_type: 9, list_name_id: list })
+    const product = (await house.post("/products", { name: "Red lamp", custom_fields: { colour: value } })).product.id
+    expect(refused(await destroy(`/list_names/${list}/values/${value}`), "list_value")).toContain(`product ${product} "Red lamp"`)
+    await app.call("PUT", `/api/v1/products/${product}`, { custom_fields: { colour: null } })
+    expect((await destroy(`/list_names/${list}/values/${value}`)).status).toBe(204)
+  })
+  it("nothing is deleted while somebody adds a reference to it", async () => {
+    for (let round = 0; round < 8; round++) {
+      const S = await house.store()
+      const [deleted, made] = await Promise.all([destroy(`/stores/${S}`), app.call("POST", "/api/v1/opportunities", { subject: "Late", ...dates, store_id: S })])
+      expect([[204, 422], [422, 201]]).toContainEqual([deleted.status, made.status])
+    }
+    expect(await dangling()).toEqual([])
+  })
+  it("the walk reports a row that names one that is not there", async () => {
+    const group = (await house.post("/revenue_groups", { name: "Ghosts" })).revenue_group.id
+    const product = (await house.post("/products", { name: "Haunted", rental_revenue_group_id: group })).product.id
+    const put = (id: number) => app.run(Effect.flatMap(Store, (store) => store.apply([{ op: "update", table: catalogue.table("products"), key: product, set: { rental_revenue_group_id: id } }])))
+    await put(999_999)
+    expect((await dangling()).map((one) => [one.holder, Number(one.id), one.column, Number(one.missing)])).toEqual([["products", product, "rental_revenue_group_id", 999_999]])
+    await put(group)
+  })
+  it("the journal folded again gives the same rows", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})
