@@ -40,7 +40,7 @@ export const claims = table("claims", {
   ],
   references: [
     { column: "source_id", where: { source_type: "opportunity_item" }, table: "opportunity_items", rule: { on_delete: "handled" } },
-    { column: "source_id", where: { source_type: "container" }, table: "containers", rule: { on_delete: "handled" } }
+    { column: "source_id", where: { source_type: "container" }, table: "container_items", rule: { on_delete: "handled" } }
   ],
   no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]
 })

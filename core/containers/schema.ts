@@ -44,7 +44,11 @@ const containerColumns = {
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
-  sight: { whole: ["containers.*"], lent: [{ to: around, columns: allBut(containerColumns, "notes", "sealed_by_user_id", "unsealed_by_user_id", "dissolved_by_user_id") }] },
+  sight: { whole: ["containers.*"], lent: [
+    { to: around, columns: allBut(containerColumns, "notes", "sealed_by_user_id", "unsealed_by_user_id", "dissolved_by_user_id") },
+    // A store with a container in use is not deleted.
+    { to: ["settings.manage"], columns: ["store_id", "status"] }
+  ] },
   indexes: [["product_id", "status"], ["store_id", "status"], ["opportunity_id"], ["parent_container_id"], ["name_folded"], ["barcode"], ["created_at"]],
   uniques: [
     { columns: ["serialised_item_id"], field: "serialised_item_id", message: "This case is already in use by another container.", where: "status <> 'dissolved'" },

@@ -9,7 +9,7 @@ import { Store } from "../kernel/store/store.ts"
 import { members } from "../members/schema.ts"
 import type { TaxTable } from "../pricing/tax.ts"
 import { products } from "../products/schema.ts"
-import { discountFacts } from "../rates/discount-rules.ts"
+import { discount_rules, discountFacts } from "../rates/discount-rules.ts"
 import { rateFacts } from "../rates/facts.ts"
 import { surchargeFacts } from "../rates/surcharge-groups.ts"
 import { taxFacts } from "../registers/tax.ts"
@@ -74,6 +74,7 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
   const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...wanted.level_ids ?? []])]
   const customer = yield* customerOf(wanted.member_id === undefined ? header.member_id : wanted.member_id)
   const asked = wanted.stock === true ? [...askedLines(deal, claimSettings(settings, now)), ...wanted.lines ?? []] : undefined
+  const rules_in_force = yield* discountFacts
   return {
     deal,
     versions: header.version_count === 0 ? [] : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
@@ -85,7 +86,8 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
     tax: customer === undefined || customer.sale_tax_class_id === null ? untaxed : yield* taxFacts,
     customer,
     store: store_id === null ? undefined : yield* store.get(stores, store_id),
-    discount_rules: yield* discountFacts,
+    discount_rules: rules_in_force,
+    deleted_rule_ids: yield* deletedRuleIds(deal.header, rules_in_force),
     surcharge_groups: yield* surchargeFacts(wanted.surcharge_group_ids ?? header.surcharge_group_ids),
     levels: new Map((yield* store.getMany(stock_levels, level_ids)).map((row) => [row.id, row])),
     claims: touches?.length === 0 ? [] : yield* store.find(claims, touches === undefined ? { opportunity_id: header.id }
@@ -94,6 +96,14 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
     holdings: yield* holdingsOf(header.id, level_ids),
     books: asked === undefined ? undefined : yield* booksForLines(asked, { now, settings })
   }
+})
+
+/** Rules once applied that are in force no more may have been switched off or deleted. A query only where there are such. */
+const deletedRuleIds = Effect.fnUntraced(function*({ applied_discounts }: OpportunityRow, in_force: ReadonlyArray<{ readonly id: number }>): Effect.fn.Return<ReadonlySet<number>, Fault, Store> {
+  const left = applied_discounts.map(({ rule_id }) => Number(rule_id)).filter((id) => !in_force.some((rule) => rule.id === id))
+  if (left.length === 0) return new Set()
+  const inactive = new Set((yield* (yield* Store).getMany(discount_rules, left)).map((rule) => rule.id))
+  return new Set(left.filter((id) => !inactive.has(id)))
 })
 
 /** Active claims of others on these units, each with the name of its holder. Two queries. */

@@ -3,6 +3,7 @@ import { boolean, choice, code, decimal, integer, json, money, prose, ref, text,
 import type { JsonObject } from "../kernel/json.ts"
 import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
+import type { LineRule } from "../pricing/stages.ts"
 import { costTypes } from "../pricing/totals.ts"
 import { open_deals } from "./statuses.ts"
 
@@ -48,6 +49,8 @@ const itemColumns = {
   discounted_total: money({ ...moneyHere, computed: true, default: 0, hidden: true }),
   /** What discount rules take off the net. */
   rule_discount: money({ ...moneyHere, computed: true, default: 0, hidden: true }),
+  /** What of it each rule takes: `[{rule_id, amount}]`, minor units. It stays when the rule is deleted. */
+  rule_discounts: json<ReadonlyArray<LineRule>>({ form: "array", computed: true, default: [], hidden: true }),
   total: money({ ...moneyHere, computed: true, default: 0 }),
   charge_period: code(charge_period_labels, { default: 1 }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
@@ -69,7 +72,7 @@ export const opportunity_items = table("opportunity_items", itemColumns, {
   sight: {
     whole: ["opportunities.*"],
     lent: [{ to: ["containers.*", "shortages.*"],
-      columns: allBut(itemColumns, "revenue_group_id", "description", "notes", "unit_price", "manual_unit_price", "discounted_total", "rule_discount", "total",
+      columns: allBut(itemColumns, "revenue_group_id", "description", "notes", "unit_price", "manual_unit_price", "discounted_total", "rule_discount", "rule_discounts", "total",
         "charge_period", "discount_percent", "tax_rate", "custom_fields") }]
   },
   indexes: [["opportunity_id", "path"], ["item_id"]]
@@ -126,7 +129,15 @@ export const asset_assignments = table("asset_assignments", {
   container_stock_level_id: ref("stock_levels", { nullable: true, computed: true, on_delete: "clear" }),
   condition_on_return: code(condition_labels, { nullable: true, computed: true }),
   notes: prose({ nullable: true })
-}, { entity: "asset_assignment", sight: { whole: ["opportunities.*", "containers.*", "shortages.*"] }, indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]] })
+}, {
+  entity: "asset_assignment",
+  sight: {
+    whole: ["opportunities.*", "containers.*", "shortages.*"],
+    // A unit that an open opportunity has is not deleted.
+    lent: [{ to: ["stock.*"], columns: ["opportunity_id", "stock_level_id", "status"] }]
+  },
+  indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]]
+})
 export type AssignmentRow = RowOf<typeof asset_assignments>
 
 export const version_types = { 0: "Revision", 1: "Alternative" }

@@ -93,7 +93,7 @@ const columns = {
   prices_include_tax: boolean({ default: false }),
   deal_total: money({ currency: "currency_code", nullable: true, computed: true }),
   ...totalFields,
-  /** What discount rules took off: `[{rule_id, name, amount}]`, minor units. */
+  /** What discount rules took off: `[{rule_id, name, stackable, amount}]`, minor units. */
   applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
   active_version_id: integer({ computed: true, default: 0 }),
   version_count: integer({ computed: true, default: 0 }),
@@ -110,8 +110,10 @@ export const opportunities = table("opportunities", columns, {
           "quote_invalid_at", "delivery_address_id", "collection_address_id", "delivery_instructions", "collection_instructions", "surcharge_group_ids",
           "discount_rule_ids", "invoiced", "exchange_rate", "deal_total", ...Object.keys(totalFields), "applied_discounts") },
       { to: ["activities.*"], columns: ["subject"] },
-      // A surcharge group in use stays.
-      { to: ["pricing.manage"], columns: ["surcharge_group_ids"] }
+      // A surcharge group, a store or a unit that an open opportunity uses is not deleted.
+      { to: ["pricing.manage"], columns: ["surcharge_group_ids"] },
+      { to: ["settings.manage"], columns: ["store_id", "state", "status"] },
+      { to: ["stock.*"], columns: ["state", "status"] }
     ]
   },
   soft_delete: true,

@@ -53,8 +53,20 @@ export interface DiscountableLine {
   readonly facts: CriteriaFacts
 }
 
+/** What a rule that has been deleted since took off each line: its amounts stay (billing 4). */
+export interface KeptDiscount {
+  readonly rule_id: number
+  readonly name: string
+  /** Whether it had been combined with others, or stood alone. */
+  readonly stackable: boolean
+  /** Minor units off each line, in the order of the lines. */
+  readonly amounts: ReadonlyArray<number>
+}
+
 export interface DiscountRequest {
   readonly rules: ReadonlyArray<DiscountRule>
+  /** Of deleted rules, in the order they were applied. */
+  readonly kept?: ReadonlyArray<KeptDiscount>
   /** Rules named on the opportunity; those without auto_apply act only so. */
   readonly named_rule_ids: ReadonlyArray<number>
   readonly lines: ReadonlyArray<DiscountableLine>
@@ -67,8 +79,11 @@ export interface DiscountRequest {
 export interface AppliedRule {
   readonly rule_id: number
   readonly name: string
+  readonly stackable: boolean
   /** Minor units, positive. */
   readonly amount: number
+  /** What of it falls to each line, in the order of the lines. */
+  readonly parts: ReadonlyArray<number>
 }
 export interface Discounts {
   /** Minor units off each line, in the order of the lines; never more than its net. */
@@ -97,9 +112,28 @@ export const discountCandidates = (
     }))
     .sort((a, b) => b.priority - a.priority || a.id - b.id)
   const none: Discounts = { line_discounts: request.lines.map(() => 0), applied: [] }
+  const kept = request.kept ?? []
+  const first = kept.filter(({ stackable }) => stackable).reduce((soFar, one) => keep(one, request, soFar), none)
   return {
-    stack: rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), none),
-    alone: rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
+    stack: rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), first),
+    alone: [
+      ...kept.filter(({ stackable }) => !stackable).map((one) => keep(one, request, none)),
+      ...rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
+    ]
+  }
+}
+
+/** The amounts of a deleted rule again: never more than is left of a line, nothing of one that is only offered. */
+const keep = ({ amounts, name, rule_id, stackable }: KeptDiscount, { lines }: DiscountRequest, soFar: Discounts): Discounts => {
+  const parts = lines.map((line, index) => line.is_optional !== true
+    ? Math.max(0, Math.min(amounts[index] ?? 0, line.net - (soFar.line_discounts[index] ?? 0))) : 0)
+  return taken(soFar, { rule_id, name, stackable }, parts)
+}
+const taken = (soFar: Discounts, rule: Pick<AppliedRule, "rule_id" | "name" | "stackable">, parts: ReadonlyArray<number>): Discounts => {
+  const amount = parts.reduce((sum, part) => sum + part, 0)
+  return amount === 0 ? soFar : {
+    line_discounts: soFar.line_discounts.map((before, index) => before + (parts[index] ?? 0)),
+    applied: [...soFar.applied, { ...rule, amount, parts }]
   }
 }
 
@@ -130,12 +164,7 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
     ? capped(rule, bases.map((base) => base === 0 ? 0 : takenOff(base)))
     // The maximum comes before the spreading: parts already rounded would be rounded twice.
     : allocateMoney(Math.min(takenOff(whole), rule.max_discount_amount ?? Infinity), bases)
-  const amount = parts.reduce((sum, part) => sum + part, 0)
-  if (amount === 0) return soFar
-  return {
-    line_discounts: soFar.line_discounts.map((taken, index) => taken + (parts[index] ?? 0)),
-    applied: [...soFar.applied, { rule_id: rule.id, name: rule.name, amount }]
-  }
+  return taken(soFar, { rule_id: rule.id, name: rule.name, stackable: rule.stackable }, parts)
 }
 
 /** What a rule takes off a base, never more than the base itself. */

@@ -35,7 +35,8 @@ const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const contest = kept ? [] : explainContest(facts)
   const rules = priced.applied_rules.map((applied): Step => {
     const rule = request.rules.find(({ id }) => id === applied.rule_id)
-    const words = kept || rule === undefined ? "as it stood when pricing was locked"
+    const words = kept ? "as it stood when pricing was locked"
+      : rule === undefined ? "the rule has been deleted since; what it took off stays"
       : `${rule.discount_type === "percentage" ? `${rule.discount_value}%` : `${rule.discount_value} ${rule.currency_code ?? request.currency}`} off ` +
         `${rule.applies_to === "line" ? "each line it meets" : "the lines it meets together, spread by their nets with the odd minor units to the largest remainders"}` +
         `${rule.max_discount_amount !== null && applied.amount === rule.max_discount_amount ? `, ${money(rule.max_discount_amount)} at most` : ""}` +

@@ -18,11 +18,13 @@ export const claimed = async (
   return source_id
 }
 
-export const setClaims = (app: App, source_type: string, source_id: number, set: ReadonlyArray<NewClaim>): Promise<unknown> =>
-  app.run(Effect.gen(function*() {
+export const setClaims = (app: App, source_type: string, source_id: number, set: ReadonlyArray<NewClaim>): Promise<unknown> => {
+  app.invented.add(claims.name)
+  return app.run(Effect.gen(function*() {
     const site = yield* Site
     const ids = yield* site.takeIds(claims.name, set.length)
     return yield* record(
       [claimsSet(`test_source:${source_id}`, source_type, source_id, set.map((one, at) => ({ ...one, id: ids[at]! })))],
       { command_id: yield* site.commandId, actor_id: null, replica_id: null, recorded_at: "2026-06-01T00:00:00.000Z" })
   }))
+}

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { journal } from "../../core/kernel/journal.ts"
+import { danglingReferences } from "../../core/kernel/references.ts"
 import { encodeRow, rowDecoder } from "../../core/kernel/store/dialect.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { columnList } from "../../core/kernel/store/statement.ts"
@@ -55,6 +56,8 @@ export const check = async (house: House, devices: ReadonlyArray<Device>, refold
   for (const verdict of stored.verdicts) onceOnly(verdict, byCommand.get(verdict.id) ?? [])
   gapless(stored.events)
   await exclusions(house.look)
+  const [gone] = await house.run(danglingReferences(catalogue.references, catalogue.table))
+  if (gone !== undefined) fail(`${gone.holder} ${String(gone.id)} names ${gone.target} ${String(gone.missing)} in ${gone.column}, which is not there`)
   if (refold) {
     const before = await truth.all()
     await house.run(rebuild(serverCatalogue))

@@ -8,7 +8,10 @@ import { type App, engines, openApp } from "../../app.ts"
 
 describe.each(engines)("the database of %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+    app.invented.add("claims")
+  })
   afterAll(() => app.close())
   const at = (day: number): string => `2026-07-${String(day).padStart(2, "0")}T09:00:00.000Z`
   const claim = (id: number, asset_id: number | null, from: number, to: number, over: object = {}) => insert(claims, {

@@ -50,17 +50,31 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     expect(await total([ten.id])).toBe("360.00")
     expect(await total([ten.id, twenty.id, ...others.map((one) => one.id)])).toBe("320.00")
   })
-  it("that are deleted keep what they took off until the next change", async () => {
-    const gone = await rule()
-    const { id } = await w.withLine({ ...fourDays, discount_rule_ids: [gone.id] })
-    const shown = async () => (await w.get(`${opp}/${id}?include=items&explain=1`)).body
-    expect((await shown()).opportunity.charge_total).toBe("360.00")
-    expect((await w.remove(`/api/v1/discount_rules/${gone.id}`)).status).toBe(204)
-    const kept = await shown()
-    expect(kept.opportunity.charge_total).toBe("360.00")
-    expect(kept.explanation.at(-1)).toMatchObject({ rule: "kept", to: "360.00" })
-    expect((await w.post(`${opp}/${id}/costs`, { description: "Van", amount: "10" })).body.opportunity.charge_total).toBe("410.00")
-  })
+  it.each([["by name", (id: number) => ({ discount_rule_ids: [id] }), {}], ["by itself", () => ({}), { auto_apply: true, criteria: { product_id: 1 } }]] as const)(
+    "that are deleted after they were applied %s keep what they took off, whatever changes afterwards", async (how, header, of_rule) => {
+      const product = how === "by name" ? undefined : await w.made("/api/v1/products", { name: "Ruled" }, "product")
+      const gone = await rule({ ...of_rule, ...(product === undefined ? {} : { criteria: { product_id: product.id } }) })
+      const line = product === undefined ? lineL : { name: "Ruled", item_id: product.id, quantity: 2 }
+      // 2 × 50.00 × 4 days by hand, 2 × 40.00 × 5 days by the rate: 400.00, less 10 per cent.
+      if (product !== undefined) await w.made(`/api/v1/products/${product.id}/rates`, { rate_definition_id: 1, transaction_type: "rental", price: "40.00", currency: "GBP" }, "product_rate")
+      const { id, items: [first] } = await w.withLine({ ...fourDays, ...header(gone.id) }, line)
+      const shown = async () => (await w.get(`${opp}/${id}?include=items&explain=1`)).body
+      const before = (await shown()).opportunity
+      expect(before.items[0].total).toBe("360.00")
+      expect((await w.remove(`/api/v1/discount_rules/${gone.id}`)).status).toBe(204)
+      expect((await shown()).opportunity).toMatchObject({ charge_total: "360.00", discount_rule_ids: [] })
+      // A cost, another line, the quantity: each works the totals out again. What is new is not discounted any more.
+      expect((await w.post(`${opp}/${id}/costs`, { description: "Van", amount: "10" })).body.opportunity.charge_total).toBe("370.00")
+      expect((await w.post(`${opp}/${id}/items`, line)).body.opportunity.charge_total).toBe("770.00")
+      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { quantity: 3 })).body.opportunity.charge_total).toBe("970.00")
+      const { explanation } = await shown()
+      expect(explanation).toContainEqual(expect.objectContaining({ rule: "discount_rule", words: expect.stringContaining("deleted since") }))
+      // The header as it was read can be sent again.
+      const { opportunity } = await shown()
+      expect((await w.put(`${opp}/${id}`, { subject: opportunity.subject, discount_rule_ids: opportunity.discount_rule_ids })).status).toBe(200)
+      // Somebody who prices the line by hand starts from its price.
+      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { discount_percent: "1" })).body.opportunity.items[0].total).toBe("594.00")
+    })
   it("surcharges are costs of the kind Surcharge that only pricing writes", async () => {
     const extras = await group([fee, { name: "Share", calculation_type: "percentage", value: "5", max_amount: "15", sort_order: 2 }])
     const { id } = await w.withLine({ ...fourDays, surcharge_group_ids: [extras.id] })
