@@ -82,7 +82,8 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
 
 /** Answers a read, or decides and records a write. */
 export const dispatch = (call: Call, origin?: Origin): Effect.Effect<Answer, Fault, Store | Site> =>
-  call.endpoint.kind === "query" ? answerQuery(call) : Effect.map(runCommand(call, origin), (outcome: Outcome) => outcome.answer)
+  call.endpoint.kind === "query" ? answerQuery(call)
+    : Effect.map(runCommand(call, origin), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
 
 const answerQuery = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Fault, Store | Site> {
   const now = instantOf(yield* Clock.currentTimeMillis)

@@ -48,6 +48,8 @@ export interface Answer {
   /** Anything but JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
   readonly headers?: { readonly [name: string]: string }
+  /** What a write came to, from which its endpoint can answer again; never part of what is sent. */
+  readonly about?: JsonObject
 }
 
 export interface Input<P extends Params = Params, B extends Fields = Fields> {

@@ -31,6 +31,8 @@ export interface Origin {
 }
 export interface Outcome {
   readonly answer: Answer
+  /** What the rule gave the answer to be about. */
+  readonly result: JsonObject
   readonly events: ReadonlyArray<StoredEvent>
   readonly command_id: string
   /** Ids by table, in the order they were drawn. */
@@ -95,7 +97,13 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   }
   yield* site.fold(happened, recording)
   const answer = yield* endpoint.respond(decision.result, input)
-  return { answer, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
+  return { answer, result: decision.result, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
+})
+
+/** The answer of a command that was carried out before, of what it made as that is by now. It changes nothing. */
+export const answerAgain = Effect.fnUntraced(function*(call: Call, result: JsonObject): Effect.fn.Return<Answer, Fault, Store | Site> {
+  const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
+  return yield* (call.endpoint as CommandEndpoint).respond(result, input)
 })
 
 /** The row locks of an event-sourced store: writers of one stream wait for each other. SQLite has one writer anyway. */

@@ -1,11 +1,12 @@
 /** The key's row from reservation to answer. Each step is one statement that holds on its own, whoever else tries. */
 import { Effect } from "effect"
+import { insert, remove, update } from "../../core/kernel/change.ts"
 import type { Fault } from "../../core/kernel/endpoint.ts"
-import type { Json } from "../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { idempotency_keys, type KeyRow } from "./schema.ts"
+import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 export const kept_millis = 24 * 3_600_000
 /** In flight for longer, a request counts as abandoned: its server is gone. */
@@ -41,17 +42,28 @@ export const reserve = (id: string, fingerprint: string, now: number): Effect.Ef
   }
 })
 
-export interface Kept { readonly status: number; readonly body: Json | undefined; readonly headers: { readonly [name: string]: string } }
+export interface Kept {
+  readonly status: number
+  readonly body: Json | undefined
+  readonly headers: { readonly [name: string]: string }
+  /** What the answer is about, if it can be given again. */
+  readonly about?: JsonObject | undefined
+}
 /** Keeps the answer; false when the key was taken over meanwhile. */
-export const finish = (id: string, attempt: number, { body, headers, status }: Kept): Effect.Effect<boolean, Fault, Store> => Effect.gen(function*() {
+export const finish = (id: string, attempt: number, { about, body, headers, status }: Kept): Effect.Effect<boolean, Fault, Store> => Effect.gen(function*() {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const { bind } = bound
   const done = yield* store.run(
     `update idempotency_keys set state = 'done', status = ${bind(status)}, body = ${bind(body === undefined ? null : JSON.stringify(body))}, ` +
     `headers = ${bind(JSON.stringify(headers))} where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight' returning id`, bound.values)
-  return done.length > 0
+  if (done.length === 0) return false
+  yield* store.apply([remove(idempotency_results, id), ...(about === undefined ? [] : [insert(idempotency_results, { id, result: about })])])
+  return true
 })
+/** What an answer was about; undefined where that was never kept. */
+export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Fault, Store> =>
+  Effect.flatMap(Store, (store) => Effect.map(store.get(idempotency_results, id), (row) => row?.result))
 
 /** Nothing happened under the key: it is new again. */
 export const giveBack = (id: string, attempt: number): Effect.Effect<void, Fault, Store> => Effect.gen(function*() {
@@ -64,12 +76,21 @@ export const dropExpired = (now: number): Effect.Effect<void, Fault, Store> => E
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   yield* store.run(`delete from idempotency_keys where expires_at <= ${bind(instantOf(now))}`, values)
+  yield* store.run("delete from idempotency_results where id not in (select id from idempotency_keys)")
 })
 
-/** Answers may hold what was taken out of the journal; that something was answered stays known. */
-export const blankAnswers: Effect.Effect<void, Fault, Store> = Effect.gen(function*() {
+/**
+ * Takes out the bodies of stored answers: any of them may show what was just taken out of the journal, and which do cannot be
+ * told from them. What was done is answered from its result from now on; of refusals the fields remain.
+ */
+export const clearAnswers: Effect.Effect<void, Fault, Store> = Effect.gen(function*() {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const blank = JSON.stringify({ message: "This was done; the stored answer was removed together with personal data." })
-  yield* store.run(`update idempotency_keys set body = ${bind(blank)} where state = 'done' and body is not null`, values)
+  yield* store.run("update idempotency_keys set state = 'cleared', body = null where state = 'done' and body is not null and status < 400")
+  const refusals = (yield* store.find(idempotency_keys, { state: "done" })).filter((row) => row.status !== null && row.status >= 400 && row.body !== null)
+  yield* store.apply(refusals.map((row) => update(idempotency_keys, row.id, { body: JSON.stringify(withoutReasons(JSON.parse(row.body!) as Json)) })))
+})
+const reasons_removed = "This was refused; why was removed when personal data was erased. Send it under a new key to be told again."
+const withoutReasons = (body: Json): Json => ({
+  message: reasons_removed,
+  ...(isJsonObject(body) && isJsonObject(body["errors"]) ? { errors: Object.fromEntries(Object.keys(body["errors"]).map((field) => [field, [reasons_removed]])) } : {})
 })

@@ -8,7 +8,8 @@ export const idempotency_keys = plainTable("idempotency_keys", "id", {
   id: text({ max: 300 }),
   /** SHA-256 over method, path, query and body. */
   fingerprint: text({ max: 64 }),
-  state: choice({ in_flight: "In flight", done: "Done" }),
+  /** `cleared`: done, and its body taken out, since it may have shown a person who was erased. */
+  state: choice({ in_flight: "In flight", done: "Done", cleared: "Cleared" }),
   /** Goes up with every take-over, so that one who lost the key cannot finish under it. */
   attempt: integer(),
   status: integer({ nullable: true }),
@@ -19,3 +20,9 @@ export const idempotency_keys = plainTable("idempotency_keys", "id", {
   expires_at: text({ max: 24 })
 }, { entity: "idempotency_key", indexes: [["expires_at"]] })
 export type KeyRow = RowOf<typeof idempotency_keys>
+
+/** What an answer was about, beside its row: from it the answer is made anew once its body was taken out. */
+export const idempotency_results = plainTable("idempotency_results", "id", {
+  id: text({ max: 300 }),
+  result: json<JsonObject>({ default: {} })
+}, { entity: "idempotency_result" })

@@ -7,14 +7,14 @@ import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
 import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
 import { resourceOf } from "../../core/kernel/endpoint.ts"
-import { permitted } from "../../core/kernel/engine.ts"
+import { answerAgain, permitted } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Hosted, HostedCall, ServerSlice } from "../server-slice.ts"
-import { blankAnswers, dropExpired, finish, giveBack, reserve } from "./keys.ts"
-import { idempotency_keys, type KeyRow } from "./schema.ts"
+import { clearAnswers, dropExpired, finish, giveBack, reserve, resultOf } from "./keys.ts"
+import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /** Their answers hold secrets, of which the server keeps no copy; devices' own calls have ids of their own. */
 const never_kept: ReadonlySet<string> = new Set(["tokens", "webhooks", "calendar_feeds"])
@@ -30,20 +30,21 @@ const around = (call: HostedCall, next: Hosted<Answer>): Hosted<Answer> => {
     if (typeof given !== "string" || !/^[\x20-\x7e]{1,255}$/.test(given)) {
       return invalidField("idempotency_key", "The Idempotency-Key must be 1 to 255 printable ASCII characters.")
     }
-    return once(`${call.viewer.user_id} ${given}`, fingerprintOf(call), next)
+    return once(call, `${call.viewer.user_id} ${given}`, next)
   })
 }
 
-const once = (id: string, fingerprint: string, next: Hosted<Answer>): Hosted<Answer> => Effect.gen(function*() {
+const once = (call: HostedCall, id: string, next: Hosted<Answer>): Hosted<Answer> => Effect.gen(function*() {
   const store = yield* Store
+  const fingerprint = fingerprintOf(call)
   const reserved = yield* reserve(id, fingerprint, yield* Clock.currentTimeMillis)
-  if (!reserved.mine) return yield* known(reserved.row, fingerprint)
+  if (!reserved.mine) return yield* known(call, reserved.row, fingerprint)
   const { attempt } = reserved
   const kept = store.transaction(Effect.gen(function*() {
     const answer = yield* next
-    const { content, headers = {}, status } = answer
+    const { about, content, headers = {}, status } = answer
     if (content !== undefined) return yield* Effect.die(new Error("an answer under an Idempotency-Key must be JSON"))
-    if (!(yield* finish(id, attempt, { status, body: answer.body, headers }))) return yield* takenOver
+    if (!(yield* finish(id, attempt, { status, body: answer.body, headers, about }))) return yield* takenOver
     return answer
   }))
   return yield* kept.pipe(
@@ -62,18 +63,28 @@ const refused = (id: string, attempt: number, fault: Rejection): Effect.Effect<A
   return { status, body, headers }
 })
 
-const known = (row: KeyRow, fingerprint: string): Effect.Effect<Answer, Rejection> => {
+const known = Effect.fnUntraced(function*(call: HostedCall, row: KeyRow, fingerprint: string): Effect.fn.Return<Answer, Fault, Store | Site> {
   if (row.fingerprint !== fingerprint) {
     const text = "This Idempotency-Key was used for another request."
-    return Effect.fail(new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } }))
+    return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
   }
-  if (row.state === "in_flight") return Effect.fail(inFlight)
-  return Effect.succeed({
+  if (row.state === "in_flight") return yield* inFlight
+  const body = row.state === "cleared" ? yield* bodyAgain(call, row.id) : row.body === null ? undefined : JSON.parse(row.body) as Json
+  return {
     status: row.status ?? 200,
-    ...(row.body === null ? {} : { body: JSON.parse(row.body) as Json }),
+    ...(body === undefined ? {} : { body }),
     headers: { ...row.headers as { readonly [name: string]: string }, "idempotent-replayed": "true" }
-  })
-}
+  }
+})
+/** The body of an answer that was taken out, of what there is by now; of what is there no more it only says so. */
+const bodyAgain = Effect.fnUntraced(function*(call: HostedCall, id: string): Effect.fn.Return<Json | undefined, Fault, Store | Site> {
+  const result = yield* resultOf(id)
+  const answer = result === undefined ? undefined : yield* answerAgain(call, result).pipe(
+    Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(fault)),
+    // Answers are made right after the change, so endpoints take what they show for granted; here it may be gone.
+    Effect.catchDefect((defect) => Effect.as(Effect.logDebug("a stored answer cannot be made anew", defect), undefined)))
+  return answer?.body ?? { message: "This was done. The stored answer was removed together with personal data, and what it showed is there no more." }
+})
 const inFlight = new Rejection({
   kind: "in_flight", message: "The request with this Idempotency-Key is still being worked on.", headers: { "retry-after": "1" }
 })
@@ -95,10 +106,10 @@ const sweep_every_millis = 3_600_000
 
 export const idempotencySlice: ServerSlice = {
   name: "idempotency",
-  server_tables: [idempotency_keys],
+  server_tables: [idempotency_keys, idempotency_results],
   around,
   recorded: (events) => Effect.flatMap(Site, ({ catalogue }) =>
-    events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? blankAnswers : Effect.void),
+    events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void),
   background: Effect.forever(Effect.gen(function*() {
     yield* dropExpired(yield* Clock.currentTimeMillis)
     yield* Effect.sleep(sweep_every_millis)
