@@ -1,5 +1,6 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { abilities } from "../core/users/abilities.ts"
+import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
@@ -14,6 +15,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   systemSlice(),
   syncing,
   idempotencySlice,
+  erasedBytes(),
   restoreSlice,
   feedsSlice,
   tokensSlice(() => abilitiesIn(whole()))

@@ -32,6 +32,9 @@ export interface SqliteOptions {
  */
 export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", { defaultValue: () => undefined })
 
+/** `user_version` of files in which whatever was freed has been written over from the beginning, or since they were written anew. */
+export const erasing_version = 1
+
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 const STREAM_CHUNK_ROWS = 256
@@ -76,6 +79,11 @@ export const make = Effect.fnUntraced(function*(
   const asUsual = (): void => { if (!db.isTransaction) waitFor(usual) }
 
   if (options.readOnly !== true) {
+    // Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it.
+    yield* patiently("open", () => {
+      db.exec("pragma secure_delete = on")
+      if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
+    })
     yield* patiently("open", () => db.exec("pragma journal_mode = wal"))
     yield* patiently("open", () => waitFor(usual))
   }

@@ -25,8 +25,6 @@ export const ensureLocalTables = Effect.gen(function*() {
   // Declaring tables that are there already would have every statement compiled anew.
   const [there] = yield* store.run<{ tables: number }>(`select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`)
   if (there!.tables < names.length) for (const statement of statements) yield* store.run(statement)
-  // What is taken away from a device is gone from its disk: freed pages are written over.
-  yield* store.run("pragma secure_delete = on")
 })
 
 /** Asks for the write-ahead log to be emptied once the transaction is committed: it still holds what was there before. */

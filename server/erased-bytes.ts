@@ -1,0 +1,50 @@
+/**
+ * What is erased leaves the bytes of the server's SQLite file, too: freed pages are written over as they are freed, and the
+ * write-ahead log, which still holds what was there before, is emptied once the erasure is committed. On Postgres that is
+ * vacuum's, and the operator's who keeps its log.
+ */
+import { Effect } from "effect"
+import { scrubsOf } from "../core/kernel/event.ts"
+import { Site } from "../core/kernel/site.ts"
+import { Store } from "../core/kernel/store/store.ts"
+import { erasing_version } from "../sync/sqlite-client.ts"
+import type { ServerSlice } from "./server-slice.ts"
+
+const tried_again_every_millis = 10_000
+
+/** Says whether all of it is done: while another process reads the file, its log stays as it is. */
+const writeOver = Effect.gen(function*() {
+  const store = yield* Store
+  const [file] = yield* store.run<{ user_version: number }>("pragma user_version")
+  if (file?.user_version !== erasing_version) {
+    // Earlier releases left what they freed as it was: the file is written anew, once.
+    yield* store.run("vacuum")
+    yield* store.run(`pragma user_version = ${erasing_version}`)
+  }
+  const [log] = yield* store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
+  return log?.busy === 0
+})
+
+export const erasedBytes = (): ServerSlice => {
+  /** Whether something was erased of which the file may still hold bytes. What the process before left undone is not known. */
+  let due = false
+  const tidy = Effect.gen(function*() {
+    if (yield* writeOver) due = false
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("bytes of what was erased may still be in the database's files", cause)))
+  return {
+    name: "erased-bytes",
+    recorded: (events) => Effect.gen(function*() {
+      const store = yield* Store
+      if (store.dialect !== "sqlite" || scrubsOf((yield* Site).catalogue.scrubs, events).length === 0) return
+      due = true
+      yield* store.sql.afterCommit(tidy)
+    }),
+    background: Effect.gen(function*() {
+      const store = yield* Store
+      if (store.dialect !== "sqlite") return
+      // A server killed between commit and here may have left it in the log.
+      yield* Effect.ignore(store.run("pragma wal_checkpoint(truncate)"))
+      yield* Effect.forever(Effect.andThen(Effect.sleep(tried_again_every_millis), Effect.suspend(() => due ? tidy : Effect.void)))
+    })
+  }
+}
