@@ -14,7 +14,7 @@ const access = managed("custom-fields", "custom-fields.view", "custom-fields.man
 export const customFieldResource = resource({
   singular: "custom_field",
   table: custom_fields,
-  filters: ["name", "module_type", "field_type", "is_active", "is_required", "custom_field_group_id", "list_name_id"],
+  filters: ["name", "module_type", "field_type", "is_active", "is_required", "is_personal", "custom_field_group_id", "list_name_id"],
   sorts: ["name", "module_type", "sort_order", "created_at"],
   view: (base, row) => ({ ...base, field_type_name: field_types[row.field_type as keyof typeof field_types] })
 })
@@ -45,6 +45,7 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
       errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
     }
   }
+  if (next.is_personal && moduleOf(next.module_type) !== "Member") errors["is_personal"] = ["Only custom fields of members describe a person."]
   const pattern = next.validation_rules?.["pattern"]
   if (pattern !== undefined && pattern !== null && patternOf(next) === undefined) {
     errors["validation_rules"] = ["The validation rule pattern must be a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length."]
@@ -55,6 +56,13 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
   }
   return errors
 }
+/** Kinds of fields people write in freely. */
+const written: ReadonlySet<number> = new Set([0, 1, 7, 8, 13, 15, 16])
+/** Whoever defines a field for members is told what becomes of its values, while none of them is entered yet. */
+const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
+  row.module_type !== "Member" || row.is_personal || !written.has(row.field_type) ? undefined : {
+    hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
+  }
 const isVisibilityRule = (rule: unknown): boolean =>
   isJsonObject(rule) && typeof rule["field"] === "string" && operators.includes(String(rule["operator"]))
 
@@ -73,7 +81,8 @@ export const customFieldDefinitions = register({
       const errors = problems(next, facts)
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors))
         : Result.succeed({ set: { module_type: moduleOf(next.module_type)! } })
-    }
+    },
+    meta: (row) => Effect.succeed(hintOf(row))
   }
 })
 

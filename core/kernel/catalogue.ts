@@ -1,5 +1,5 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
-import type { Endpoint } from "./endpoint.ts"
+import type { Endpoint, Reads } from "./endpoint.ts"
 import type { Fold, NewEvent, Projection, Scrubs } from "./event.ts"
 import { foldRowsTold, type RowsTold, rows_told_event } from "./rows-told.ts"
 import { type References, referencesOf, withReferences } from "./references.ts"
@@ -25,6 +25,8 @@ export interface Slice {
   readonly react?: (event: NewEvent) => ReadonlyArray<NewEvent>
   /** Events that take personal data out of older ones. */
   readonly scrubs?: Scrubs
+  /** Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is anonymised. */
+  readonly streams_of_user?: (user_id: number) => Reads<ReadonlyArray<string>>
 }
 
 export interface Catalogue {

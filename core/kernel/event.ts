@@ -31,7 +31,12 @@ export type Projection = { readonly [eventType: string]: Fold }
  * Personal data to take out of what was recorded before: in events of these streams the values of these keys become the
  * placeholders (rulings, personal data). That something happened stays on record.
  */
-export interface Scrub { readonly streams: ReadonlyArray<string>; readonly placeholders: JsonObject }
+export interface Scrub {
+  readonly streams: ReadonlyArray<string>
+  readonly placeholders: JsonObject
+  /** Documents, such as `custom_fields`, of which only the values under these keys stay. */
+  readonly kept?: { readonly [document: string]: ReadonlyArray<string> } | undefined
+}
 /** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
 export type Scrubs = { readonly [eventType: string]: (data: never) => Scrub | undefined }
 

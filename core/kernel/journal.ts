@@ -65,11 +65,11 @@ export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs
   }
 })
 
-/** Puts placeholders over the values of the given keys in events of the given streams, below a position. Nulls stay. */
-export const scrub = Effect.fnUntraced(function*(store: StoreShape, { streams, placeholders }: Scrub, below: number) {
-  const events = yield* store.find(journal, { stream: [...streams] })
+/** Takes what a scrub says out of the events of its streams, below a position. Nulls stay. */
+export const scrub = Effect.fnUntraced(function*(store: StoreShape, asked: Scrub, below: number) {
+  const events = yield* store.find(journal, { stream: [...asked.streams] })
   const changes = events.filter((event) => event.position < below).flatMap((event) => {
-    const data = scrubbed(event.data, placeholders)
+    const data = scrubbed(event.data, asked)
     return data === event.data ? [] : [update(journal, event.position, { data })]
   })
   yield* store.apply(changes)

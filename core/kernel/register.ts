@@ -51,8 +51,8 @@ export interface Rules<T extends Table, F> {
   readonly save?: (given: SaveGiven<T, F>) => Saved<T>
   readonly delete?: (given: { readonly row: RowOf<T>; readonly facts: F; readonly input: Input<any, any>; readonly context: DecideContext }) =>
     Result.Result<ReadonlyArray<NewEvent>, Rejection>
-  /** `meta` of what create and update answer. */
-  readonly meta?: (row: RowOf<T>) => Reads<JsonObject>
+  /** `meta` of what create and update answer; without one where it is undefined. */
+  readonly meta?: (row: RowOf<T>) => Reads<JsonObject | undefined>
 }
 export interface Parent { readonly param: string; readonly table: Table; readonly column: string }
 
@@ -153,7 +153,8 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
     const body = yield* shownById(resource, Number(result["id"]), input.query, viewContext(input))
     if (rules?.meta === undefined) return status(body)
     const row = yield* (yield* Store).get(table, Number(result["id"]))
-    return status({ ...body, meta: yield* rules.meta(row!) })
+    const meta = yield* rules.meta(row!)
+    return status(meta === undefined ? body : { ...body, meta })
   })
 
   const endpoints: { readonly [operation: string]: () => Endpoint } = {

@@ -4,7 +4,7 @@
  */
 import type { Key, RowChange, Where } from "./change.ts"
 import type { Fold, Scrub } from "./event.ts"
-import { type Json, type JsonObject, sameJson } from "./json.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "./json.ts"
 import type { AnyRow, Table } from "./table.ts"
 
 export const rows_told_event = "rows.told"
@@ -18,7 +18,9 @@ export interface RowsTold {
 }
 export const rowsTold = (of: string, changes: ReadonlyArray<RowChange>, scrub: Scrub | undefined): JsonObject => ({
   of, changes: changes.map(({ table, ...rest }): Json => ({ ...rest as JsonObject, table: table.name })),
-  ...(scrub === undefined ? {} : { scrub: { streams: scrub.streams, placeholders: scrub.placeholders } })
+  ...(scrub === undefined ? {} : {
+    scrub: { streams: scrub.streams, placeholders: scrub.placeholders, ...(scrub.kept === undefined ? {} : { kept: scrub.kept }) }
+  })
 })
 /** The type of what happened, whoever tells it. */
 export const typeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
@@ -37,20 +39,26 @@ export const foldRowsTold = (tableOf: (name: string) => Table | undefined): Fold
   }
 })
 
-/** Placeholders over the values of these keys, in the event's own data or in the changes it is told by; the same data where none has any. */
-export const scrubbed = (data: JsonObject, placeholders: JsonObject): JsonObject => {
-  const own = covered(data, placeholders)
+/** What a scrub makes of the event's own data, or of the changes it is told by; the same data where there is nothing to take out. */
+export const scrubbed = (data: JsonObject, scrub: Pick<Scrub, "placeholders" | "kept">): JsonObject => {
+  const own = covered(data, scrub)
   const changes = data["changes"]
   if (!Array.isArray(changes)) return own
   const next = (changes as ReadonlyArray<JsonObject>).map((change) => {
     const part = "row" in change ? "row" : "set"
     const values = change[part] as JsonObject | undefined
-    const hidden = values === undefined ? values : covered(values, placeholders)
+    const hidden = values === undefined ? values : covered(values, scrub)
     return hidden === values ? change : { ...change, [part]: hidden! }
   })
   return next.every((change, at) => change === (changes as ReadonlyArray<Json>)[at]) ? own : { ...own, changes: next }
 }
-const covered = (values: JsonObject, placeholders: JsonObject): JsonObject => {
+const covered = (values: JsonObject, { kept = {}, placeholders }: Pick<Scrub, "placeholders" | "kept">): JsonObject => {
   const hidden = Object.entries(placeholders).filter(([key, placeholder]) => (values[key] ?? null) !== null && !sameJson(values[key]!, placeholder))
-  return hidden.length === 0 ? values : { ...values, ...Object.fromEntries(hidden) }
+  const cut = Object.entries(kept).flatMap(([name, keys]): ReadonlyArray<readonly [string, Json]> => {
+    const document = values[name]
+    if (!isJsonObject(document)) return []
+    const left = Object.entries(document).filter(([key]) => keys.includes(key))
+    return left.length === Object.keys(document).length ? [] : [[name, Object.fromEntries(left)]]
+  })
+  return hidden.length + cut.length === 0 ? values : { ...values, ...Object.fromEntries([...hidden, ...cut]) }
 }

@@ -2,20 +2,23 @@
 import { Effect, Result } from "effect"
 import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
+import { custom_fields } from "../kernel/custom-field.ts"
 import { command } from "../kernel/endpoint.ts"
+import { waitFor } from "../kernel/engine.ts"
 import { event, type Projection, streamOf } from "../kernel/event.ts"
 import { integer } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
 import { invalid, invalidField } from "../kernel/rejection.ts"
 import { ok, shownById, viewContext } from "../kernel/resource.ts"
+import { Site } from "../kernel/site.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { contactSlices } from "./contacts.ts"
-import { anonymiseMember, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers } from "./decide.ts"
+import { anonymiseMember, anonymised_event, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers } from "./decide.ts"
 import { eraseFromJournal, eraseRows } from "./erase.ts"
 import { mergedChanges, mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
-import { memberFields, members } from "./schema.ts"
+import { memberFields, type MemberRow, members } from "./schema.ts"
 
 const crud = register({
   resource: memberResource,
@@ -63,20 +66,30 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   params: { id: { table: members } },
   facts: ({ rows: { id: row } }) => Effect.gen(function*() {
     const store = yield* Store
-    const user = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id, is_active: false }) : undefined
-    return { merged_ids: yield* mergedInto(store, row.id), user_id: user?.id ?? null }
+    const { catalogue } = yield* Site
+    const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
+    // Nobody activates it meanwhile.
+    if (account !== undefined) yield* waitFor([streamOf("user", account.id)])
+    const user = account === undefined ? undefined : yield* store.get(users, account.id)
+    const user_streams = user === undefined ? []
+      : yield* Effect.forEach(catalogue.slices, (slice) => slice.streams_of_user?.(user.id) ?? Effect.succeed([]))
+    return {
+      user, user_streams: user_streams.flat(), merged: yield* mergedInto(store, row.id),
+      custom_fields: yield* store.find(custom_fields, { module_type: memberResource.custom_module! })
+    }
   }),
   decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.member_id, facts),
   respond: (_result, input) => shownMember(input.rows.id.id, input)
 })
 /** One query for each remove: a double of a double is rare. */
 const mergedInto = Effect.fnUntraced(function*(store: StoreShape, id: number) {
-  const found = new Set<number>()
+  const found = new Map<number, MemberRow>()
   for (let at: ReadonlyArray<number> = [id]; at.length > 0;) {
-    at = (yield* store.find(members, { merged_into_id: at })).map((row) => row.id).filter((one) => !found.has(one) && one !== id)
-    for (const one of at) found.add(one)
+    const rows = (yield* store.find(members, { merged_into_id: at })).filter((row) => !found.has(row.id) && row.id !== id)
+    for (const row of rows) found.set(row.id, row)
+    at = rows.map((row) => row.id)
   }
-  return [...found].sort((one, other) => one - other)
+  return [...found.values()].sort((one, other) => one.id - other.id)
 })
 
 const projection: Projection = {
@@ -86,14 +99,14 @@ const projection: Projection = {
     [update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })],
   // Whatever else names the secondary follows as its column declares.
   "member.merged": (merged: MemberMerged, { recorded_at }) => mergedChanges(merged, recorded_at),
-  "member.anonymised": (anonymised: MemberAnonymised, meta) => eraseRows(anonymised, meta)
+  [anonymised_event]: (anonymised: MemberAnonymised, meta) => eraseRows(anonymised, meta)
 }
 
 export const memberSlices: ReadonlyArray<Slice> = [
   {
     ...crud, projection,
     endpoints: [...crud.endpoints ?? [], restore, merge, anonymise],
-    scrubs: { "member.anonymised": (anonymised: MemberAnonymised) => eraseFromJournal(anonymised) }
+    scrubs: { [anonymised_event]: (anonymised: MemberAnonymised) => eraseFromJournal(anonymised) }
   },
   ...contactSlices
 ]

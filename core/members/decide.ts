@@ -1,10 +1,12 @@
 /** What may happen to members: merging doubles, erasing a person (members-activities 2, rulings on personal data). */
 import { Result } from "effect"
+import type { CustomFieldRow } from "../kernel/custom-field.ts"
 import type { Decided } from "../kernel/endpoint.ts"
 import { event, streamOf } from "../kernel/event.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { updatedEvent } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
+import type { UserRow } from "../users/schema.ts"
 import { type ContactKind, type MemberRow, members, type RelationshipRow } from "./schema.ts"
 
 /** Users come from invitations, and what they are called and whether they are active is kept with the user. */
@@ -98,17 +100,49 @@ const movedRelationships = (
 
 export interface AnonymiseFacts {
   /** Members merged into this one, at any remove: the same person. */
-  readonly merged_ids: ReadonlyArray<number>
-  /** The deactivated account of a member that is a user; one in use keeps its name and address. */
-  readonly user_id: number | null
+  readonly merged: ReadonlyArray<MemberRow>
+  /** The account of a member that is a user. */
+  readonly user: UserRow | undefined
+  /** Streams of other things that bear the user's words, such as tokens they named. */
+  readonly user_streams: ReadonlyArray<string>
+  /** Every definition of members' custom fields, also those not in use. */
+  readonly custom_fields: ReadonlyArray<CustomFieldRow>
 }
-export interface MemberAnonymised extends AnonymiseFacts { readonly id: number }
-/** Erases a person for good. 422 on `member` for the caller's own record. Asked again, it erases what was added since. */
+export const anonymised_event = "member.anonymised"
+export interface MemberAnonymised {
+  readonly id: number
+  readonly merged_ids: ReadonlyArray<number>
+  readonly user_id: number | null
+  /** Absent in events of releases that knew no personal custom fields. */
+  readonly user_streams?: ReadonlyArray<string>
+  /** Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other. */
+  readonly kept_custom_fields?: ReadonlyArray<string>
+}
+/**
+ * Erases a person for good. 422 on `member` for the caller's own record and for an account in use: half of a person would
+ * remain. Asked again, it erases what was added since, and values of custom fields that were marked as personal since.
+ */
 export const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
-  if (member.id === own_id) return Result.fail(invalidField("member", "You cannot anonymise your own record."))
-  const anonymised: MemberAnonymised = { id: member.id, ...facts }
+  const { custom_fields, merged, user, user_streams } = facts
+  const refuse = (text: string): Decided => Result.fail(invalidField("member", text))
+  if (member.id === own_id) return refuse("You cannot anonymise your own record.")
+  if (user?.is_owner === true) return refuse("The owner cannot be anonymised: their account cannot be deactivated.")
+  if (user?.is_active === true) {
+    return refuse(`This member is a user whose account is in use: deactivate the user first (DELETE /api/v1/users/${user.id}), then anonymise the member.`)
+  }
+  const stays = custom_fields.filter((one) => !one.is_personal)
+  const kept_ids = new Set(stays.map(({ id }) => String(id)))
+  const anonymised: MemberAnonymised = {
+    id: member.id, merged_ids: merged.map(({ id }) => id), user_id: user?.id ?? null, user_streams,
+    kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)]
+  }
   return Result.succeed({
-    events: [event(streamOf("member", member.id), "member.anonymised", { ...anonymised })],
+    events: [
+      // A fold knows only its event: which values remain is said in full, as by any change of them.
+      ...[member, ...merged].flatMap((row) =>
+        updatedEvent(members, row, { custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id))) }) ?? []),
+      event(streamOf("member", member.id), anonymised_event, { ...anonymised })
+    ],
     result: { id: member.id }
   })
 }

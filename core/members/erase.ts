@@ -4,14 +4,12 @@ import type { EventMeta, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"
 import { users } from "../users/schema.ts"
 import type { MemberAnonymised } from "./decide.ts"
+import { anonymous_name, anonymousEmail } from "../users/anonymous.ts"
 import { contactTables, type MemberRow, members } from "./schema.ts"
 
-export const anonymous_name = "Anonymised Member"
 const word = "Anonymised"
-/** Addresses under `.invalid` reach nobody (RFC 2606); with the id in it, it is nobody else's. */
-const anonymousEmail = (user_id: number): string => `anonymised-${user_id}@example.invalid`
 
-/** What identifies a person, emptied. Custom fields, costs and relationships stay. */
+/** What identifies a person, emptied. Costs and relationships stay; custom fields are emptied by an event of their own. */
 const erased: Partial<MemberRow> = {
   name: anonymous_name, description: null, icon_url: null, icon_thumb_url: null, tag_list: [], account_number: null, tax_number: null,
   peppol_id: null, chamber_of_commerce_number: null, global_location_number: null, mapping_id: null, title: null, department: null
@@ -26,12 +24,16 @@ export const eraseRows = ({ id, merged_ids, user_id }: MemberAnonymised, { recor
 ]
 
 /** Members' streams hold their contact records too, so these keys are all there is. Folding the rest again gives the same rows. */
-export const eraseFromJournal = ({ id, merged_ids, user_id }: MemberAnonymised): Scrub => ({
-  streams: [...[id, ...merged_ids].map((member_id) => streamOf("member", member_id)), ...(user_id === null ? [] : [streamOf("user", user_id)])],
+export const eraseFromJournal = ({ id, kept_custom_fields, merged_ids, user_id, user_streams = [] }: MemberAnonymised): Scrub => ({
+  streams: [
+    ...[id, ...merged_ids].map((member_id) => streamOf("member", member_id)),
+    ...(user_id === null ? [] : [streamOf("user", user_id)]), ...user_streams
+  ],
   placeholders: {
     name: anonymous_name, description: null, icon_url: null, icon_thumb_url: null, tag_list: [], account_number: null, tax_number: null,
     peppol_id: null, chamber_of_commerce_number: null, global_location_number: null, mapping_id: null, title: null, department: null,
     street: word, city: null, county: null, postcode: null, what3words: null, latitude: null, longitude: null,
     number: word, address: word, url: word, ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
-  }
+  },
+  ...(kept_custom_fields === undefined ? {} : { kept: { custom_fields: kept_custom_fields } })
 })

@@ -7,6 +7,7 @@ import { type FieldErrors, forbidden, invalid, invalidField, type Rejection } fr
 import { fold } from "../kernel/table.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { type MemberRow, members } from "../members/schema.ts"
+import { anonymousEmail } from "./anonymous.ts"
 import { type Invited, invitedEvents } from "./seed.ts"
 import { type RoleRow, type UserRow, users } from "./schema.ts"
 import { levelOf } from "./viewer.ts"
@@ -72,8 +73,10 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
       result: { id: user.id }
     })
 
+/** 422 on `user` for somebody anonymised: an account without a person would open. */
 export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided =>
   !mayManage(user, viewer, facts) ? Result.fail(forbidden("You can only activate users below you."))
+    : user.email === anonymousEmail(user.id) ? Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
     : Result.succeed({
       events: user.is_active ? [] : [event(streamOf("user", user.id), user.deactivated_at === null ? "user.activated" : "user.reactivated", {
         id: user.id, member_id: user.member_id, first: user.invitation_accepted_at === null

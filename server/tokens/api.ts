@@ -1,14 +1,17 @@
 /** Tokens over the API: everybody's own, and others' for those who manage users. The secret is told once. */
 import { Effect, Result } from "effect"
-import { insert, remove, updateWhere } from "../../core/kernel/change.ts"
+import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/change.ts"
 import { command, type Fault, get } from "../../core/kernel/endpoint.ts"
 import { event } from "../../core/kernel/event.ts"
+import { journal } from "../../core/kernel/journal.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
 import { created, listOf, noContent, resource, shownById, viewContext, ok } from "../../core/kernel/resource.ts"
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
+import { anonymised_event } from "../../core/members/decide.ts"
+import { anonymous_name } from "../../core/users/anonymous.ts"
 import { tokensIssuedBy } from "../../sync/ends/devices.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
@@ -127,10 +130,17 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
 export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
   name: "tokens", server_tables: [tokens], resources: [tokenResource],
   endpoints: [list, issue(abilities), revoke],
-  // With an account its tokens end, for good; until it is active again they are told why (conventions 11).
+  // People name their tokens, and devices theirs; tokens taken away are in the journal alone.
+  streams_of_user: (user_id) => Effect.map(
+    Effect.flatMap(Store, (store) => store.find(journal, { type: "token.issued" }, { order: ["position"] })),
+    (issued) => issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)),
   recorded: (events) => Effect.gen(function*() {
     const store = yield* Store
-    yield* store.apply(events.filter((event) => event.type === "user.deactivated").map((event) =>
-      updateWhere(tokens, { user_id: Number(event.data["id"]), revoked_at: null }, { revoked_at: event.recorded_at })))
+    yield* store.apply(events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
+      // With an account its tokens end, for good; until it is active again they are told why (conventions 11).
+      if (type === "user.deactivated") return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
+      const erased = type === anonymised_event ? data["user_id"] : null
+      return typeof erased === "number" ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })] : []
+    }))
   })
 })

@@ -1,5 +1,4 @@
 /** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
-import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
 import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
@@ -14,6 +13,7 @@ import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { decided_event, held_status, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
+import { digestOf } from "./erasing.ts"
 import { id_leases, replica_commands, replicas } from "./tables.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
@@ -139,8 +139,6 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
   }
   return undefined
 })
-
-const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 /** A verdict as it was kept. */
 export const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({

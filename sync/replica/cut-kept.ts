@@ -11,8 +11,11 @@ import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../core/ker
 import { journal } from "../../core/kernel/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { scrubbed } from "../../core/kernel/rows-told.ts"
+import { quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Table } from "../../core/kernel/table.ts"
+import { anonymous_name } from "../../core/users/anonymous.ts"
+import { users } from "../../core/users/schema.ts"
 import type { Redaction } from "../ends/redaction.ts"
 import { kindOf, naming_columns } from "./accounts/telling.ts"
 import { readMeta } from "./local-tables.ts"
@@ -23,23 +26,32 @@ import type { KeptCommand, Recorded } from "./outbox/kept-command.ts"
 export const erasures = Effect.fnUntraced(function*({ scrubs }: Pick<Catalogue, "scrubs">) {
   const store = yield* Store
   const events = yield* store.find(journal, { type: Object.keys(scrubs) })
-  return [...JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>, ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)]
+  const asked = [...JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>, ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)]
+  const names = asked.length === 0 ? [] : yield* store.run<{ name: string }>(`select name from ${quote(users.name)}`)
+  return { scrubs: asked, user_names: new Set(names.map(({ name }) => name)) } satisfies Erased
 })
 
-export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: ReadonlyArray<Scrub> = []): Parameters<Outbox["cut"]>[0] => {
-  const erased = new Map(scrubs.flatMap(({ streams, placeholders }) => streams.map((stream) => [stream, placeholders] as const)))
-  const placeholdersOf = new Map([...erased].map(([stream, placeholders]) => [stream.slice(0, stream.indexOf(":")), placeholders]))
+const nothing: Pick<Scrub, "placeholders"> = { placeholders: {} }
+
+/** What was taken out of the journal so far, and what users are called since. */
+export interface Erased { readonly scrubs: ReadonlyArray<Scrub>; readonly user_names: ReadonlySet<string> }
+const nobody: Erased = { scrubs: [], user_names: new Set() }
+
+export const cutTo = (catalogue: Catalogue, redaction: Redaction, { scrubs, user_names }: Erased = nobody): Parameters<Outbox["cut"]>[0] => {
+  const erased = new Map(scrubs.flatMap((scrub) => scrub.streams.map((stream) => [stream, scrub] as const)))
+  const scrubOf = new Map([...erased].map(([stream, scrub]) => [stream.slice(0, stream.indexOf(":")), scrub]))
   /** What takes the place of an erased person's data in a row; whose a record of a person is, its key does not say. */
-  const placeholders = (table: Table, key: Key): JsonObject =>
-    (table.stream === undefined ? erased.get(streamOf(table.entity, key)) : placeholdersOf.get(table.stream.entity)) ?? {}
+  const scrubFor = (table: Table, key: Key): Pick<Scrub, "placeholders" | "kept"> =>
+    (table.stream === undefined ? erased.get(streamOf(table.entity, key)) : scrubOf.get(table.stream.entity)) ?? nothing
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
   const byKind = catalogue.tables.toSorted((one, other) => other.entity.length - one.entity.length)
   /** Which columns of a row this reader sees; undefined when none. */
   const columnsSeen = (table: Table, key: Key): ((column: string) => boolean) | undefined => {
     const row = { [table.key]: key }
     const left = redaction.row(table, row)
-    const gone = placeholders(table, key)
-    return left === undefined ? undefined : (column) => !(column in gone) && (redaction.sees(table, column) || (left === row && redaction.columns(table)?.includes(column) === true))
+    const { kept = {}, placeholders } = scrubFor(table, key)
+    const isGone = (column: string): boolean => column in placeholders || column in kept
+    return left === undefined ? undefined : (column) => !isGone(column) && (redaction.sees(table, column) || (left === row && redaction.columns(table)?.includes(column) === true))
   }
   /** Accounts name rows in words: `stock level 7 MH-1`. */
   const rowIn = (what: Json | undefined) => {
@@ -60,6 +72,12 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: Readon
     const isTold = column === undefined || (row.table.columns[column] === undefined ? namesOnlySeen(told) : row.isSeen(column))
     return isTold ? [row.what === told["what"] ? told : { ...told, what: row.what }] : []
   }
+  // Accounts say who did something by name alone: a name that no user has, once a user was erased, may be theirs.
+  const users_were_erased = [...erased.keys()].some((stream) => stream.startsWith(streamOf(users.entity, "")))
+  const named = (told: JsonObject): JsonObject => {
+    const { who } = told
+    return !users_were_erased || typeof who !== "string" || user_names.has(who) || /^user \d+$/.test(who) ? told : { ...told, who: anonymous_name }
+  }
   /** The streams of the rows a command made or went by. */
   const streamsOf = ({ ids, name, payload }: KeptCommand): ReadonlyArray<string> => [
     ...Object.entries(ids).flatMap(([table, made]) => made.map((id) => [tables.get(table)?.entity ?? table, id] as const)),
@@ -67,13 +85,13 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: Readon
   ].map(([entity, id]) => streamOf(entity, id))
   return {
     sent: scrubs.length === 0 ? undefined : (command) => {
-      const body = streamsOf(command).reduce((left, stream) => scrubbed(left, erased.get(stream) ?? {}), command.payload.body)
+      const body = streamsOf(command).reduce((left, stream) => scrubbed(left, erased.get(stream) ?? nothing), command.payload.body)
       return body === command.payload.body ? command.payload : { ...command.payload, body }
     },
     recorded: ({ events, rows }): Recorded => ({
       events: events.flatMap((event) => {
         const told = redaction.see({ ...event, replica_id: null })
-        return told === undefined ? [] : [{ ...event, type: told.type, data: scrubbed(told.data, erased.get(event.stream) ?? {}) }]
+        return told === undefined ? [] : [{ ...event, type: told.type, data: scrubbed(told.data, erased.get(event.stream) ?? nothing) }]
       }),
       rows: Object.fromEntries(Object.entries(rows).flatMap(([row, values]) => {
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))
@@ -81,12 +99,12 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction, scrubs: Readon
         // One's own rows, and those of what one sees whole, are kept to the letter; of others nothing stands for what was taken out.
         if (table === undefined || left === undefined) return []
         const kept = Object.entries(values).filter(([name]) => redaction.sees(table, name) || (left === values && redaction.columns(table)?.includes(name) === true))
-        return [[row, scrubbed(Object.fromEntries(kept), placeholders(table, values[table.key] as Key))]]
+        return [[row, scrubbed(Object.fromEntries(kept), scrubFor(table, values[table.key] as Key))]]
       }))
     }),
     account: (account): JsonObject => Object.fromEntries(Object.entries(account).flatMap(([part, told]): ReadonlyArray<readonly [string, Json]> => {
       if (!Array.isArray(told)) return [[part, told]]
-      const kept = told.flatMap((one: Json): ReadonlyArray<Json> => isJsonObject(one) ? tell(one) : [one])
+      const kept = told.flatMap((one: Json): ReadonlyArray<Json> => isJsonObject(one) ? tell(one).map(named) : [one])
       return kept.length === 0 ? [] : [[part, kept]]
     }))
   }

@@ -191,7 +191,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
 
   /** The outbox shows its person no more than they may see by now; somebody the replica knows nothing of yet is shown nothing anyhow. */
   const cutOutbox = options.viewer.pipe(
-    Effect.flatMap((viewer) => Effect.map(erasures(catalogue), (scrubs) => outbox.cut(cutTo(catalogue, redactionFor(catalogue, viewer, replica_id), scrubs)))),
+    Effect.flatMap((viewer) => Effect.map(erasures(catalogue), (erased) => outbox.cut(cutTo(catalogue, redactionFor(catalogue, viewer, replica_id), erased)))),
     Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(true) : Effect.fail(fault)))
 
   const open: Local<void> = Effect.gen(function*() {

@@ -37,6 +37,20 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await app.call("DELETE", `/api/v1/list_names/${list.id}`)).status).toBe(204)
     expect((await app.call("GET", `/api/v1/list_names/${list.id}/values`)).status).toBe(404)
   })
+  it("a field of members that people write in comes with a word on what becomes of its values; is_personal is for members alone", async () => {
+    const answer = (body: object) => app.call("POST", "/api/v1/custom_fields", { module_type: "Member", ...body })
+    const offered = await answer({ name: "allergies", field_type: 0 })
+    expect([offered.status, offered.body.custom_field.is_personal, offered.body.meta]).toEqual([201, false, { hint: expect.stringContaining("is_personal") }])
+    const { id } = offered.body.custom_field
+    expect((await app.call("PUT", `/api/v1/custom_fields/${id}`, { is_required: false })).body.meta).toEqual(offered.body.meta)
+    const marked = await app.call("PUT", `/api/v1/custom_fields/${id}`, { is_personal: true })
+    expect([marked.body.custom_field.is_personal, "meta" in marked.body]).toEqual([true, false])
+    expect("meta" in (await answer({ name: "vip", field_type: 3 })).body).toBe(false)
+    expect("meta" in (await answer({ name: "allergy_note", field_type: 0, is_personal: true })).body).toBe(false)
+    expect("meta" in (await answer({ name: "trade_name", field_type: 0, module_type: "Store" })).body).toBe(false)
+    expect((await answer({ name: "finish", field_type: 0, module_type: "Product", is_personal: true })).body.errors).toEqual({ is_personal: ["Only custom fields of members describe a person."] })
+    expect(names((await app.call("GET", "/api/v1/custom_fields?q[is_personal_true]=1")).body.custom_fields)).toEqual(["allergies", "allergy_note"])
+  })
   it("a list's name is taken once", async () => {
     expect((await app.call("POST", "/api/v1/list_names", { name: "Rating" })).body.errors).toHaveProperty("name")
     expect((await app.call("POST", "/api/v1/list_names", {})).body.errors).toHaveProperty("name")

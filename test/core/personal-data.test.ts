@@ -6,7 +6,11 @@ import { type App, engines, openApp, owner } from "../app.ts"
 
 describe.each(engines)("personal data on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+    // The first user's id is the viewer's own.
+    await post("users", { name: "First", email: "first@example.com", active: true })
+  })
   afterAll(() => app.close())
   const post = async (path: string, body?: object) => await app.call("POST", `/api/v1/${path}`, body)
   const journal = async () => JSON.stringify(await app.run(Effect.flatMap(Store, (store) => eventsAfter(store, 0, 10_000))))
@@ -67,16 +71,41 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`members/${archived}/anonymise`)).status).toBe(404)
     expect((await post("members/999999/anonymise")).status).toBe(404)
   })
-  it("a deactivated user loses name and address with the record; an active account keeps them", async () => {
+  it("an account in use is refused, untouched, with the way out; deactivated, the user loses name and address with the record", async () => {
     const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body.user
-    await post(`members/${user.member_id}/anonymise`)
+    const before = await journal()
+    const refused = await post(`members/${user.member_id}/anonymise`)
+    expect([refused.status, refused.body.errors]).toEqual([422, { member: [expect.stringContaining(`DELETE /api/v1/users/${user.id}`)] }])
+    expect(await journal()).toBe(before)
     expect((await app.call("GET", `/api/v1/users/${user.id}`)).body.user.email).toBe(`leaver-${engine}@example.com`)
     await app.call("DELETE", `/api/v1/users/${user.id}`)
-    await post(`members/${user.member_id}/anonymise`)
+    expect((await post(`members/${user.member_id}/anonymise`)).status).toBe(200)
+    expect((await post(`users/${user.id}/activate`)).body.errors).toEqual({ user: ["This user was anonymised; invite the person anew."] })
+    // Who was invited and never came has no account in use.
+    const invited = (await post("users", { name: "Leaver too", email: `leaver-${engine}@example.org` })).body.user
+    expect((await post(`members/${invited.member_id}/anonymise`)).status).toBe(200)
     expect((await app.call("GET", `/api/v1/users/${user.id}`)).body.user).toMatchObject({ name: "Anonymised Member", email: `anonymised-${user.id}@example.invalid` })
     const after = await journal()
     expect(after).not.toContain("Leaver")
     expect(after).not.toContain(`leaver-${engine}@`)
+  })
+  it("custom fields marked as personal are emptied, those of deleted definitions with them; the others stay", async () => {
+    const define = async (name: string, more: object) => (await post("custom_fields", { name, module_type: "Member", field_type: 0, ...more })).body
+    await define("next_of_kin", { is_personal: true })
+    const dropped = await define("dropped", {})
+    await define("shirt_size", {})
+    const late = await define("late", {})
+    const custom_fields = { next_of_kin: "Aunt Agatha", dropped: "Bertram", shirt_size: "XL", late: "Cyril" }
+    const id = (await post("members", { name: "Otto", membership_type: "contact", custom_fields })).body.member.id as number
+    await app.call("PUT", `/api/v1/members/${id}`, { custom_fields: { next_of_kin: "Aunt Dahlia" } })
+    await app.call("DELETE", `/api/v1/custom_fields/${dropped.custom_field.id}`)
+    expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({ next_of_kin: null, shirt_size: "XL", late: "Cyril" })
+    for (const gone of ["Agatha", "Dahlia", "Bertram"]) expect(await journal()).not.toContain(gone)
+    expect(await journal()).toMatch(/"member\.created".*XL.*Cyril|XL.*Cyril.*"member\.created"/)
+    // Marked later, its values go when the person is anonymised again.
+    await app.call("PUT", `/api/v1/custom_fields/${late.custom_field.id}`, { is_personal: true })
+    expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({ shirt_size: "XL", late: null })
+    expect(await journal()).not.toContain("Cyril")
   })
   it("folding what is left of the journal gives the same tables", async () => {
     const before = await app.dump()

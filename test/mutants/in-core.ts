@@ -61,8 +61,18 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "erasing a person overlooks the events of the doubles merged into them", file: "core/members/erase.ts",
-    find: "streams: [...[id, ...merged_ids].map((member_id)", replace: "streams: [...[id].map((member_id)",
+    find: "    ...[id, ...merged_ids].map((member_id) => streamOf", replace: "    ...[id].map((member_id) => streamOf",
     killed_by: [{ file: "test/core/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }]
+  },
+  {
+    name: "erasing a person leaves their personal custom fields in older events", file: "core/members/erase.ts",
+    find: "kept_custom_fields === undefined ? {}", replace: "kept_custom_fields !== undefined ? {}",
+    killed_by: [{ file: "test/core/personal-data.test.ts", test: "custom fields marked as personal are emptied", engine: "sqlite" }]
+  },
+  {
+    name: "erasing a person whose account is in use takes half of them", file: "core/members/decide.ts",
+    find: "if (user?.is_active === true)", replace: "if (user?.is_active === undefined && user !== undefined)",
+    killed_by: [{ file: "test/core/personal-data.test.ts", test: "an account in use is refused", engine: "sqlite" }]
   },
   {
     name: "ids given back are drawn again though others were drawn since", file: "core/kernel/ids.ts",

@@ -135,6 +135,31 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: channels_test, test: "names nobody whose name is not for them" }]
   },
   {
+    name: "an erased user is still named in what became of others' commands", file: "sync/replica/cut-kept.ts",
+    find: "tell(one).map(named)", replace: "tell(one)",
+    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
+  },
+  {
+    name: "what is erased stays in the free bytes of the server's file", file: "sync/sqlite-client.ts",
+    find: "pragma secure_delete = on", replace: "pragma secure_delete = off",
+    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a contact", engine: "sqlite" }]
+  },
+  {
+    name: "what is erased stays in the server's write-ahead log", file: "server/erased-bytes.ts",
+    find: "      yield* store.sql.afterCommit(tidy)\n", replace: "",
+    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a contact", engine: "sqlite" }]
+  },
+  {
+    name: "tokens and devices keep the names an erased user gave them", file: "sync/ends/erasing.ts",
+    find: "[updateWhere(replicas, { user_id }, ", replace: "[updateWhere(replicas, { user_id: -user_id }, ",
+    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
+  },
+  {
+    name: "an answer that was taken out is not made anew", file: "server/idempotency/slice.ts",
+    find: "const answer = result === undefined ? undefined :", replace: "const answer = result !== undefined ? undefined :",
+    killed_by: [{ file: "test/server/idempotency.test.ts", test: "after an erasure answer with what their objects are by now", engine: "sqlite" }]
+  },
+  {
     name: "somebody erased stays in the outbox of who wrote of them", file: "sync/replica/cut-kept.ts",
     find: "sent: scrubs.length === 0 ? undefined", replace: "sent: scrubs.length >= 0 ? undefined",
     killed_by: [{ file: channels_test, test: "keep nothing of an erased person in their outbox" }]

@@ -221,13 +221,22 @@ describe("what a device keeps of commands, cut to what its person sees", () => {
   })
   it("tells of somebody erased what does not identify them", () => {
     const scrub = { streams: ["member:7"], placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" } }
-    const account = (one: JsonObject) => cutTo(catalogue, redactionFor(catalogue, viewerWith(["members.view"], ["*"]), 7), [scrub]).account({ merged: [one] })["merged"]
+    const account = (one: JsonObject, also: ReadonlyArray<string> = []) => cutTo(
+      catalogue, redactionFor(catalogue, viewerWith(["members.view"], ["*"]), 7),
+      { scrubs: [{ ...scrub, streams: [...scrub.streams, ...also], kept: { custom_fields: ["4", "diet"] } }], user_names: new Set([change.who, "Kim"]) }
+    ).account({ merged: [one] })["merged"]
     const told = { ...change, what: "member 7 Quillon", field: "rating", was: 1, theirs: 2, mine: 3 }
     expect(account(told)).toEqual([{ ...told, what: "member 7" }])
     expect(account({ ...told, field: "description", theirs: "Pays late" })).toBeUndefined()
     expect(account({ ...told, what: "member 8 Kim", field: "description" })).toEqual([{ ...told, what: "member 8 Kim", field: "description" }])
     expect(account({ ...told, what: "phone 3", field: "number", theirs: "0171 1" })).toBeUndefined()
     expect(account({ ...told, what: "product 7 Lamp" })).toBeUndefined()
+    expect(account({ ...told, field: "custom_fields.blood_group", theirs: "AB" })).toBeUndefined()
+    // Once a user was erased, a name no user has by now may be theirs.
+    const who = (name: string | null, also?: ReadonlyArray<string>) => account({ ...told, who: name }, also)
+    expect(who("Quillon")).toMatchObject([{ who: "Quillon" }])
+    expect(who("Quillon", ["user:9"])).toMatchObject([{ who: "Anonymised Member" }])
+    for (const name of ["Kim", "user 12", null]) expect(who(name, ["user:9"])).toMatchObject([{ who: name }])
   })
   it("says nothing of settings that guard the interface, nor of what is no row", () => {
     const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
