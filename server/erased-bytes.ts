@@ -25,7 +25,7 @@ const writeOver = Effect.gen(function*() {
   return log?.busy === 0
 })
 
-export const erasedBytes = (): ServerSlice => {
+export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlice => {
   /** Whether something was erased of which the file may still hold bytes. What the process before left undone is not known. */
   let due = false
   const tidy = Effect.gen(function*() {
@@ -44,7 +44,7 @@ export const erasedBytes = (): ServerSlice => {
       if (store.dialect !== "sqlite") return
       // A server killed between commit and here may have left it in the log.
       yield* Effect.ignore(store.run("pragma wal_checkpoint(truncate)"))
-      yield* Effect.forever(Effect.andThen(Effect.sleep(tried_again_every_millis), Effect.suspend(() => due ? tidy : Effect.void)))
+      yield* Effect.forever(Effect.andThen(Effect.sleep(every_millis), Effect.suspend(() => due ? tidy : Effect.void)))
     })
   }
 }

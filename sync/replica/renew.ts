@@ -5,7 +5,9 @@
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { Field } from "../../core/kernel/field.ts"
+import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
 import { rows_told_event } from "../../core/kernel/rows-told.ts"
 import { columnType, encode, isDocument } from "../../core/kernel/store/dialect.ts"
@@ -13,7 +15,7 @@ import { ensureSchema } from "../../core/kernel/store/schema.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { foldedName, isSearchable, type Table } from "../../core/kernel/table.ts"
-import { provisional_base, readMeta, writeMeta } from "./local-tables.ts"
+import { provisional_base, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
 import { dropFill } from "./fill.ts"
 
 /** Images of rows are of the old form: what is provisional is forgotten, and decided anew afterwards. */
@@ -29,12 +31,20 @@ export const renewTables = Effect.fnUntraced(function*(catalogue: Catalogue) {
     if (filled_from_rows) for (const table of catalogue.tables) yield* putBy(store, table)
     yield* ensureSchema(catalogue, "replica").pipe(Effect.catchTag("NewerSchema", (newer) =>
       Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))))
+    yield* eraseAgain(store, catalogue)
     if (!filled_from_rows && !told_in_part) return
     if (filled_from_rows) for (const table of catalogue.tables) yield* carryOver(store, table)
     // What other columns held is only known to the server.
     yield* writeMeta(store, "offset", "-1")
     yield* store.run("delete from replica_meta where key = 'handle'")
   }))
+})
+
+/** This release may take more out with an erased person than the one that applied the erasure did. */
+const eraseAgain = Effect.fnUntraced(function*(store: StoreShape, { scrubs }: Catalogue) {
+  const erasing = (yield* store.find(journal, { type: Object.keys(scrubs) }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
+  yield* scrubBefore(store, scrubs, erasing)
+  if (erasing.length > 0) yield* purgeLater(store)
 })
 
 const isThere = (store: StoreShape, table: string) =>
