@@ -31,4 +31,10 @@ export interface Manifest {
   readonly ids: { readonly [table: string]: number }
   readonly numbers: { readonly [sequence: string]: number }
 }
-export interface TableSum { readonly name: string; readonly rows: number; readonly checksum: string }
+export interface TableSum {
+  readonly name: string
+  readonly rows: number
+  readonly checksum: string
+  /** What was summed up of each row; a later release may have more. Exports of earlier releases do not say. */
+  readonly columns?: ReadonlyArray<string> | undefined
+}

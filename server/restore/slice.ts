@@ -30,7 +30,10 @@ const owned = { ability: "*", permission: null, weight: 0, server_only: true } a
 const ownerOnly = (viewer: Viewer): Effect.Effect<void, Rejection> =>
   viewer.is_owner ? Effect.void : Effect.fail(new Rejection({ kind: "forbidden", message: "Only the owner may take all data out or bring it in." }))
 
-const sum_fields = object({ name: text({ required: true }), rows: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), checksum: text({ required: true, max: 64 }) })
+const sum_fields = object({
+  name: text({ required: true }), rows: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), checksum: text({ required: true, max: 64 }),
+  columns: list(text(), { max_items: 1_000 })
+})
 const event_fields = object({
   position: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), stream: text({ required: true, max: 200 }), version: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
   type: text({ required: true, max: 200 }), data: json<JsonObject>({ required: true }), command_id: text({ required: true, max: 64 }),

@@ -14,20 +14,27 @@ import type { Table } from "../../core/kernel/table.ts"
 import type { Manifest, TableSum } from "./schema.ts"
 
 /** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
-const sumOf = Effect.fnUntraced(function*(table: Table): Effect.fn.Return<TableSum, Fault, Store> {
+const sumOf = Effect.fnUntraced(function*(table: Table, names: ReadonlyArray<string>): Effect.fn.Return<TableSum, Fault, Store> {
   const hash = createHash("sha256")
-  const names = Object.keys(table.columns).sort()
   let rows = 0
   for (let after: Key | undefined; ;) {
     const page = yield* rowsAfter(table, after)
-    if (page.length === 0) return { name: table.name, rows, checksum: hash.digest("hex") }
+    if (page.length === 0) return { name: table.name, rows, checksum: hash.digest("hex"), columns: names }
     for (const row of page) hash.update(`${canonicalJson(names.map((name) => row[name] as Json | undefined ?? null))}\n`)
     rows += page.length
     after = keyOf(table, page.at(-1)!)
   }
 })
+const columnsOf = (table: Table): ReadonlyArray<string> => Object.keys(table.columns).sort()
 export const tableSums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<TableSum>, Fault, Store> =>
-  Effect.forEach(catalogue.tables, sumOf)
+  Effect.forEach(catalogue.tables, (table) => sumOf(table, columnsOf(table)))
+
+/** Columns that came after exports began and before exports named theirs. */
+const came_between: { readonly [table: string]: ReadonlyArray<string> } = { custom_fields: ["is_personal"] }
+/** What the tables come to, summed up as an export did that may be of an earlier release. */
+export const sumsLike = (catalogue: Catalogue, said: ReadonlyMap<string, TableSum>): Effect.Effect<ReadonlyArray<TableSum>, Fault, Store> =>
+  Effect.forEach(catalogue.tables, (table) => sumOf(table,
+    said.get(table.name)?.columns ?? columnsOf(table).filter((name) => came_between[table.name]?.includes(name) !== true)))
 
 /** Asked inside one transaction, so that all of it is of one position. */
 export const manifestHere = Effect.fnUntraced(function*(catalogue: Catalogue): Effect.fn.Return<Manifest, Fault, Store> {

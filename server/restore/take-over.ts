@@ -11,7 +11,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
 import { owner_user_id } from "../users.ts"
 import type { Manifest } from "./schema.ts"
-import { tableSums } from "./sums.ts"
+import { sumsLike } from "./sums.ts"
 
 /** 422 names the tables that do not come to what the export said. Cost: one fold of the journal and one pass over the rows. */
 export const takeOver = Effect.fnUntraced(function*(catalogue: Catalogue, manifest: Manifest, now: string): Effect.fn.Return<void, Fault, Store> {
@@ -27,7 +27,7 @@ export const takeOver = Effect.fnUntraced(function*(catalogue: Catalogue, manife
   for (const table of catalogue.tables) yield* store.run(`delete from ${quote(table.name)}`)
   yield* foldJournal(catalogue)
   const said = new Map(manifest.tables.map((table) => [table.name, table]))
-  const differing = (yield* tableSums(catalogue)).filter(({ name, rows, checksum }) => {
+  const differing = (yield* sumsLike(catalogue, said)).filter(({ name, rows, checksum }) => {
     const other = said.get(name)
     return other === undefined ? rows > 0 : other.checksum !== checksum
   })
