@@ -1,6 +1,7 @@
 /** Walking the pages of a list. */
 import type { Json, JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
+import { unpagedMeta } from "../core/kernel/resource.ts"
 import type { Desk } from "./desk.ts"
 
 const page_size = 100
@@ -30,5 +31,5 @@ export const wholeList = async (desk: Desk, path: string, query: Query): Promise
   const plural = Object.keys(first).find((key) => Array.isArray(first[key]))
   if (plural === undefined) return first
   const rows: ReadonlyArray<Json> = await allRows(desk, path, query)
-  return { [plural]: rows, meta: { total: rows.length, per_page: rows.length, page: rows.length === 0 ? 0 : 1 } }
+  return { [plural]: rows, meta: unpagedMeta(rows.length) }
 }

@@ -1,6 +1,7 @@
 /** `devices`: the machines that hold replicas, as the server knows them. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../core/kernel/json.ts"
+import { unpagedMeta } from "../../core/kernel/resource.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
 import { profileExists, profileFolder } from "../home.ts"
@@ -18,7 +19,7 @@ export const declare = (program: Command): void => {
 const list = async (desk: Desk): Promise<void> => {
   const found = await all(desk)
   const here = await thisDevice(desk)
-  if (desk.options.json === true) return desk.printJson({ replicas: [...found], meta: { total: found.length, per_page: found.length, page: 1 } })
+  if (desk.options.json === true) return desk.printJson({ replicas: [...found], meta: unpagedMeta(found.length) })
   const columns = [column("id", "ID"), column("name", "NAME"), column("user_name", "OWNER"), column("seen_at", "LAST SEEN"), column("last_n", "SENT"), column("position", "POSITION"), column("revoked_at", "REVOKED")]
   const marked = desk.terminal.seen ? found.map((one) => ({ ...one, name: one["id"] === here ? `${String(one["name"])} (this one)` : one["name"]! })) : found
   desk.print(tableText(columns, marked, desk.terminal))

@@ -1,5 +1,6 @@
 /** `shortages`: days on which more is promised than there is. */
 import type { Command } from "commander"
+import { unpagedMeta } from "../../core/kernel/resource.ts"
 import { storeAt } from "../find.ts"
 import { allRows } from "../pages.ts"
 import { printAnswer } from "../output/print.ts"
@@ -18,6 +19,6 @@ export const declare = (program: Command): void => {
     const to = typeof flags["to"] === "string" ? dayFrom(flags["to"], "--to") : new Date(Date.parse(`${from}T00:00:00Z`) + days_ahead * day_ms).toISOString().slice(0, 10)
     const store = flags["store"] === undefined ? [] : [["store_id", String((await storeAt(desk, String(flags["store"]))).id)] as const]
     const rows = await allRows(desk, "/api/v1/availability/shortages", [["from", from], ["to", to], ...store])
-    await printAnswer(desk, { status: 200, body: { shortages: rows, meta: { total: rows.length, per_page: rows.length, page: rows.length === 0 ? 0 : 1 } } })
+    await printAnswer(desk, { status: 200, body: { shortages: rows, meta: unpagedMeta(rows.length) } })
   })
 }

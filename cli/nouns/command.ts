@@ -1,7 +1,8 @@
 /** The nouns of the API as commands, derived from the endpoint tables. */
 import { Command, Option } from "commander"
+import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
-import { operationOf } from "../../core/kernel/endpoint.ts"
+import { operationOf, resourceOf } from "../../core/kernel/endpoint.ts"
 import { acting, repeatable } from "../program.ts"
 import { describeFlag, type Flag, flagsOf, placeholder } from "./flags.ts"
 import { runVerb } from "./run.ts"
@@ -37,6 +38,8 @@ export const childOf = (parent: Command, word: string): Command => {
   return child
 }
 
+const listsArchived = (endpoint: Endpoint): boolean =>
+  catalogue.resources.some((resource) => resource.lists_archived && resource.plural === resourceOf(endpoint))
 const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const { endpoint } = verb
   command.description(`${endpoint.summary} (${endpoint.method} ${endpoint.path})`).summary(endpoint.summary)
@@ -62,7 +65,7 @@ const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
       repeatable("-q, --q <name=value>", "a filter, such as name_cont=truss; may be given again"), new Option("--sort <field>", "by this field; -field for the other way round"),
       new Option("--page <number>"), new Option("--per-page <number>", "rows of a page, at most 100"), new Option("--all", "all pages"),
       new Option("--include <a,b>", "related things to show too"), new Option("--view <id>", "a saved view"),
-      new Option("--archived <with|only>", "deleted ones too")
+      ...(listsArchived(endpoint) ? [new Option("--archived <with|only>", "deleted ones too")] : [])
     ]
   }
   if (endpoint.method === "GET") {

@@ -41,7 +41,12 @@ export const activityResource = resource({
   sorts: ["subject", "type_id", "status_id", "priority", "starts_at", "ends_at", "created_at", "updated_at"],
   custom_module: "Activity",
   lookups: { kind: { via: "type_id", table: list_values }, user: { via: "owned_by", table: users } },
-  includes: { type: { kind: "brief", via: "type_id", table: list_values } },
+  includes: {
+    type: { kind: "brief", via: "type_id", table: list_values },
+    owner: { kind: "always", key: "owner" },
+    regarding: { kind: "always", key: "regarding" },
+    participants: { kind: "always", key: "participants" }
+  },
   load: surroundings,
   view: (base, row, { kind, user }, _context, around) => {
     const [regarding] = regardingOf(row).map((one) => around.subjects.get(regardingKey(one)))

@@ -20,7 +20,7 @@ const listing: Listing = {
   filters: ["position", "type", "actor_id", "recorded_at"],
   sorts: ["position", "recorded_at"],
   aliases: { id: "position", action: "type", user_id: "actor_id", created_at: "recorded_at" },
-  related: {}, base_currency: "", custom_fields: new Map()
+  related: {}, value_names: {}, base_currency: "", custom_fields: new Map()
 }
 
 /** Type and id of what was acted on lie together in the stream's name: `member:12`. */

@@ -1,6 +1,7 @@
 /** Lists of values people choose from: address types, invoice terms, activity types and lists of their own (conventions 17). */
 import { Effect, Result } from "effect"
 import { custom_fields, list_values } from "../kernel/custom-field.ts"
+import type { Slice } from "../kernel/catalogue.ts"
 import { get } from "../kernel/endpoint.ts"
 import { deletedEvent, managed, register } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
@@ -52,7 +53,11 @@ const showList = get("/api/v1/list_names/{id}", {
   params: { id: { table: list_names } },
   run: (input) => Effect.map(shown(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)), ok)
 })
-export const listNames = { ...lists, endpoints: [...lists.endpoints ?? [], showList] }
+export const listNames: Slice = {
+  ...lists, endpoints: [...lists.endpoints ?? [], showList],
+  // Older clients of the family know them by this name (conventions 17); values lie below it as well.
+  path_aliases: { "/api/v1/list_names": ["/api/v1/list_of_values"] }
+}
 
 type ListValueRow = RowOf<typeof list_values>
 /** Whether a value would lie below itself. */

@@ -15,6 +15,8 @@ export interface Slice {
   readonly server_tables?: ReadonlyArray<Table>
   readonly projection?: Projection
   readonly endpoints?: ReadonlyArray<Endpoint>
+  /** Other names of paths, by the path they stand for: everything below answers under them, too. */
+  readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
   readonly resources?: ReadonlyArray<Resource>
   readonly settings?: SettingGroups
   /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
@@ -37,6 +39,8 @@ export interface Catalogue {
   readonly projection: Projection
   readonly endpoints: ReadonlyArray<Endpoint>
   readonly endpoint: (name: string) => Endpoint | undefined
+  /** Every path an endpoint answers under, its own first. */
+  readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
   readonly resources: ReadonlyArray<Resource>
   readonly settings: SettingGroups
   readonly scrubs: Scrubs
@@ -59,6 +63,7 @@ const foldsOf = (slices: ReadonlyArray<Slice>): Projection => {
 export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
   const tables = slices.flatMap((slice) => slice.tables ?? [])
   const server_tables = slices.flatMap((slice) => slice.server_tables ?? [])
+  const path_aliases = slices.flatMap((slice) => Object.entries(slice.path_aliases ?? {}))
   const byName = new Map([...tables, ...server_tables].map((table) => [table.name, table]))
   const endpoints = slices.flatMap((slice) => slice.endpoints ?? [])
   const endpointByName = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
@@ -76,6 +81,8 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     },
     projection: { ...withReferences(foldsOf(slices), tables, references), [rows_told_event]: foldRowsTold((name) => byName.get(name)) },
     endpoint: (name) => endpointByName.get(name),
+    pathsOf: ({ path }) => [path, ...path_aliases.flatMap(([of, others]) =>
+      path === of || path.startsWith(`${of}/`) ? others.map((other) => other + path.slice(of.length)) : [])],
     resources: slices.flatMap((slice) => slice.resources ?? []),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
     scrubs: Object.assign({}, ...slices.map((slice) => slice.scrubs ?? {}), { [rows_told_event]: ({ scrub }: RowsTold) => scrub })

@@ -28,10 +28,10 @@ const rootOf = (catalogue: Catalogue): Branch => {
   const known = roots.get(catalogue)
   if (known !== undefined) return known
   const root = branch()
-  for (const endpoint of catalogue.endpoints) {
+  for (const [endpoint, path] of catalogue.endpoints.flatMap((one) => catalogue.pathsOf(one).map((path) => [one, path] as const))) {
     const names: Array<string> = []
     let at = root
-    for (const segment of segmentsOf(endpoint.path)) {
+    for (const segment of segmentsOf(path)) {
       const name = /^\{(\w+)\}(\.ics)?$/.exec(segment)
       if (name === null) {
         const next: Branch = at.literal.get(segment) ?? branch()

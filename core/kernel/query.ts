@@ -24,6 +24,8 @@ export type Predicate = (typeof predicates)[number]
 
 /** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
 export interface RelatedFilter { readonly via: string; readonly table: Table; readonly column: string }
+/** A name that stands for values of several columns: the status "Reserved" is status 1 of the state quotation. */
+export interface NamedValue { readonly name: string; readonly where: { readonly [column: string]: number } }
 export interface Listing {
   readonly table: Table
   /** Columns that may be filtered. */
@@ -32,6 +34,8 @@ export interface Listing {
   /** Names answers or older clients use → column. */
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
+  /** Columns of plain numbers whose values have names: `eq`, `not_eq`, `in` and `not_in` take these as well. */
+  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedValue> }
   readonly base_currency: string
   /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
@@ -124,7 +128,25 @@ export const conditionSql = (condition: Condition, listing: Listing, dialect: Di
     return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
   }
   if (!listing.filters.includes(name) || listing.table.columns[name] === undefined) return undefined
+  const named = ownOf(listing.value_names, name)
+  if (named !== undefined && isMembership(condition.predicate)) return namedSql(name, named, condition, bound)
   return testSql(plainColumn(listing.table, name), condition, listing, dialect, bound)
+}
+
+type Membership = "eq" | "not_eq" | "in" | "not_in"
+const isMembership = (predicate: Predicate): predicate is Membership => ["eq", "not_eq", "in", "not_in"].includes(predicate)
+/** Numbers as they are, names as what they stand for; a value that is neither matches nothing. */
+const namedSql = (column: string, names: ReadonlyArray<NamedValue>, { predicate, values }: Condition, bound: Bindings): string => {
+  const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
+  const numbers = given.map(wholeNumber).filter((value) => value !== undefined)
+  const asked = new Set(given.map(caseName))
+  const any = [
+    // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.
+    ...(numbers.length === 0 ? [] : [`${quote(column)} in (${numbers.map(bound.bind).join(", ")})`]),
+    ...names.filter(({ name }) => asked.has(caseName(name)))
+      .map(({ where }) => `(${Object.entries(where).map(([one, wanted]) => `${quote(one)} = ${bound.bind(wanted)}`).join(" and ")})`)
+  ]
+  return any.length === 0 ? nothing : `${predicate === "eq" || predicate === "in" ? "" : "not "}(${any.join(" or ")})`
 }
 
 interface Tested {

@@ -7,7 +7,7 @@ import { customFieldFacts, customFieldsFor, customValuesOut, searchableCustomFie
 import type { Answer, Fault, Reads } from "./endpoint.ts"
 import type { Field } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
-import { conditionsOf, conditionSql, includesOf, type Listing, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
+import { conditionsOf, conditionSql, includesOf, type Listing, type NamedValue, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
 import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./store/statement.ts"
 import { Store } from "./store/store.ts"
@@ -34,6 +34,8 @@ export type Include =
   | { readonly kind: "one"; readonly via: string; readonly resource: () => Resource }
   /** Rows elsewhere whose `via` column points here. `empty`: what stands there unrequested (null unless said). */
   | { readonly kind: "many"; readonly via: string; readonly resource: () => Resource; readonly where?: Where; readonly order?: ReadonlyArray<string>; readonly empty?: Json }
+  /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
+  | { readonly kind: "always"; readonly key: string }
 
 export interface Resource<T extends Table = Table> {
   readonly singular: string
@@ -43,11 +45,14 @@ export interface Resource<T extends Table = Table> {
   readonly sorts: ReadonlyArray<string>
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
+  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedValue> }
   readonly lookups: { readonly [name: string]: Lookup }
   readonly includes: { readonly [name: string]: Include }
   /** The module whose custom fields its rows carry. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
+  /** Lists give deleted rows too when asked with `archived=with` or `archived=only`. */
+  readonly lists_archived: boolean
   /** What saved views call these rows. */
   readonly entity_type: string
   /** Columns of saved views that are no keys of its answers by that name. */
@@ -65,10 +70,12 @@ type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X> = 
   readonly sorts?: ReadonlyArray<keyof T["columns"] & string>
   readonly aliases?: { readonly [name: string]: string }
   readonly related?: { readonly [name: string]: RelatedFilter }
+  readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedValue> }
   readonly lookups?: L
   readonly includes?: { readonly [name: string]: Include }
   readonly custom_module?: string
   readonly order?: ReadonlyArray<string>
+  readonly lists_archived?: boolean
   readonly entity_type?: string
   readonly columns?: ViewColumns
   readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<X>
@@ -89,10 +96,12 @@ export const resource = <T extends Table, const L extends { readonly [name: stri
     sorts: ["id", ...draft.sorts ?? []],
     aliases: draft.aliases ?? {},
     related: draft.related ?? {},
+    value_names: draft.value_names ?? {},
     lookups: draft.lookups ?? {},
     includes: draft.includes ?? {},
     custom_module: draft.custom_module,
     order: draft.order ?? ["id"],
+    lists_archived: draft.lists_archived ?? false,
     entity_type: draft.entity_type ?? draft.table.name,
     columns: draft.columns ?? {},
     load: draft.load,
@@ -144,6 +153,7 @@ export const render = Effect.fnUntraced(function*<T extends Table>(
   const loaded = resource.load === undefined ? undefined : yield* resource.load(rows, context)
   const embedded: Array<{ readonly name: string; readonly of: (row: AnyRow) => Json }> = []
   for (const [name, include] of Object.entries(resource.includes)) {
+    if (include.kind === "always") continue
     const wanted = includes.includes(name) || includes.some((one) => one.startsWith(`${name}.`))
     const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
     const absent = include.kind === "many" ? include.empty ?? null : null
@@ -167,7 +177,7 @@ const rowsById = Effect.fnUntraced(function*(table: Table, ids: ReadonlyArray<un
 })
 
 const embed = Effect.fnUntraced(function*(
-  store: Store["Service"], include: Include, rows: ReadonlyArray<AnyRow>, inner: ReadonlyArray<string>, context: ViewContext
+  store: Store["Service"], include: Exclude<Include, { readonly kind: "always" }>, rows: ReadonlyArray<AnyRow>, inner: ReadonlyArray<string>, context: ViewContext
 ): Effect.fn.Return<(row: AnyRow) => Json, Fault, Store> {
   if (include.kind === "brief") {
     const found = yield* rowsById(include.table, rows.map((row) => row[include.via]))
@@ -222,7 +232,7 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
       ? searchableCustomFields(yield* customFieldFacts(resource.custom_module)) : new Map()
   }
   const bound = bindings(store.dialect)
-  const archived = valueOf(query, "archived")
+  const archived = resource.lists_archived ? valueOf(query, "archived") : undefined
   const parts = [
     ...(resource.table.soft_delete && archived !== "with" ? [archived === "only" ? `"deleted_at" is not null` : `"deleted_at" is null`] : []),
     ...(options.where === undefined ? [] : [whereSql(resource.table, options.where, store.dialect, bound)]),
@@ -253,11 +263,13 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
   return {
     [resource.plural]: view === undefined ? whole : yield* sparse(view, resource.columns, rows, whole),
     meta: {
-      ...(options.unpaged === true ? { total, per_page: total, page: total === 0 ? 0 : 1 } : { total, ...orderedMeta(paging) }),
+      ...(options.unpaged === true ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
       ...(view === undefined ? {} : { view: { id: view.id, name: view.name } })
     }
   }
 })
+/** The meta of a list that always comes whole: one page, as long as the list (conventions 2). */
+export const unpagedMeta = (total: number) => ({ total, per_page: total, page: 1 })
 const orderedMeta = ({ page, per_page }: { readonly page: number; readonly per_page: number }): JsonObject => ({ per_page, page })
 
 /** In brackets by the hundred: SQLite lets no expression nest a thousand deep, which a long row of "and" does. */

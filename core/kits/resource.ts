@@ -9,6 +9,7 @@ export const accessoryResource = resource({
   sorts: ["sort_order", "created_at"],
   order: ["sort_order", "id"],
   lookups: { other: { via: "accessory_product_id", table: products } },
+  includes: { accessory_product: { kind: "brief", via: "accessory_product_id", table: products } },
   view: (base, _row, { other }) => ({ ...base, related_name: other?.["name"] as string | undefined ?? null })
 })
 

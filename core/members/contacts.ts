@@ -5,7 +5,7 @@ import { command, get } from "../kernel/endpoint.ts"
 import type { Fields } from "../kernel/field.ts"
 import { type Access, createdEvent, deletedEvent, initial, register, updatedEvent } from "../kernel/register.ts"
 import { invalidField, notFound } from "../kernel/rejection.ts"
-import { created, noContent, ok, render, type Resource, shownById, viewContext } from "../kernel/resource.ts"
+import { created, noContent, ok, render, type Resource, shownById, unpagedMeta, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 import { relationshipProblem } from "./decide.ts"
@@ -57,7 +57,7 @@ const listRelationships = get("/api/v1/members/{member}/relationships", {
     const rows = [...yield* store.find(relationships, { member_id: id }), ...yield* store.find(relationships, { related_member_id: id })]
       .sort((one, other) => one.id - other.id)
     const views = yield* render(relationshipResource, rows, [], viewContext(input))
-    return ok({ relationships: views, meta: { total: views.length, per_page: views.length, page: views.length === 0 ? 0 : 1 } })
+    return ok({ relationships: views, meta: unpagedMeta(views.length) })
   })
 })
 

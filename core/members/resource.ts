@@ -62,6 +62,8 @@ export const memberResource = resource({
   sorts: ["name", "membership_type", "created_at", "updated_at"],
   aliases: { active: "is_active" },
   custom_module: "Member",
+  // What may be restored must be found (members-activities 2).
+  lists_archived: true,
   columns: memberColumns,
   lookups: {
     lawful_basis: { via: "lawful_basis_type_id", table: list_values },

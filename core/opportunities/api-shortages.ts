@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { command, type Endpoint, get } from "../kernel/endpoint.ts"
 import { prose } from "../kernel/field.ts"
-import { created, ok, resource, shownById, viewContext } from "../kernel/resource.ts"
+import { created, ok, resource, shownById, unpagedMeta, viewContext } from "../kernel/resource.ts"
 import { shortagesOf } from "./claims.ts"
 import { acknowledgeShortages } from "./decide/acknowledge.ts"
 import { knownOf } from "./facts.ts"
@@ -19,7 +19,7 @@ const list = get(`${path}/{id}/shortages`, {
     const shortages = shortagesOf(known, known.deal, known.claims, input.settings, input.now)
     return ok({
       shortages: shortages.map((shortage) => ({ ...shortage })),
-      meta: { total: shortages.length, per_page: shortages.length, page: 1 }
+      meta: unpagedMeta(shortages.length)
     })
   })
 })

@@ -6,7 +6,7 @@ import { type DecideContext, type Endpoint, type Fault, get } from "../kernel/en
 import type { StoredEvent } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
 import { pageOf } from "../kernel/query.ts"
-import { listOf, ok, viewContext } from "../kernel/resource.ts"
+import { listOf, ok, unpagedMeta, viewContext } from "../kernel/resource.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
@@ -34,7 +34,7 @@ const availability = get(`${path}/{id}/availability`, {
     const asked = askedLines({ header, lines, costs: [], units: [] }, claimSettings(input.settings, input.now))
     const known = yield* stockedProducts(asked.map((line) => line.product_id))
     const entries = yield* availabilityOfLines(asked.filter((line) => known.has(line.product_id)), input)
-    return ok({ availability: entries.map((entry) => ({ ...entry })), meta: { total: entries.length, per_page: entries.length, page: 1 } })
+    return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
   })
 })
 

@@ -11,7 +11,7 @@ import {
   opportunity_participants, opportunity_versions, transaction_type_labels, version_statuses, version_types
 } from "./parts.ts"
 import { opportunities, phases } from "./schema.ts"
-import { labelOf, states } from "./statuses.ts"
+import { labelOf, states, statusNames } from "./statuses.ts"
 import { depthOf, parentPath } from "./tree.ts"
 
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null => value === null ? null : labels[value] ?? null
@@ -56,6 +56,7 @@ export const costResource = resource({
 export const participantResource = resource({
   singular: "participant", table: opportunity_participants, plural: "participants",
   lookups: { who: { via: "member_id", table: members } },
+  includes: { member: { kind: "always", key: "member" } },
   view: (base, row, { who }) => ({ ...base, member: who === undefined ? null : { id: row.member_id, name: String(who["name"]) } })
 })
 
@@ -90,6 +91,7 @@ export const opportunityResource = resource({
     "created_at", "starts_at", "subject", "charge_total", "state", "status", "number", "reference", "ends_at", "charge_starts_at", "charge_ends_at",
     ...windows, "ordered_at", "quote_invalid_at", "updated_at"
   ],
+  value_names: { status: statusNames },
   related: {
     "member.name": { via: "member_id", table: members, column: "name" },
     "store.name": { via: "store_id", table: stores, column: "name" }

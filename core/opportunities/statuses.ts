@@ -67,6 +67,9 @@ export const moves: { readonly [S in StatusName]: Cells } = {
   cancelled: { ...closed, reinstate: "active" }
 }
 
+/** Each status by its name, which, unlike its number, is of one state alone. */
+export const statusNames = Object.values(statuses).map(({ label, state, status }) => ({ name: label, where: { state, status } }))
+
 export interface Standing { readonly state: number; readonly status: number }
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>

@@ -9,7 +9,12 @@ import { integer } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
 import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
+import { productRateResource } from "../rates/product-rate-resource.ts"
+import { cost_groups } from "../registers/cost-groups.ts"
+import { countries } from "../registers/countries.ts"
 import { product_groups } from "../registers/product-groups.ts"
+import { revenue_groups } from "../registers/revenue-groups.ts"
+import { product_tax_classes } from "../registers/tax.ts"
 import { stockLevelResource } from "../stock/resource.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
@@ -32,9 +37,19 @@ export const productResource = resource({
     "product_group.name": { via: "product_group_id", table: product_groups, column: "name" }
   },
   custom_module: "Product",
+  lists_archived: true,
   lookups: { product_group: { via: "product_group_id", table: product_groups } },
   includes: {
     product_group: { kind: "brief", via: "product_group_id", table: product_groups },
+    tax_class: { kind: "brief", via: "tax_class_id", table: product_tax_classes },
+    purchase_tax_class: { kind: "brief", via: "purchase_tax_class_id", table: product_tax_classes },
+    rental_revenue_group: { kind: "brief", via: "rental_revenue_group_id", table: revenue_groups },
+    sale_revenue_group: { kind: "brief", via: "sale_revenue_group_id", table: revenue_groups },
+    sub_rental_cost_group: { kind: "brief", via: "sub_rental_cost_group_id", table: cost_groups },
+    purchase_cost_group: { kind: "brief", via: "purchase_cost_group_id", table: cost_groups },
+    country_of_origin: { kind: "brief", via: "country_of_origin_id", table: countries },
+    custom_field_values: { kind: "always", key: "custom_fields" },
+    rates: { kind: "many", via: "product_id", resource: () => productRateResource },
     stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource },
     accessories: { kind: "many", via: "product_id", resource: () => accessoryResource },
     components: { kind: "many", via: "product_id", resource: () => componentResource }

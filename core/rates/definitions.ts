@@ -18,7 +18,7 @@ export const rateDefinitionResource: Resource<typeof rate_definitions> = resourc
   table: rate_definitions,
   filters: ["name", "calculation_strategy", "base_period", "is_preset", "preset_slug", "created_at", "updated_at"],
   sorts: ["name", "calculation_strategy", "base_period", "created_at", "updated_at"],
-  aliases: { strategy: "calculation_strategy", preset: "is_preset" },
+  aliases: { strategy: "calculation_strategy", preset: "preset_slug" },
   includes: {
     cloned_from: { kind: "brief", via: "cloned_from_id", table: rate_definitions },
     product_rates: { kind: "many", via: "rate_definition_id", resource: () => writtenProductRate }

@@ -2,13 +2,18 @@
 import type { JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import { rateTransactionTypes } from "../pricing/strategies.ts"
+import { stores } from "../stores/stores.ts"
 import { product_rates, type ProductRateRow, rate_definitions } from "./schema.ts"
 
 const common = {
   singular: "product_rate",
   table: product_rates,
   filters: ["rate_definition_id", "store_id", "transaction_type", "currency", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
-  sorts: ["transaction_type", "price", "priority", "valid_from", "valid_to", "created_at", "updated_at"]
+  sorts: ["transaction_type", "price", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
+  includes: {
+    store: { kind: "brief", via: "store_id", table: stores },
+    rate_definition: { kind: "always", key: "rate_definition" }
+  }
 } as const
 
 const withNames = ({ id, product_id, rate_definition_id, store_id, transaction_type, ...rest }: JsonObject, row: ProductRateRow): JsonObject => ({

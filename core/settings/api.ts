@@ -8,7 +8,7 @@ import { type Fields, json } from "../kernel/field.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, notFound, Rejection } from "../kernel/rejection.ts"
-import { ok } from "../kernel/resource.ts"
+import { ok, unpagedMeta } from "../kernel/resource.ts"
 import { baseCurrency, settings_projection, settings_table } from "../kernel/settings.ts"
 import { Site } from "../kernel/site.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -21,7 +21,7 @@ const list = get("/api/v1/settings", {
   name: "settings.list", summary: "List the groups of settings", ability: "settings:read", permission: "settings.view",
   run: ({ settings }) => {
     const rows = Object.entries(settings).map(([group, values]): JsonObject => ({ group, settings: values }))
-    return Effect.succeed(ok({ settings: rows, meta: { total: rows.length, per_page: rows.length, page: 1 } }))
+    return Effect.succeed(ok({ settings: rows, meta: unpagedMeta(rows.length) }))
   }
 })
 const show = get("/api/v1/settings/{group}", {

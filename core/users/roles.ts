@@ -4,7 +4,7 @@ import { get } from "../kernel/endpoint.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { managed, register } from "../kernel/register.ts"
 import { invalid, invalidField } from "../kernel/rejection.ts"
-import { ok, resource } from "../kernel/resource.ts"
+import { ok, resource, unpagedMeta } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { can, type Viewer } from "../kernel/viewer.ts"
 import { abilities } from "./abilities.ts"
@@ -63,7 +63,7 @@ export const rolesRegister = register({
 })
 
 const whole = (plural: string, rows: ReadonlyArray<JsonObject>): JsonObject =>
-  ({ [plural]: rows, meta: { total: rows.length, per_page: rows.length, page: 1 } })
+  ({ [plural]: rows, meta: unpagedMeta(rows.length) })
 export const listPermissions = get("/api/v1/permissions", {
   name: "permissions.list", summary: "List what roles can allow", ability: "roles:read", permission: "roles.view",
   run: () => Effect.succeed(ok(whole("permissions", permissions.map((one) => ({ ...one })))))

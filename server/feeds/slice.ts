@@ -9,7 +9,7 @@ import { feedHeaders, feedName } from "../../core/calendar/feed.ts"
 import { type Answer, get, type Fault, type Input } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { notFound, Rejection } from "../../core/kernel/rejection.ts"
-import { ok } from "../../core/kernel/resource.ts"
+import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users } from "../../core/users/schema.ts"
@@ -64,7 +64,7 @@ export const feedsSlice: ServerSlice = {
         const user = yield* store.get(users, viewer.user_id)
         const oversees = user !== undefined && (user.is_owner || rolesOf(user, yield* store.find(roles, {})).some(({ name }) => name === "Admin"))
         const feeds = [entry(hosting, { scope: "user", user_id: viewer.user_id }, feedName(viewer.name)), ...oversees ? [entry(hosting, { scope: "all" }, feedName(null))] : []]
-        return ok({ calendar_feeds: feeds, meta: { total: feeds.length, per_page: feeds.length, page: 1 } })
+        return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
       })
     })
   ]

@@ -5,7 +5,7 @@ import { get } from "../../core/kernel/endpoint.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { headOf } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
-import { ok } from "../../core/kernel/resource.ts"
+import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { ServerSlice } from "../server-slice.ts"
@@ -40,7 +40,7 @@ const endpoints = get("/api/v1/endpoints", {
   name: "endpoints.list", summary: "List what can be asked", ability: "system:read", permission: "system.read", weight: 0, server_only: true,
   run: () => Effect.map(Site, ({ catalogue }) => {
     const rows = catalogueRows(catalogue)
-    return ok({ endpoints: rows, meta: { total: rows.length, per_page: rows.length, page: rows.length === 0 ? 0 : 1 } })
+    return ok({ endpoints: rows, meta: unpagedMeta(rows.length) })
   })
 })
 

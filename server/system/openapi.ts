@@ -19,7 +19,7 @@ export const openApi = (catalogue: Catalogue, url: string): JsonObject => {
   const endpoints = interfaceOf(catalogue)
   const resources = new Map(catalogue.resources.map((resource) => [resource.plural, resource]))
   const paths: { [path: string]: Objects } = {}
-  for (const endpoint of endpoints) (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, resources)
+  for (const endpoint of endpoints) (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, resources, catalogue.pathsOf(endpoint).slice(1))
   const tags = [...new Set(endpoints.map(tagOf))].sort()
   return {
     openapi: "3.1.0",
@@ -69,12 +69,13 @@ const tagOf = (endpoint: Endpoint): string => title(resourceOf(endpoint) || oper
 const subjectOf = (endpoint: Endpoint, resources: ReadonlyMap<string, Resource>): Resource | undefined =>
   resources.get(resourceOf(endpoint)) ?? resources.get(endpoint.path.split("/").filter((part) => !part.startsWith("{")).at(-1) ?? "")
 
-const operation = (endpoint: Endpoint, resources: ReadonlyMap<string, Resource>): JsonObject => {
+const operation = (endpoint: Endpoint, resources: ReadonlyMap<string, Resource>, other_paths: ReadonlyArray<string>): JsonObject => {
   const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
   const permissions = endpoint.permission === null ? [] : [endpoint.permission].flat()
   const needs = [
     abilities.length === 0 ? "" : `Ability: ${abilities.join(" or ")}.`,
-    permissions.length === 0 ? "" : `Permission: ${permissions.join(" or ")}.`
+    permissions.length === 0 ? "" : `Permission: ${permissions.join(" or ")}.`,
+    other_paths.length === 0 ? "" : `Also under ${other_paths.join(", ")}.`
   ].filter((one) => one !== "").join(" ")
   const subject = subjectOf(endpoint, resources)
   const isRead = endpoint.method === "GET"
@@ -117,6 +118,7 @@ const queryParameters = (endpoint: Endpoint, subject: Resource | undefined): Rea
     ...(isList(endpoint) ? [
       query("page", { type: "integer", minimum: 1, default: 1 }), query("per_page", { type: "integer", minimum: 1, maximum: 100, default: 20 }),
       query("sort", { type: "string", enum: subject.sorts.flatMap((name) => [name, `-${name}`]) }, "A leading hyphen: descending"),
+      ...(subject.lists_archived ? [query("archived", { type: "string", enum: ["with", "only"] }, "Deleted ones too, or nothing else; without it they are left out")] : []),
       query("view_id", { type: "integer", minimum: 1 }, "A custom view: its columns, filters, sort and page size, where they are not asked for"),
       {
         name: "q", in: "query", required: false, style: "deepObject", explode: true,

@@ -78,7 +78,7 @@ export const resourceSchema = (resource: Resource): JsonObject => {
     type: "object",
     properties: {
       ...Object.fromEntries(columns.map(([name, field]) => [name, schemaOut(field)])),
-      ...Object.fromEntries(Object.entries(resource.includes).map(([name, include]) =>
+      ...Object.fromEntries(Object.entries(resource.includes).filter(([, include]) => include.kind !== "always").map(([name, include]) =>
         [name, { type: [include.kind === "many" ? "array" : "object", "null"], description: `With include=${name}` }]))
     },
     additionalProperties: true
