@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { custom_fields } from "../kernel/custom-field.ts"
-import { command } from "../kernel/endpoint.ts"
+import { command, type Fault } from "../kernel/endpoint.ts"
 import { waitFor } from "../kernel/engine.ts"
 import { event, type Projection, streamOf } from "../kernel/event.ts"
 import { integer } from "../kernel/field.ts"
@@ -14,20 +14,37 @@ import { Site } from "../kernel/site.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { contactSlices } from "./contacts.ts"
-import { anonymiseMember, anonymised_event, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers } from "./decide.ts"
+import { anonymiseMember, anonymised_event, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers, type Related } from "./decide.ts"
 import { eraseFromJournal, eraseRows } from "./erase.ts"
 import { mergedChanges, mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
-import { memberFields, type MemberRow, members } from "./schema.ts"
+import { memberFields, type MemberRow, members, type RelationshipRow, relationships } from "./schema.ts"
+
+/** The relationships of a member, from either side. */
+const relatedTo = Effect.fnUntraced(function*(id: number): Effect.fn.Return<ReadonlyArray<Related>, Fault, Store> {
+  const store = yield* Store
+  const found = [...yield* store.find(relationships, { member_id: id }), ...yield* store.find(relationships, { related_member_id: id })]
+  const otherOf = (one: RelationshipRow): number => one.member_id === id ? one.related_member_id : one.member_id
+  const others = new Map((yield* store.getMany(members, found.map(otherOf))).map((row) => [row.id, row]))
+  return found.flatMap((one) => {
+    const other = others.get(otherOf(one))
+    return other === undefined ? [] : [{ id: one.id, other }]
+  })
+})
 
 const crud = register({
   resource: memberResource,
   fields: memberFields,
   path: "/api/v1/members",
   access: accessOf("members"),
+  // Of two related contacts only one may become something else: whoever changes a type waits for the others who do.
+  streams: ({ id }, { membership_type }) =>
+    [...(membership_type === undefined ? [] : ["member_types"]), ...(id === undefined ? [] : [`member:${id}`])],
   rules: {
-    save: ({ next, before }) => {
-      const errors = memberProblems(next, before)
+    facts: (input, before) => before === undefined || (input.values["membership_type"] ?? before.membership_type) === before.membership_type
+      ? Effect.succeed([]) : relatedTo(before.id),
+    save: ({ next, before, facts }) => {
+      const errors = memberProblems(next, before, facts)
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
     },
     delete: ({ row }) => row.membership_type === "user"

@@ -9,8 +9,13 @@ import { invalidField } from "../kernel/rejection.ts"
 import type { UserRow } from "../users/schema.ts"
 import { type ContactKind, type MemberRow, members, type RelationshipRow } from "./schema.ts"
 
-/** Users come from invitations, and what they are called and whether they are active is kept with the user. */
-export const memberProblems = (next: MemberRow, before: MemberRow | undefined): FieldErrors => {
+/** A relationship of the member that changes, and who is on its other side. */
+export interface Related { readonly id: number; readonly other: MemberRow }
+/**
+ * Users come from invitations, and what they are called and whether they are active is kept with the user. A member
+ * that becomes something else keeps only such relationships as could be made anew.
+ */
+export const memberProblems = (next: MemberRow, before: MemberRow | undefined, related: ReadonlyArray<Related>): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (before === undefined) {
     if (next.membership_type === "user") errors["membership_type"] = ["Users are made by inviting them."]
@@ -18,6 +23,10 @@ export const memberProblems = (next: MemberRow, before: MemberRow | undefined): 
   }
   if (next.membership_type !== before.membership_type && (next.membership_type === "user" || before.membership_type === "user")) {
     errors["membership_type"] = ["A member cannot be turned into a user, nor a user into something else."]
+  } else if (next.membership_type !== before.membership_type) {
+    const broken = related.filter(({ other }) => relationshipProblem(next, other, []) !== undefined)
+    if (broken.length > 0) errors["membership_type"] = broken.map(({ id, other }) =>
+      `Relationship ${id} joins this member with the ${other.membership_type} ${other.name}, and one of the two must be a contact: end that relationship first.`)
   }
   if (before.membership_type === "user") {
     for (const field of ["name", "is_active", "location_type"] as const) {

@@ -97,6 +97,36 @@ describe.each(engines)("contact records on %s", (engine) => {
     await app.call("DELETE", `/api/v1/members/${bob}`)
     expect((await app.call("GET", `/api/v1/members/${ann}?include=organisations`)).body.member.parent_members).toEqual([])
   })
+  it("a contact becomes something else only where none of its relationships would be refused; ending them is the way out", async () => {
+    const [company, hall, ann, bob] = [await make("Company"), await make("Hall", "venue"), await make("Ann", "contact"), await make("Bob", "contact")]
+    const related: Array<number> = []
+    for (const [one, other] of [[ann, company], [hall, ann], [ann, bob]] as const) {
+      related.push((await app.call("POST", path(one, "relationships"), { related_member_id: other })).body.relationship.id)
+    }
+    const become = (membership_type: string, id = ann) => app.call("PUT", `/api/v1/members/${id}`, { membership_type, description: "changed" })
+    const refused = await become("organisation")
+    expect([refused.status, refused.body.errors]).toEqual([422, { membership_type: [
+      `Relationship ${related[0]} joins this member with the organisation Company, and one of the two must be a contact: end that relationship first.`,
+      `Relationship ${related[1]} joins this member with the venue Hall, and one of the two must be a contact: end that relationship first.`
+    ] }])
+    expect((await become("venue")).status).toBe(422)
+    expect((await app.call("GET", `/api/v1/members/${ann}`)).body.member).toMatchObject({ membership_type: "contact", description: "" })
+    expect((await become("contact")).status).toBe(200)
+    // Whose others are contacts may be anything that is no user.
+    expect((await become("venue", company)).status).toBe(200)
+    expect((await become("contact", hall)).status).toBe(200)
+    await app.call("DELETE", path(ann, "relationships", related[0]!))
+    expect((await become("organisation")).body.member).toMatchObject({ membership_type: "organisation", description: "changed" })
+    expect((await become("organisation", bob)).body.errors.membership_type).toEqual([expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)])
+  })
+  it("of two related contacts only one becomes something else, however both are changed at once", async () => {
+    for (let round = 0; round < 5; round++) {
+      const pair = [await make("One", "contact"), await make("Other", "contact")]
+      await app.call("POST", path(pair[0]!, "relationships"), { related_member_id: pair[1] })
+      const got = await Promise.all(pair.map((id) => app.call("PUT", `/api/v1/members/${id}`, { membership_type: "organisation" })))
+      expect(got.map(({ status }) => status).toSorted()).toEqual([200, 422])
+    }
+  })
   it("looking needs members.view, changing members.edit", async () => {
     const member = await make("Guarded")
     const reader = viewerWith(["members.view"], ["members:read", "members:write"])
