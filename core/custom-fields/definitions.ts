@@ -1,6 +1,7 @@
 /** Definitions of custom fields and the groups they are shown in (members-activities 5, availability 11). */
 import { Effect, Result } from "effect"
-import { type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"
+import { autoNumberProblem } from "../kernel/auto-number.ts"
+import { auto_number, type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"
 import { get } from "../kernel/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { managed, register } from "../kernel/register.ts"
@@ -30,6 +31,8 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (moduleOf(next.module_type) === undefined) errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
   if (listed(next) && next.list_name_id === null) errors["list_name_id"] = ["A field that chooses from a list needs one."]
+  const numbering = next.field_type === auto_number ? autoNumberProblem(next) : undefined
+  if (numbering !== undefined) errors["settings"] = [numbering]
   if (next.visibility_rules?.some((rule) => !isVisibilityRule(rule)) === true) {
     errors["visibility_rules"] = [`Each visibility rule needs a field and an operator out of ${operators.join(", ")}.`]
   }

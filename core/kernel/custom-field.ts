@@ -15,6 +15,8 @@ export const field_types = {
   9: "List of Values", 10: "Multi List", 11: "Auto Number", 12: "Currency", 13: "Telephone", 14: "File/Image", 15: "Rich Text",
   16: "JSON Key-Value", 17: "Colour", 18: "Percentage"
 } as const
+/** Filled by the server when something is made (see auto-number.ts); no body sets it. */
+export const auto_number = 11
 
 export const custom_fields = table("custom_fields", {
   name: text({ required: true, search: true }),
@@ -115,19 +117,24 @@ export const readCustomFields = (facts: CustomFieldFacts, given: Json | undefine
   const fail = (name: string, message: string): void => { errors[name] = [message]; errors[`custom_fields.${name}`] = [message] }
   const body = isJsonObject(given) ? given : {}
   for (const name of Object.keys(body)) if (!facts.definitions.some((one) => one.name === name)) fail(name, `There is no custom field ${name} here.`)
-  for (const definition of facts.definitions) {
+  for (const definition of facts.definitions.filter((one) => one.field_type !== auto_number)) {
     const { name } = definition
     const raw = Object.hasOwn(body, name) ? body[name]! : undefined
     const key = String(definition.id)
     if (raw === undefined) {
       if (mode === "update") continue
-      if (definition.default_value !== null) stored[key] = defaultOf(definition, facts)
-      else if (definition.is_required && kindOf(definition) !== undefined) fail(name, `The ${name} field is required.`)
+      // A default that holds no longer, such as a value taken off its list, is none.
+      const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
+      if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise)) fail(name, `The ${name} field is required.`)
+      else if (definition.default_value !== null) stored[key] = otherwise
       continue
     }
-    if (raw === null || raw === "") {
-      if (definition.is_required) fail(name, `The ${name} field is required.`)
-      else stored[key] = null
+    if (definition.is_required && isBlank(raw)) {
+      fail(name, `The ${name} field is required.`)
+      continue
+    }
+    if (raw === null || (typeof raw === "string" && raw.trim() === "")) {
+      stored[key] = null
       continue
     }
     const value = readOne(definition, raw, facts)
@@ -136,6 +143,9 @@ export const readCustomFields = (facts: CustomFieldFacts, given: Json | undefine
   }
   return { stored, errors }
 }
+/** Nothing, a text of nothing but blanks, an empty list or document: no value of a field that must have one. */
+const isBlank = (value: Json): boolean =>
+  value === null || (typeof value === "string" ? value.trim() === "" : typeof value === "object" && Object.keys(value).length === 0)
 const defaultOf = (definition: CustomFieldRow, facts: CustomFieldFacts): Json => {
   const read = readDefault(definition, facts)
   return read.error === undefined ? read.value : null
@@ -150,8 +160,11 @@ const readDefault = (definition: CustomFieldRow, facts: CustomFieldFacts): One =
   }
 }
 /** What is wrong with a definition's default value; undefined when it has none or a good one. */
-export const defaultProblem = (definition: CustomFieldRow, facts: CustomFieldFacts): string | undefined =>
-  definition.default_value === null ? undefined : readDefault(definition, facts).error
+export const defaultProblem = (definition: CustomFieldRow, facts: CustomFieldFacts): string | undefined => {
+  if (definition.default_value === null) return undefined
+  const read = readDefault(definition, facts)
+  return read.error ?? (definition.is_required && isBlank(read.value ?? null) ? "The default value of a required field must not be blank." : undefined)
+}
 type One = { readonly value: Json; readonly error?: undefined } | { readonly error: string }
 const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts): One => {
   const { name } = definition

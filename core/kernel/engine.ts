@@ -4,6 +4,7 @@
  */
 import { Clock, Effect, Result } from "effect"
 import { instantOf } from "../values/time.ts"
+import { withAutoNumbers } from "./auto-number.ts"
 import type { Answer, CommandEndpoint, DecideContext, Decided, Endpoint, Fault, Input, Request } from "./endpoint.ts"
 import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
 import { missingReference, readFields, type Reference } from "./input.ts"
@@ -90,7 +91,7 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   const ids = yield* supplied(origin.ids ?? {}, endpoint.mints)
   const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
   const command_id = origin.command_id ?? (yield* site.commandId)
-  const reacted = yield* withReactions(decision.events, call.viewer)
+  const reacted = yield* withReactions(yield* withAutoNumbers(decision.events), call.viewer)
   const happened = [...reacted, ...yield* followDeletions(site.catalogue, reacted, call.viewer, now)]
   const recording = {
     command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now

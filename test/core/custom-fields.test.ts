@@ -145,6 +145,40 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await app.call("DELETE", `/api/v1/custom_fields/${required.id}`)).status).toBe(204)
     expect((await app.call("GET", `/api/v1/custom_fields/${required.id}`)).status).toBe(404)
   })
+  it.each([
+    ["a text", { field_type: 0 }, ["", "   ", " \t\n", null], "Kim"], ["a long text", { field_type: 1 }, ["", "  ", null], "Kim"],
+    ["a formatted text", { field_type: 15 }, ["", "  ", null], "Kim"], ["a number", { field_type: 2 }, ["", " ", null], 0],
+    ["a yes or no", { field_type: 3 }, ["", " ", null], false], ["a date", { field_type: 5 }, ["", " ", null], "2026-01-01"],
+    ["an e-mail", { field_type: 7 }, ["", " ", null], "kim@example.com"], ["a telephone", { field_type: 13 }, ["", " ", null], "1"],
+    ["a choice", { field_type: 9, list_name_id: 8 }, ["", " ", null], "1 Star"], ["choices", { field_type: 10, list_name_id: 8 }, ["", [], null], ["1 Star"]],
+    ["a document", { field_type: 16 }, ["", {}, [], null], { a: null }]
+  ])("%s that is required refuses blanks when something is made or changed, and takes what only looks like one", async (_, body, blanks, good) => {
+    const field = await define({ name: "must", is_required: true, ...body })
+    const { id } = (await product({ custom_fields: { must: good } })).body.product
+    for (const blank of blanks) {
+      for (const refused of [await product({ custom_fields: { must: blank } }), await app.call("PUT", `/api/v1/products/${id}`, { custom_fields: { must: blank } })]) {
+        expect([blank, refused.status, refused.body.errors]).toEqual([blank, 422, { must: ["The must field is required."], "custom_fields.must": ["The must field is required."] }])
+      }
+    }
+    expect((await product({})).status).toBe(422)
+    expect((await app.call("PUT", `/api/v1/products/${id}`, { name: "Renamed" })).status).toBe(200)
+    expect((await app.call("PUT", `/api/v1/products/${id}`, { custom_fields: null })).status).toBe(200)
+    await app.call("PUT", `/api/v1/custom_fields/${field.id}`, { is_required: false })
+    for (const blank of blanks) expect([blank, (await app.call("PUT", `/api/v1/products/${id}`, { custom_fields: { must: blank } })).status]).toEqual([blank, 200])
+    expect((await app.call("DELETE", `/api/v1/custom_fields/${field.id}`)).status).toBe(204)
+  })
+  it("a required field's default is not blank, and counts no more once it has left its list", async () => {
+    const list = (await app.call("POST", "/api/v1/list_names", { name: "Grades" })).body.list_name
+    const value = (await app.call("POST", `/api/v1/list_names/${list.id}/values`, { name: "A" })).body.list_value
+    const problems = async (more: object) => (await app.call("POST", "/api/v1/custom_fields", { name: "grade", module_type: "Product", is_required: true, ...more })).body.errors
+    expect(await problems({ field_type: 10, list_name_id: list.id, default_value: "," })).toEqual({ default_value: ["The default value of a required field must not be blank."] })
+    expect(await problems({ field_type: 16, default_value: "{}" })).toHaveProperty("default_value")
+    const field = await define({ name: "grade", field_type: 9, list_name_id: list.id, is_required: true, default_value: "A" })
+    expect((await product({})).body.product.custom_fields.grade).toBe("A")
+    await app.call("PUT", `/api/v1/list_names/${list.id}/values/${value.id}`, { is_active: false })
+    expect((await product({})).body.errors).toHaveProperty("grade")
+    await app.call("DELETE", `/api/v1/custom_fields/${field.id}`)
+  })
   it("a list a field chooses from stays", async () => {
     const list = (await app.call("GET", "/api/v1/list_names?q[name_eq]=Colours")).body.list_names[0]
     expect((await app.call("DELETE", `/api/v1/list_names/${list.id}`)).body.errors).toHaveProperty("list_name")
