@@ -24,7 +24,9 @@ const put = (table: Table, row: JsonObject, at: string): RowChange => ({ op: "in
 const change = (table: Table, id: number, set: JsonObject, at: string): RowChange => update(table, id, { ...set, updated_at: at })
 const touched = (id: number, at: string): RowChange => update(opportunities, id, { updated_at: at })
 
-const headerChange = ({ id, set }: Changed, { recorded_at }: EventMeta): ReadonlyArray<RowChange> => [change(opportunities, id, set, recorded_at)]
+/** An update that changed nothing is told in the activity and leaves the row as it was. */
+const headerChange = ({ id, set }: Changed, { recorded_at }: EventMeta): ReadonlyArray<RowChange> =>
+  Object.keys(set).length === 0 ? [] : [change(opportunities, id, set, recorded_at)]
 const headerChanges: ReadonlyArray<HeaderChange> = [
   "updated", "quoted", "converted_to_order", "status_changed", "status_promoted", "reinstated", "reopened", "reverted_to_draft",
   "reverted_to_quotation", "locks_applied", "locks_released", "deal_price_set", "deal_price_cleared", "restored"

@@ -109,7 +109,8 @@ export const updateDeal = ({ known, ...facts }: UpdateFacts, input: Input, conte
   }
   const set = Object.fromEntries(Object.entries(wanted).filter(([name, value]) =>
     !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)))
-  if (Object.keys(set).length === 0) return { events: [], result: { id: header.id } }
+  // That somebody asked is told, with empty values (opportunities 4); there is nothing to reckon anew.
+  if (Object.keys(set).length === 0) return { events: [headerChanged(header, "updated", set)], result: { id: header.id } }
   const retaxed = "member_id" in set
   const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set
   const { events } = yield* settle(known, withHeader(known.deal, set), { taxed: retaxed, ...(repriced ? {} : { totals: false }) }, context)

@@ -165,6 +165,23 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const reader = viewerWith(["opportunities.view", "action-log.view"], ["opportunities:read"])
     expect((await w.get(`${opp}/${id}/activity`, reader)).status).toBe(403)
   })
+  it("an update that changes nothing is told with empty values, and leaves the row as it was (opportunities 4)", async () => {
+    const { id, reference, updated_at } = await w.opportunity({ reference: "same" })
+    for (const body of [{}, { reference }, { unheard_of: 1, number: "7" }, { custom_fields: null }]) {
+      const unchanged = await w.put(`${opp}/${id}`, body)
+      expect([unchanged.status, unchanged.body.opportunity.updated_at]).toEqual([200, updated_at])
+    }
+    const { activity } = (await w.get(`${opp}/${id}/activity`)).body
+    expect(activity.map((one: { action: string }) => one.action)).toEqual([...Array(4).fill("opportunity.updated"), "opportunity.created"])
+    expect(activity[0]).toMatchObject({ old_values: {}, new_values: {}, user_id: 1, auditable_id: id })
+    const { actions } = (await w.get(`/api/v1/actions?q[auditable_type_eq]=opportunity&q[auditable_id_eq]=${id}`)).body
+    expect(actions[0]).toMatchObject({ action: "opportunity.updated", old_values: {}, new_values: {} })
+    // What is refused is not told.
+    await w.post(`${opp}/${id}/convert_to_quotation`)
+    await w.post(`${opp}/${id}/change_status`, { status: 3 })
+    expect((await w.put(`${opp}/${id}`, {})).body.errors).toHaveProperty("state")
+    expect((await w.get(`${opp}/${id}/activity`)).body.activity[0].action).toBe("opportunity.status_changed")
+  })
   it("activity tells all of a cost before and after a change, not only what changed (opportunities 15)", async () => {
     const { id } = await w.opportunity()
     const { costs: [cost] } = (await w.post(`${opp}/${id}/costs`, { description: "Van", cost_type: 0, amount: "20.00", quantity: 2 })).body.opportunity
