@@ -18,7 +18,7 @@ import type { DealName } from "./claim.ts"
 import { type AvailabilityGantt, availabilityGantt, kitGantt, leavesOf } from "./gantt.ts"
 import { loadBook, loadBooks } from "./load.ts"
 import { bookAsOf } from "./past.ts"
-import { span_max_days } from "./settings.ts"
+import { spanMaxIn } from "./settings.ts"
 import { shortages } from "./shortages.ts"
 import { availabilityReasons } from "./why.ts"
 import { counted, inOrderCheck, momentIn, type Span, spacious, spanIn } from "./window.ts"
@@ -36,7 +36,7 @@ const calendar = get("/api/v1/availability/calendar", {
   run: (input) => Effect.gen(function*() {
     const store = yield* storeAsked(input)
     const zone = zoneOf(store)
-    const span = yield* spanIn(input.body, zone, span_max_days)
+    const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
     const product_ids = input.values.product_ids ?? undefined
     const with_kits = input.values.include_kits === true
     const book = yield* loadBook(store.id, { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) }, input)
@@ -53,7 +53,7 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
   run: (input) => Effect.gen(function*() {
     const store = yield* storeAsked(input)
     const zone = zoneOf(store)
-    const span = yield* spanIn(input.body, zone, span_max_days)
+    const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
     const { id } = input.rows.product
     const book = yield* loadBook(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
     const deals = yield* dealNames(book, id)
@@ -82,7 +82,7 @@ const sweep = get("/api/v1/availability/shortages", {
     const { page = 1, per_page = 50, store_id } = input.values
     const swept = yield* (yield* Store).find(stores, typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true })
     const zone = swept.length === 1 ? zoneOf(swept[0]) : "UTC"
-    const span = yield* spanIn(input.body, zone, span_max_days)
+    const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
     const books = yield* loadBooks({ store_ids: swept.map((one) => one.id), window: windowOf(span, zone) }, input)
     const found = yield* counted(() => shortages([...books.values()], span.from, span.to))
     return ok({

@@ -14,7 +14,7 @@ import { earliestFit, type FitAsked } from "./fit.ts"
 import { loadBook, loadBooks } from "./load.ts"
 import { stockedProducts } from "./load-products.ts"
 import { planAnswers, type PlannedLine } from "./planned.ts"
-import { span_max_days } from "./settings.ts"
+import { span_days_ceiling, spanMaxIn } from "./settings.ts"
 import { slotCeiling } from "./slots.ts"
 import { counted, inOrderCheck, momentIn, spacious } from "./window.ts"
 
@@ -33,7 +33,7 @@ const whatIf = ask("/api/v1/availability/what_if", {
       product_id: ref("products", { required: true }),
       quantity,
       starts_at: timestamp({ required: true, describe: "A day of the store, or an instant" }),
-      ends_at: timestamp({ required: true, describe: "Excluded; after starts_at, and all lines within 366 days" }),
+      ends_at: timestamp({ required: true, describe: "Excluded; after starts_at, and all lines within the days that the setting availability.span_max_days allows" }),
       store_id: ref("stores", { nullable: true })
     }), { required: true, min_items: 1, max_items: planned_lines_max, describe: "At most 200; each is judged against all others" })
   },
@@ -83,8 +83,9 @@ const linesOf = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<Read
     return [{ line, product_id, quantity, store_id: at, from, to }]
   })
   const first = Math.min(...lines.map((line) => line.from))
+  const days_max = spanMaxIn(input.settings)
   for (const { line, to } of lines) {
-    if (to - first > span_max_days * dayMillis) errors[`lines.${line}.ends_at`] = [`All lines must lie within ${span_max_days} days.`]
+    if (to - first > days_max * dayMillis) errors[`lines.${line}.ends_at`] = [`All lines must lie within ${days_max} days.`]
   }
   return Object.keys(errors).length > 0 ? yield* invalid(errors) : lines
 })
@@ -112,9 +113,9 @@ const fit = ask("/api/v1/availability/earliest_fit", {
     store_id: ref("stores", { required: true }),
     lines: list(object({ product_id: ref("products", { required: true }), quantity }), { required: true, min_items: 1, max_items: planned_lines_max }),
     from: timestamp({ required: true, describe: "Not before: a day of the store, or an instant" }),
-    until: timestamp({ required: true, describe: "The window ends by then; a plain date counts whole. At most 366 days after from" }),
-    duration_minutes: integer({ min: 1, max: span_max_days * 1_440, nullable: true, describe: "Length of the hire; or duration_days" }),
-    duration_days: integer({ min: 1, max: span_max_days, nullable: true, describe: "Days on the store's clock, which may have 23 or 25 hours" }),
+    until: timestamp({ required: true, describe: "The window ends by then; a plain date counts whole. As many days after from as the setting availability.span_max_days allows" }),
+    duration_minutes: integer({ min: 1, max: span_days_ceiling * 1_440, nullable: true, describe: "Length of the hire; or duration_days" }),
+    duration_days: integer({ min: 1, max: span_days_ceiling, nullable: true, describe: "Days on the store's clock, which may have 23 or 25 hours" }),
     align: choice({ slot: "With a slot", day: "With a day of the store", none: "At any moment" }, { default: "slot", describe: "Where the window may begin" })
   },
   check: (values, body) => ({ ...oneDuration(values, body), ...untilAfterFrom(values, body) }),
@@ -123,7 +124,10 @@ const fit = ask("/api/v1/availability/earliest_fit", {
     const zone = zoneOf(store)
     const from = momentIn(input.body, "from", zone).at, until = endOfMoment(momentIn(input.body, "until", zone), zone)
     if (until <= from) return yield* invalidField("until", "The until field must be after from.")
-    if (until - from > (span_max_days + 1) * dayMillis) return yield* invalidField("until", `The window must not be longer than ${span_max_days} days.`)
+    const days_max = spanMaxIn(input.settings)
+    if (until - from > (days_max + 1) * dayMillis) return yield* invalidField("until", `The window must not be longer than ${days_max} days.`)
+    if ((input.values.duration_days ?? 0) > days_max) return yield* invalidField("duration_days", `The duration days field must not be greater than ${days_max}.`)
+    if ((input.values.duration_minutes ?? 0) > days_max * 1_440) return yield* invalidField("duration_minutes", `The duration minutes field must not be greater than ${days_max * 1_440}.`)
     const { align = "slot", duration_days, duration_minutes, lines = [] } = input.values
     const asked: FitAsked = {
       lines, from, until, align: align as FitAsked["align"],

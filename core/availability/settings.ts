@@ -15,5 +15,8 @@ export const horizonIn = (settings: Settings): Horizon => ({
   past_days: settingNumber(settings, group, "horizon_past_days"),
   future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
 })
-/** Days between `from` and `to` of calendars, charts and sweeps (availability 6.5). */
-export const span_max_days = 366
+/** Days between `from` and `to` of calendars, charts, sweeps and plans, at most (availability 6.5). */
+export const spanMaxIn = (settings: Settings): number => settingNumber(settings, group, "span_max_days") || default_span_days
+export const default_span_days = 366
+/** The most the setting may be: ten years, as far as the horizon may reach. */
+export const span_days_ceiling = 3_660

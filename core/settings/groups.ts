@@ -1,5 +1,6 @@
 /** The setting groups that belong to no single slice, with what holds until somebody changes them (conventions 12). */
 import { boolean, choice, integer, text } from "../kernel/field.ts"
+import { default_span_days, span_days_ceiling } from "../availability/settings.ts"
 import type { SettingGroups } from "../kernel/settings.ts"
 
 export const settingGroups = {
@@ -39,6 +40,9 @@ export const settingGroups = {
     kit_nesting_max_depth: integer({ default: 3, min: 1, max: 20 }),
     horizon_past_days: integer({ default: 90, min: 0, max: 3650 }),
     horizon_future_days: integer({ default: 365, min: 1, max: 3650 }),
+    span_max_days: integer({
+      default: default_span_days, min: 1, max: span_days_ceiling, describe: "Days between the two dates of a calendar, chart, shortage sweep or plan, at most"
+    }),
     overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Minutes" })
   },
   scheduling: {

@@ -18,7 +18,7 @@ describe.each(engines)("settings on %s", (engine) => {
       .toMatchObject({ number_pad: 10, number_scope: "store", max_versions: 20, max_alternatives: 5 })
     expect((await app.call("GET", "/api/v1/settings/availability")).body.settings).toMatchObject({
       resolution: "daily", release_point: "returned", kit_nesting_max_depth: 3, demand_date_source: "operational",
-      horizon_past_days: 90, horizon_future_days: 365, overdue_check_interval: 60
+      horizon_past_days: 90, horizon_future_days: 365, overdue_check_interval: 60, span_max_days: 366
     })
     expect((await app.call("GET", "/api/v1/settings/api")).body.settings).toMatchObject({ rate_limit: 600, token_expiration_days: 0 })
   })

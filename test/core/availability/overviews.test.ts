@@ -203,4 +203,33 @@ describe.each(engines)("availability over many days on %s", (engine) => {
   it("a year of 366 days is allowed", async () => {
     expect((await ask("calendar", [["store_id", S], ["from", "2026-01-01"], ["to", "2027-01-01"]])).status).toBe(200)
   })
+  it("how long a calendar, chart, sweep or plan may be is a setting, which holds at once", async () => {
+    const P = await house.units(S, 1)
+    const set = (span_max_days: unknown) => app.call("PUT", "/api/v1/settings/availability", { settings: { span_max_days } })
+    const ends = async (to: string) => {
+      const span = [["from", "2026-07-01"], ["to", to]] as const, at = ["store_id", S] as const
+      return await Promise.all([
+        ask("calendar", [at, ...span]), ask(`${P.id}/gantt`, [at, ...span]), ask("shortages", span),
+        app.call("POST", "/api/v1/availability/what_if", { store_id: S, lines: [{ product_id: P.id, starts_at: "2026-07-01", ends_at: to }] }),
+        app.call("POST", "/api/v1/availability/earliest_fit", { store_id: S, lines: [{ product_id: P.id }], from: "2026-07-01", until: to, duration_days: 1 })
+      ])
+    }
+    const refused = ["to", "to", "to", "lines.0.ends_at", "until"]
+    expect((await app.call("GET", "/api/v1/settings/availability")).body.settings.span_max_days).toBe(366)
+    for (const wrong of [0, -1, 3_661, 1.5, "many"]) expect([wrong, errorKeys(await set(wrong))]).toEqual([wrong, [422, ["settings.span_max_days", "span_max_days"]]])
+    expect((await set(7)).body.settings.span_max_days).toBe(7)
+    expect((await ends("2026-07-08")).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    const longer = await ends("2026-07-10")
+    expect(longer.map(errorKeys)).toEqual(refused.map((key) => [422, [key]]))
+    for (const [at, { body }] of longer.entries()) expect(body.errors[refused[at]!][0]).toContain(" 7 days")
+    const fits = { store_id: S, lines: [{ product_id: P.id }], from: "2026-07-01", until: "2026-07-05" }
+    expect(errorKeys(await app.call("POST", "/api/v1/availability/earliest_fit", { ...fits, duration_days: 8 }))).toEqual([422, ["duration_days"]])
+    expect(errorKeys(await app.call("POST", "/api/v1/availability/earliest_fit", { ...fits, duration_minutes: 7 * 1_440 + 1 }))).toEqual([422, ["duration_minutes"]])
+    await set(500)
+    expect((await ends("2027-10-01")).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    // A range of one product has no such limit.
+    await set(1)
+    expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&from=2026-07-01&to=2026-08-01`)).status).toBe(200)
+    await set(366)
+  })
 })
