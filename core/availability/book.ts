@@ -65,7 +65,7 @@ export interface Book {
   readonly claimsOf: (product_id: number) => ReadonlyArray<StandingClaim>
   readonly stockOf: (product_id: number) => ReadonlyArray<StandingStock>
   readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
-  /** Products with any stock level or claim here, by id. */
+  /** Products that have or had any stock level or claim here, by id. */
   readonly known: ReadonlyArray<number>
 }
 
@@ -107,6 +107,10 @@ export const bookOf = (entries: BookEntries): Book => {
   }
 }
 
+/** The same book with products known there that have neither stock nor claims in it. */
+export const withKnown = (book: Book, product_ids: Iterable<number>): Book =>
+  ({ ...book, known: [...new Set([...book.known, ...product_ids])].sort((left, right) => left - right) })
+
 /** The same book without the claims of one source: what would be free if that line did not exist. */
 export const withoutSource = (book: Book, source_type: string, source_id: number): Book => ({
   ...book,
@@ -117,11 +121,7 @@ export const withoutSource = (book: Book, source_type: string, source_id: number
 /** The same book with claims beside those it has: what would be free if they were made. */
 export const withClaims = (book: Book, claims: ReadonlyArray<Claim>): Book => {
   const more = grouped(claims.filter((claim) => claim.store_id === book.store_id), (claim) => claim.product_id, (claim) => standing(claim, book.now))
-  return {
-    ...book,
-    claimsOf: (product_id) => [...book.claimsOf(product_id), ...more.get(product_id) ?? []],
-    known: [...new Set([...book.known, ...more.keys()])].sort((left, right) => left - right)
-  }
+  return withKnown({ ...book, claimsOf: (product_id) => [...book.claimsOf(product_id), ...more.get(product_id) ?? []] }, more.keys())
 }
 
 /** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (availability 2.4, 7.3). */

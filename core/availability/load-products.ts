@@ -60,7 +60,12 @@ export const stockedProducts = Effect.fnUntraced(function*(
   })))]))
 })
 
-/** Every product these stores have or have promised, without what it is made of. One query. */
+/** As SQL: whether the product had a stock level there at any time. */
+export const wasKept = (product: string, there: string): string =>
+  "exists (select 1 from stock_places made join stock_places here on here.stock_level_id = made.stock_level_id " +
+  `where made.product_id = ${product} and here.store_id ${there})`
+
+/** Every product these stores have, had or have promised, without what it is made of. One query. */
 export const stockedProductsAt = Effect.fnUntraced(function*(
   store_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
@@ -69,7 +74,7 @@ export const stockedProductsAt = Effect.fnUntraced(function*(
   const here = (): string => store_ids.map(bound.bind).join(", ")
   const rows = yield* store.run<ProductRow>(
     `select ${columns} from products p where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
-    `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()}))`, bound.values)
+    `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()})) or (p.deleted_at is null and ${wasKept("p.id", `in (${here()})`)})`, bound.values)
   return new Map(rows.map((row) => [row.id, stocked(row, [])]))
 })
 

@@ -11,9 +11,9 @@ import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import type { Period } from "../values/period.ts"
-import { type Book, bookOf } from "./book.ts"
+import { type Book, bookOf, withKnown } from "./book.ts"
 import type { Claim } from "./claim.ts"
-import { boundInstant, composedProducts, packedContainers, stockedProducts, stockedProductsAt } from "./load-products.ts"
+import { boundInstant, composedProducts, packedContainers, stockedProducts, stockedProductsAt, wasKept } from "./load-products.ts"
 import { horizonIn, kitDepthIn, resolutionIn } from "./settings.ts"
 import type { StockLevel } from "./stock.ts"
 
@@ -50,18 +50,17 @@ export const loadBooks = Effect.fnUntraced(function*(
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadClaims(store, store_ids, of_products, asked.window)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
-  const promised = yield* loadPromised(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
+  const once = yield* loadKnown(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
   const containers = product_ids === undefined && asked.with_kits !== true ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
-  const claimsAt = byStore(rows), levelsAt = byStore(levels), promisedAt = byStore(promised)
+  const claimsAt = byStore(rows), levelsAt = byStore(levels), onceAt = byStore(once)
   return new Map(found.map((one) => {
     const book = bookOf({
       store: one, resolution: resolutionIn(settings), now, horizon: horizonIn(settings), kit_nesting_max_depth: kitDepthIn(settings),
       claims: claimsAt.get(one.id) ?? [], stock: levelsAt.get(one.id) ?? [], products: [...products.values()],
       containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
     })
-    // Claims outside the window were not read, yet their products are known here.
-    const known = new Set([...book.known, ...(promisedAt.get(one.id) ?? []).map((pair) => pair.product_id)])
-    return [one.id, { ...book, known: [...known].sort((left, right) => left - right) }]
+    // Claims outside the window and stock that is gone were not read, yet their products are known here.
+    return [one.id, withKnown(book, (onceAt.get(one.id) ?? []).map((pair) => pair.product_id))]
   }))
 })
 
@@ -116,8 +115,8 @@ const loadClaims = (
     `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`, bound.values)
 }
 
-/** Which of these products, without stock somewhere, were ever claimed where: one look into an index per product and store. */
-const loadPromised = Effect.fnUntraced(function*(
+/** Which of these products, without stock somewhere, were ever claimed or kept where: a look into an index per product and store. */
+const loadKnown = Effect.fnUntraced(function*(
   store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Fault> {
   if (product_ids.length === 0) return []
@@ -126,5 +125,5 @@ const loadPromised = Effect.fnUntraced(function*(
     "select p.id as product_id, s.id as store_id from products p, stores s " +
     `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
     (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
-    " and exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id)", bound.values)
+    ` and (exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id) or ${wasKept("p.id", "= s.id")})`, bound.values)
 })

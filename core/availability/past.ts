@@ -5,7 +5,7 @@
  * were; the store's time zone and the settings are today's.
  */
 import { Effect } from "effect"
-import { claims, product_streams } from "../claims/schema.ts"
+import { claims, product_streams, stock_places } from "../claims/schema.ts"
 import { container_items, containers } from "../containers/schema.ts"
 import type { Fault } from "../kernel/endpoint.ts"
 import { type StoredEvent, streamOf } from "../kernel/event.ts"
@@ -20,7 +20,7 @@ import { product_components } from "../kits/schema.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import type { StoreRow } from "../stores/stores.ts"
-import { type Book, bookOf } from "./book.ts"
+import { type Book, bookOf, withKnown } from "./book.ts"
 import { type BookContext, stockLevelOf } from "./load.ts"
 import { stocked } from "./load-products.ts"
 import { type Folded, foldInMemory } from "./past-fold.ts"
@@ -36,7 +36,10 @@ export const bookAsOf = Effect.fnUntraced(function*(
     folded.rows(product_components).filter((row) => live.has(row.component_product_id))
       .sort((one, other) => one.sort_order - other.sort_order || one.id - other.id),
     (row) => row.product_id)
-  return bookOf({
+  const places = folded.rows(stock_places)
+  const productOf = new Map(places.flatMap((one) => one.product_id === null ? [] : [[one.stock_level_id, one.product_id] as const]))
+  const known = places.flatMap((one) => one.store_id === store_row.id ? productOf.get(one.stock_level_id) ?? [] : []).filter((id) => live.has(id))
+  return withKnown(bookOf({
     store: store_row, resolution: resolutionIn(settings), now: as_of, horizon: horizonIn(settings), kit_nesting_max_depth: kitDepthIn(settings),
     // Of a product deleted by then nothing is counted.
     claims: folded.rows(claims).filter((row) => live.has(row.product_id)),
@@ -53,7 +56,7 @@ export const bookAsOf = Effect.fnUntraced(function*(
           packed_at: item.packed_at, unpacked_at: item.unpacked_at
         }))
       }))
-  })
+  }), known)
 })
 
 /** The last event recorded by then. */
@@ -95,7 +98,7 @@ const foldedAsOf = Effect.fnUntraced(function*(product_ids: ReadonlyArray<number
     next = [...new Set(leadsTo)].filter((id) => !known.has(id))
   }
   const events = yield* eventsOf(store, [...streams], relevant, position)
-  return foldInMemory(catalogue.projection, [products, product_components, stock_levels, claims, containers, container_items], events)
+  return foldInMemory(catalogue.projection, [products, product_components, stock_levels, stock_places, claims, containers, container_items], events)
 })
 
 /** The same of an event told in part: the parts it makes or sets, and whose rows it finds. */

@@ -58,7 +58,8 @@ const ownSlots = (book: Book, product_id: number, { from, to }: Period): Readonl
     total_stock: line.total_stock[slot]!,
     total_demanded: line.total_demanded[slot]!,
     available,
-    demand_breakdown: breakdownAt(line, slot),
+    // Units back and not yet checked take nothing from what is free; ranges tell them beside what does (availability 2.8).
+    demand_breakdown: { ...breakdownAt(line, slot), ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! }) },
     pending_checkin_quantity: line.pending_checkin[slot]!
   }))
 }

@@ -82,6 +82,19 @@ export const product_streams = plainTable("product_streams", "key", { key: text(
   sight: { whole: ["availability.view"] }, indexes: [["product_id"]], first_wins: true
 })
 const noted = (product_id: number, stream: string) => insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
+/**
+ * Which stores ever had which stock level: a product is counted where it once was, as 0 of 0 after its last level is gone.
+ * Rows outlive what they name. A move says where to and not of which product; the row of the level's making does.
+ */
+export const stock_places = plainTable("stock_places", "key", {
+  key: text(), stock_level_id: integer(), product_id: integer({ nullable: true }), store_id: integer()
+}, {
+  sight: { whole: ["availability.view"] }, indexes: [["product_id"], ["stock_level_id"], ["store_id"]], first_wins: true
+})
+const placed = (stock_level_id: number, product_id: number | null, store_id: number) =>
+  insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })
+interface Level { readonly id: number; readonly product_id: number; readonly store_id: number }
+
 interface OfProduct { readonly id: number; readonly product_id?: number | null }
 const notedAs = (entity: string) => ({ id, product_id }: OfProduct) =>
   product_id === undefined || product_id === null ? [] : [noted(product_id, streamOf(entity, id))]
@@ -93,7 +106,7 @@ const ownerOf = ({ container_id, opportunity_id }: JsonObject): string | undefin
 
 export const claimsSlice: Slice = {
   name: "claims",
-  tables: [claims, product_streams],
+  tables: [claims, product_streams, stock_places],
   projection: {
     "claims.set": ({ source_type, source_id, claims: set }: ClaimsSet, { recorded_at }) => [
       removeWhere(claims, { source_type, source_id }),
@@ -105,7 +118,10 @@ export const claimsSlice: Slice = {
     ],
     "claims.phased": ({ phase, source_ids, source_type }: ClaimsPhased, { recorded_at }) =>
       [updateWhere(claims, { source_type, source_id: source_ids }, { phase, updated_at: recorded_at })],
-    "stock_level.created": notedAs("stock_level"),
+    "stock_level.created": (level: Level) => [...notedAs("stock_level")(level), placed(level.id, level.product_id, level.store_id)],
+    "stock_level.updated": ({ id, store_id }: Pick<Level, "id"> & Partial<Level>) => store_id === undefined ? [] : [placed(id, null, store_id)],
+    "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
+      [updateWhere(stock_places, { product_id: secondary_id }, { product_id: primary_id })],
     "component.created": notedAs("component"),
     "component.updated": notedAs("component"),
     "container.created": notedAs("container")

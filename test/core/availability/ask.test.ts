@@ -145,6 +145,51 @@ describe.each(engines)("availability on %s", (engine) => {
       const found = await range(P.id, "2026-06-14", "2026-06-20")
       expect(found.slots.map((slot: any) => slot.pending_checkin_quantity)).toEqual([0, 0, 1, 1, 1, 1])
       expect(found.slots.map((slot: any) => slot.available)).toEqual([1, 1, 1, 1, 1, 1])
+      expect(found.slots.map((slot: any) => [slot.total_demanded, slot.demand_breakdown]))
+        .toEqual([0, 0, 1, 1, 1, 1].map((waiting) => [0, waiting === 0 ? {} : { returned_not_checked: 1 }]))
+      expect((await point(P.id, "2026-06-17")).demand_breakdown).toEqual({})
+    })
+    it("a unit that waits for its check stands beside what is claimed, and no longer once it is checked", async () => {
+      const P = await house.units(S, 2)
+      await claimed(app, P.id, S, 1, "06-10", "06-20", { asset_id: P.units[1]! })
+      const returned = { asset_id: P.units[0]!, phase: "closed", is_active: false, returned_at: "2026-06-16T10:00:00.000Z" } as const
+      await claimed(app, P.id, S, 1, "06-10", "06-16T10:00", { ...returned, pending_checkin: false, checked_at: "2026-06-17T09:00:00.000Z" })
+      expect((await range(P.id, "2026-06-15", "2026-06-19")).slots.map((slot: any) => slot.demand_breakdown)).toEqual([
+        { opportunity_item: 1 }, { opportunity_item: 1, returned_not_checked: 1 }, { opportunity_item: 1, returned_not_checked: 1 }, { opportunity_item: 1 }
+      ])
+    })
+    it("a product whose last stock level was deleted or moved away is 0 of 0 where it was, and unknown where it never was", async () => {
+      const [T, U] = [await house.store(), await house.store()]
+      const P = await house.units(T, 1), Q = await house.units(T, 1)
+      const slots = async (product_id: number, store_id: number, more = "") =>
+        (await app.call("GET", `/api/v1/availability?product_id=${product_id}&store_id=${store_id}&from=2026-06-20&to=2026-06-22${more}`)).body.availability
+      app.setClock("2026-06-18T13:00:00.000Z")
+      expect((await app.call("DELETE", `/api/v1/stock_levels/${P.units[0]}`)).status).toBe(204)
+      expect((await app.call("PUT", `/api/v1/stock_levels/${Q.units[0]}`, { store_id: U })).status).toBe(200)
+      app.setClock("2026-06-18T14:00:00.000Z")
+      const none = { total_stock: 0, total_demanded: 0, available: 0, demand_breakdown: {}, pending_checkin_quantity: 0 }
+      for (const [id, store, as_of] of [[P.id, T, ""], [Q.id, T, ""], [P.id, T, "&as_of=2026-06-18T13:30:00Z"], [Q.id, T, "&as_of=2026-06-18T13:30:00Z"]] as const) {
+        const found = await slots(id, store, as_of)
+        expect([id, found.min_available, found.max_available, found.calculated_at]).toEqual([id, 0, 0, expect.any(String)])
+        expect(found.slots).toEqual(["2026-06-20", "2026-06-21"].map((day) => ({ slot_start: `${day}T00:00:00.000Z`, ...none })))
+      }
+      expect((await slots(Q.id, U)).slots.map((slot: any) => slot.available)).toEqual([1, 1])
+      expect((await slots(P.id, T, "&as_of=2026-06-18T12:30:00Z")).slots.map((slot: any) => slot.available)).toEqual([1, 1])
+      for (const [id, store, as_of] of [[P.id, U, ""], [P.id, S, ""], [P.id, U, "&as_of=2026-06-18T13:30:00Z"], [Q.id, S, ""]] as const) {
+        expect(await slots(id, store, as_of)).toMatchObject({ slots: [], min_available: null, calculated_at: null })
+      }
+      const { calendar } = (await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)).body
+      expect(calendar.products.map((one: any) => [one.product_id, one.days[0].available])).toEqual([[P.id, 0], [Q.id, 0]])
+      await app.call("DELETE", `/api/v1/products/${P.id}`)
+      expect((await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)).body.calendar.products.length).toBe(1)
+      app.setClock("2026-06-18T12:00:00.000Z")
+    })
+    it("what was merged into a product counts as its own past", async () => {
+      const T = await house.store()
+      const P = await house.units(S, 1), Q = await house.units(T, 1)
+      expect((await app.call("POST", `/api/v1/products/${P.id}/merge`, { secondary_id: Q.id })).status).toBe(200)
+      expect((await app.call("DELETE", `/api/v1/stock_levels/${Q.units[0]}`)).status).toBe(204)
+      expect((await range(P.id, "2026-06-20", "2026-06-21", T)).slots).toMatchObject([{ total_stock: 0, available: 0 }])
     })
   })
 
