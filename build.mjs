@@ -1,5 +1,5 @@
 // Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
-import { existsSync, rmSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 
@@ -17,7 +17,7 @@ const bundle = await rolldown({
   onLog: (level, log, tell) => { if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) tell(level, log) }
 })
 rmSync(`${root}out`, { recursive: true, force: true })
-await bundle.write({
+const { output } = await bundle.write({
   dir: `${root}out`,
   format: "esm",
   minify: true,
@@ -28,3 +28,19 @@ await bundle.write({
   chunkFileNames: "parts/[name]-[hash].js"
 })
 await bundle.close()
+
+// A stack trace needs the names and lines of other people's sources, which the maps keep, and not their text.
+for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"))) {
+  const map = JSON.parse(readFileSync(`${root}out/${fileName}`, "utf8"))
+  map.sourcesContent = map.sources.map((source, at) => source.includes("node_modules/") ? null : map.sourcesContent[at])
+  writeFileSync(`${root}out/${fileName}`, JSON.stringify(map))
+}
+
+// Their licences ask that their texts go with every copy.
+const bundled = [...new Set(output.flatMap((file) => file.type === "chunk" ? file.moduleIds : [])
+  .flatMap((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? []))].sort()
+writeFileSync(`${root}out/licences.txt`, bundled.map((folder) => {
+  const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
+  const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+  return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(`${folder}/${file}`, "utf8").trim())].join("\n\n")
+}).join(`\n\n${"=".repeat(80)}\n\n`) + "\n")

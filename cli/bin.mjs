@@ -9,6 +9,8 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
   }
   // Compiled code is kept between runs: a command starts in a fraction of the time.
   process.getBuiltinModule("node:module").enableCompileCache()
+  // A server's log names the lines of its sources. Reading the maps takes time other commands have not.
+  if (process.argv[2] === "serve") process.setSourceMapsEnabled(true)
   await import(built.href)
 } else {
   const { spawn } = await import("node:child_process")
@@ -22,7 +24,9 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
     process.stderr.write(`flightcase: this needs Node 24 or newer, and runs on ${process.version}.\n`)
     process.exit(1)
   }
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: "inherit" })
+  // A server holds on to this process by a channel: killed outright, this one could not tell it to stop.
+  const stdio = ["inherit", "inherit", "inherit", ...process.argv[2] === "serve" ? ["ipc"] : []]
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio })
   // A key pressed at the terminal reaches the child by itself; what others send is passed on.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal) })
   child.on("exit", (code, signal) => process.exit(signal === null ? code : 128 + (constants.signals[signal] ?? 0)))

@@ -31,6 +31,7 @@ export const hand_made: { readonly [word: string]: HandMade } = {
   api: { says: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"], load: () => import("./daily/api.ts") },
   smoke: { says: ["smoke URL --token T", "try a server's main job, and clean up"], load: () => import("./smoke/command.ts") },
   doctor: { says: ["doctor [--repair]", "check the replica"], load: () => import("./daily/doctor.ts") },
+  serve: { says: ["serve", "the server itself; --help tells what it can be set to"], load: () => import("./serve.ts") },
   completion: { says: ["completion bash|zsh|fish", "completion for a shell"], load: () => import("./daily/completion.ts") }
 }
 
