@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
+import { takeLock } from "../sync/file-lock.ts"
 import type { Environment } from "./home.ts"
 
 export const watch_lock = "watch.lock"
@@ -14,15 +14,6 @@ const stale_millis = 10 * 60_000
 const retry_first_millis = 15_000
 const retry_max_millis = 10 * 60_000
 
-/** An operating-system lock that dies with its holder; undefined when somebody has it. */
-export const takeLock = (folder: string, name: string): { readonly release: () => void } | undefined => {
-  const lock = new DatabaseSync(join(folder, name), { timeout: 0 })
-  try { lock.exec("begin exclusive") } catch {
-    lock.close()
-    return undefined
-  }
-  return { release: () => lock.close() }
-}
 const isHeld = (folder: string, name: string): boolean => {
   if (!existsSync(join(folder, name))) return false
   const lock = takeLock(folder, name)

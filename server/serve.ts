@@ -1,6 +1,7 @@
 /** Starts the server, and stops it in order. */
-import { closeSync, existsSync, openSync, writeSync } from "node:fs"
-import { chmodSync } from "node:fs"
+import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { type FileLock, takeLock } from "../sync/file-lock.ts"
 import { openServerApp } from "./app.ts"
 import { configFrom, type Database, type ServerConfig } from "./config.ts"
 import type { Environment } from "./environment.ts"
@@ -9,6 +10,7 @@ import { type Log, makeLog } from "./log.ts"
 import { reasonFor, WrongStart } from "./wrong-start.ts"
 
 const patience_millis = 10_000
+const lock_patience_millis = 1_000
 
 const say = (text: string): void => {
   for (let rest = Buffer.from(text); rest.length > 0;) {
@@ -44,7 +46,10 @@ export const serve = async (environment: Environment): Promise<never> => {
 
 const start = async (config: ServerConfig, log: Log): Promise<void> => {
   const { database } = config
-  if (database.kind === "sqlite") makePrivate(database.path)
+  if (database.kind === "sqlite") {
+    held = holdFolder(config.data_folder)
+    makePrivate(database.path)
+  }
   const app = await openServerApp({
     ...config, log,
     onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`)
@@ -56,16 +61,17 @@ const start = async (config: ServerConfig, log: Log): Promise<void> => {
   app.listensAt(http.url)
 
   let stopping = false
-  const stop = async (reason: { readonly signal: string } | { readonly reason: string }): Promise<void> => {
+  const stop = async (signal: string): Promise<void> => {
     if (stopping) return
     stopping = true
-    log.at("info", "stopping", reason)
+    log.at("info", "stopping", { signal })
     // Whatever hangs, the process ends.
     setTimeout(() => finish("stopped, some work was cut off"), patience_millis).unref()
     const stopped = http.stop(patience_millis - 1_000)
     app.wake()
     await stopped
     await app.close()
+    held?.release()
     finish("stopped")
   }
   const finish = (event: string): never => {
@@ -73,9 +79,9 @@ const start = async (config: ServerConfig, log: Log): Promise<void> => {
     log.flush()
     process.exit(0)
   }
-  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => stop({ signal }))
-  // Whoever started this process on another Node holds the other end; that it is gone says as much as a signal.
-  if (process.channel !== undefined) process.on("disconnect", () => stop({ reason: "its parent is gone" }))
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, stop)
+  // The starter on an older Node passes signals on, but for the one it cannot: killed outright, its server goes as well.
+  if (process.channel !== undefined) process.on("disconnect", () => process.exit(137))
   // Ready: what waits for this line may ask at once.
   log.at("info", "listening", { url: http.url, database: database.kind === "pg" ? "postgres" : "sqlite", pid: process.pid })
 }
@@ -83,13 +89,25 @@ const start = async (config: ServerConfig, log: Log): Promise<void> => {
 const shown = (database: Database): string =>
   database.kind === "pg" ? `the database at ${withoutPassword(database.url)}` : `the database ${database.path}`
 
+/** Held by this name until the process ends: forgotten, it would be let go. */
+let held: FileLock | undefined
+/** Two servers on one SQLite folder would each believe what they keep in memory, whatever the other has changed. */
+const holdFolder = (folder: string): FileLock => {
+  const name = "server.lock"
+  makePrivate(join(folder, name))
+  // A server that is just being replaced has a moment to go.
+  const lock = takeLock(folder, name, lock_patience_millis)
+  if (lock !== undefined) return lock
+  throw new WrongStart(`In the folder ${folder} another Flightcase server is at work; stop that one, or choose another folder with FLIGHTCASE_DATA.`)
+}
+
 /** The file exists, closed to others, before SQLite opens it; its journal files take the same rights. */
 function makePrivate(file: string): void {
   try {
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
     chmodSync(file, 0o600)
   } catch (cause) {
-    throw new WrongStart(`The database ${file} cannot be opened (${(cause as NodeJS.ErrnoException).code}).`, cause)
+    throw new WrongStart(`${file} cannot be opened (${(cause as NodeJS.ErrnoException).code}).`, cause)
   }
 }
 function withoutPassword(url: string): string {

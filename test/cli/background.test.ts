@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { arrivedText, background_lock, noteAttempt, type Occasion, readAttempt, takeLock, watch_lock, worthSyncing } from "../../cli/background.ts"
+import { arrivedText, background_lock, noteAttempt, type Occasion, readAttempt, watch_lock, worthSyncing } from "../../cli/background.ts"
+import { takeLock } from "../../sync/file-lock.ts"
 
 const now = Date.parse("2026-07-01T12:00:00Z")
 const minutes = (count: number): number => count * 60_000

@@ -1,6 +1,6 @@
 import { createServer } from "node:net"
 import { once } from "node:events"
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises"
+import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
@@ -153,6 +153,20 @@ describe("a wrong start is one clear line and exit 1", () => {
     const folder = await folderOfItsOwn()
     await writeFile(join(folder, "flightcase.sqlite"), "this is a shopping list, not a database, and long enough to be told apart from one".repeat(20))
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
+  })
+  it("when another server is at work in the folder, by whatever name it is called, until that one is gone", async () => {
+    const folder = await folderOfItsOwn()
+    const link = `${folder}-link`
+    await symlink(folder, link)
+    const first = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
+    for (const name of [folder, link]) expect(await refused({ FLIGHTCASE_DATA: name })).toMatch(/another Flightcase server .*FLIGHTCASE_DATA/)
+    expect((await fetch(`${first.url}/api/v1/products`, { headers })).status).toBe(200)
+    // A killed one leaves nothing that would keep the next from starting.
+    await first.kill("SIGKILL")
+    const next = await startServer({ FLIGHTCASE_DATA: folder })
+    expect((await stat(join(folder, "server.lock"))).mode & 0o777).toBe(0o600)
+    expect(await next.kill("SIGTERM")).toEqual({ code: 0, signal: null })
+    await rm(link)
   })
   it("when something else stands where the folder should be", async () => {
     const folder = await folderOfItsOwn()
