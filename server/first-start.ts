@@ -4,7 +4,7 @@ import { drawIds } from "../core/kernel/ids.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import { insert } from "../core/kernel/change.ts"
 import { headOf } from "../core/kernel/journal.ts"
-import { seed } from "../core/kernel/store/schema.ts"
+import { aloneOnTheDatabase, seed } from "../core/kernel/store/schema.ts"
 import { Store } from "../core/kernel/store/store.ts"
 import { instantOf } from "../core/values/time.ts"
 import { hashOf, secretFor, tokens } from "./tokens/schema.ts"
@@ -32,7 +32,7 @@ export const furnish = Effect.fnUntraced(function*(catalogue: Catalogue, { owner
   const store = yield* Store
   const at = instantOf(yield* Clock.currentTimeMillis)
   yield* store.transaction(Effect.gen(function*() {
-    if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
+    yield* aloneOnTheDatabase
     const isEmpty = (yield* headOf(store)) === 0
     yield* seed(catalogue, at, ownerEvents(at))
     if (!isEmpty) return

@@ -15,27 +15,37 @@ import { isStalePlan, pgError } from "./pg-error.ts"
 import { makePlanNames } from "./pg-plans.ts"
 import type { PlanNames } from "./pg-plans.ts"
 import { connectionConfig, releaseSession, takeSession } from "./pg-session.ts"
-import type { Restore, Session, SessionQuery } from "./pg-session.ts"
+import type { Restore, Session, SessionLimits, SessionQuery } from "./pg-session.ts"
 import { bind } from "./pg-values.ts"
 
 export interface PgOptions {
   /** `postgres://user:password@host:port/database`, with `pg`'s query parameters (sslmode …). */
   readonly url: string
-  /** The most connections at a time; 10 by default. */
+  /**
+   * The most connections at a time; 10 by default, and never fewer than two: transactions and single statements have
+   * connections apart, so that readers are answered while every writer waits for a lock.
+   */
   readonly max?: number
+  /** Connections once made are kept, however long nothing is asked. */
+  readonly keep?: boolean
+  /** How long a statement waits for a lock before failing with a LockTimeoutError; 8,000 by default. */
+  readonly lock_timeout_ms?: number
+  /** How long a statement may take before failing with a StatementTimeoutError; 60,000 by default. */
+  readonly statement_timeout_ms?: number
   /** How long to wait for a connection before failing with a ConnectionError; 10,000 by default. */
   readonly connection_timeout_ms?: number
 }
 
 const PLANS_KEPT = 500
 const STREAM_CHUNK_ROWS = 500
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000
 
-/** `SqlClient` over a pool of Postgres connections, closed with the layer's scope. */
+/** `SqlClient` over pools of Postgres connections, closed with the layer's scope. */
 export const layer = (options: PgOptions): Layer.Layer<SqlClient.SqlClient, SqlError> =>
   Layer.effect(SqlClient.SqlClient)(make(options))
 
 /**
- * `SqlClient` over a pool of Postgres connections, closed with the scope. Fails with a ConnectionError when the
+ * `SqlClient` over pools of Postgres connections, closed with the scope. Fails with a ConnectionError when the
  * database cannot be reached.
  *
  * Values: bigint is a number, or a bigint beyond 2^53; numeric is text; timestamptz is `2026-11-21T03:47:00.000Z`, date
@@ -48,23 +58,27 @@ export const make = Effect.fnUntraced(function*(
   options: PgOptions
 ): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
   const endpoint = { url: options.url, connection_timeout_ms: options.connection_timeout_ms ?? 10_000 }
-  const pool = yield* Effect.acquireRelease(
-    Effect.sync(() => new pg.Pool({ ...connectionConfig(endpoint), max: options.max ?? 10 })),
+  const limits: SessionLimits = {
+    lock_timeout_ms: options.lock_timeout_ms ?? 8_000, statement_timeout_ms: options.statement_timeout_ms ?? 60_000,
+    idle_in_transaction_timeout_ms: IDLE_IN_TRANSACTION_TIMEOUT_MS
+  }
+  const openPool = (max: number) => Effect.acquireRelease(
+    Effect.sync(() => makePool({ ...connectionConfig(endpoint, limits), max, ...(options.keep === true && { idleTimeoutMillis: 0 }) })),
     (pool) => Effect.promise(() => pool.end())
   )
-  // A connection that breaks while idle has left the pool already; without a listener it would end the process.
-  pool.on("error", () => {})
-  pool.on("connect", (client) => client.on("error", () => {}))
+  const max = options.max ?? 10
+  const statements = yield* openPool(Math.max(1, Math.floor(max / 2)))
+  const transactions = yield* openPool(Math.max(1, Math.ceil(max / 2)))
 
   const plans = makePlanNames(PLANS_KEPT)
-  const take = (restore: Restore) =>
+  const take = (pool: pg.Pool, restore: Restore) =>
     Effect.map(takeSession(pool, endpoint, restore), (session) => makeConnection(session, plans))
   const release = (connection: PgConnection) => releaseSession(connection.session)
 
-  const acquirer = Effect.uninterruptibleMask((restore) => Effect.acquireRelease(take(restore), release))
+  const acquirerFrom = (pool: pg.Pool) => Effect.uninterruptibleMask((restore) => Effect.acquireRelease(take(pool, restore), release))
   const borrower: Borrower = (use) =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(take(restore), (connection) =>
+      Effect.flatMap(take(statements, restore), (connection) =>
         Effect.onExit(restore(use(connection)), () => release(connection)))
     )
   yield* borrower((connection) => connection.execute("select 1", [], undefined))
@@ -74,9 +88,9 @@ export const make = Effect.fnUntraced(function*(
       driver: "pg",
       compiler,
       spanAttributes: [["db.system.name", "postgresql"]],
-      acquirer,
+      acquirer: acquirerFrom(statements),
       borrower,
-      transactionAcquirer: acquirer,
+      transactionAcquirer: acquirerFrom(transactions),
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
       commit: (connection) => commit((connection as PgConnection).session),
       isTransaction: (connection) => (connection as PgConnection).session.health() !== "lost"
@@ -85,6 +99,14 @@ export const make = Effect.fnUntraced(function*(
     Reactivity.make
   )
 })
+
+const makePool = (config: pg.PoolConfig): pg.Pool => {
+  const pool = new pg.Pool(config)
+  // A connection that breaks while idle has left the pool already; without a listener it would end the process.
+  pool.on("error", () => {})
+  pool.on("connect", (client) => client.on("error", () => {}))
+  return pool
+}
 
 const compiler = Statement.makeCompiler({
   dialect: "pg",

@@ -28,20 +28,29 @@ export interface PgEndpoint {
   readonly connection_timeout_ms: number
 }
 
+/** What Postgres itself breaks off, so that nothing holds a connection, or others up, for ever. 0 is no limit. */
+export interface SessionLimits {
+  readonly lock_timeout_ms: number
+  readonly statement_timeout_ms: number
+  readonly idle_in_transaction_timeout_ms: number
+}
+
 const CANCEL_TIMEOUT_MS = 2_000
 
 /**
  * How every connection is opened: in UTC and with ISO dates whatever the server's or the role's settings, as the value
- * parsers expect. Options in the url are kept, in front.
+ * parsers expect. Options in the url come before that, and after the limits, which they may change.
  */
-export const connectionConfig = ({ url, connection_timeout_ms }: PgEndpoint): pg.ClientConfig => {
+export const connectionConfig = ({ url, connection_timeout_ms }: PgEndpoint, limits?: SessionLimits): pg.ClientConfig => {
+  const limiting = limits === undefined ? "" : `-c lock_timeout=${limits.lock_timeout_ms} -c statement_timeout=${limits.statement_timeout_ms} ` +
+    `-c idle_in_transaction_session_timeout=${limits.idle_in_transaction_timeout_ms} `
   const settings = "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601"
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const own = parsed?.searchParams.get("options")
   parsed?.searchParams.delete("options")
   return {
     connectionString: own == null || parsed === undefined ? url : parsed.href,
-    options: own == null ? settings : `${own} ${settings}`,
+    options: limiting + (own == null ? settings : `${own} ${settings}`),
     connectionTimeoutMillis: connection_timeout_ms,
     keepAlive: true,
     types

@@ -1,15 +1,16 @@
 import { DatabaseSync } from "node:sqlite"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Reactivity from "effect/reactivity/Reactivity"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { Connection } from "effect/sql/SqlConnection"
-import type { SqlError } from "effect/sql/SqlError"
+import type { Borrower, Connection } from "effect/sql/SqlConnection"
+import { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { isBusy, sqliteError } from "./sqlite-error.ts"
@@ -51,7 +52,7 @@ export const layer = (options: SqliteOptions): Layer.Layer<SqlClient.SqlClient, 
  * Dates and NaN are refused as parameters.
  *
  * Transactions begin IMMEDIATE, one at a time; other fibers wait for their end. While another process holds the lock
- * the fiber waits without blocking the event loop, and can be interrupted.
+ * the writer waits without blocking the event loop or the readers of this client, and can be interrupted.
  */
 export const make = Effect.fnUntraced(function*(
   options: SqliteOptions
@@ -66,7 +67,7 @@ export const make = Effect.fnUntraced(function*(
       })),
     (db) => Effect.sync(() => db.close())
   )
-  const patiently = makePatiently(db, options.busy_timeout_ms ?? 30_000)
+  const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
   const usual = options.synchronous ?? "full"
   let synchronous: "full" | "normal" | undefined
   /** Only outside a transaction; SQLite refuses it within. */
@@ -80,24 +81,24 @@ export const make = Effect.fnUntraced(function*(
 
   if (options.readOnly !== true) {
     // Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it.
-    yield* patiently("open", () => {
+    yield* patiently(attempt("open", () => {
       db.exec("pragma secure_delete = on")
       if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
-    })
-    yield* patiently("open", () => db.exec("pragma journal_mode = wal"))
-    yield* patiently("open", () => waitFor(usual))
+    }))
+    yield* patiently(attempt("open", () => db.exec("pragma journal_mode = wal")))
+    yield* patiently(attempt("open", () => waitFor(usual)))
   }
 
   const statements = makeStatements(db)
   const execute: Connection["execute"] = (sql, params, transformRows) => {
-    const rows = patiently("execute", () => {
+    const rows = attempt("execute", () => {
       asUsual()
       return statements.rows(sql, params)
     })
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
   const executeValues: Connection["executeValues"] = (sql, params) =>
-    patiently("executeValues", () => {
+    attempt("executeValues", () => {
       asUsual()
       return statements.values(sql, params)
     })
@@ -106,7 +107,7 @@ export const make = Effect.fnUntraced(function*(
     executeUnprepared: execute,
     executeValues,
     executeValuesUnprepared: executeValues,
-    executeRaw: (sql, params) => patiently("executeRaw", () => {
+    executeRaw: (sql, params) => attempt("executeRaw", () => {
       asUsual()
       return statements.raw(sql, params)
     }),
@@ -131,37 +132,41 @@ export const make = Effect.fnUntraced(function*(
     semaphore: Semaphore.makeUnsafe(1),
     isTransaction: () => db.isTransaction
   })
+  // A writer that finds the file locked gives the connection back before it waits, or readers would wait with it.
+  const borrower: Borrower = (use) => patiently(acquirers.borrower(use))
   const spanAttributes = [["db.system.name", "sqlite"]] as const
   const client = yield* Effect.provideServiceEffect(
     SqlClient.make({
       driver: "node-sqlite",
       compiler: Statement.makeCompilerSqlite(),
       spanAttributes,
-      ...acquirers
+      ...acquirers,
+      borrower
     }),
     Reactivity.Reactivity,
     Reactivity.make
   )
 
-  // As the client's own, except that the wait for another process's lock at BEGIN can be interrupted. One variable is
-  // enough: the semaphore lets one transaction in at a time.
-  let restoreOfOpening: Restore = identity
+  // As the client's own, except that a transaction has begun once it has the connection: it gives the connection back
+  // while it waits for another process's lock, and the wait can be interrupted.
   const beginning = options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"
   const control = (sql: string) => Effect.asVoid(connection.execute(sql, [], undefined))
   const whenOpen = (sql: string) => Effect.suspend(() => db.isTransaction ? control(sql) : Effect.void)
+  const begun = Effect.fnUntraced(function*(restore: Restore) {
+    const statement = yield* SqlClient.BeginTransaction
+    const wanted = yield* Durability
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const leased = Scope.provide(restore(acquirers.transactionAcquirer), scope)
+    return yield* Effect.tap(leased, () => attempt("begin", () => {
+      waitFor(wanted ?? usual)
+      statements.rows(statement ?? beginning, [])
+    })).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+  })
   const withTransaction = SqlClient.makeWithTransaction({
     transactionService: client.transactionService,
     spanAttributes,
-    acquireConnection: (restore) =>
-      Effect.tap(restore(acquirers.transactionAcquirer), () =>
-        Effect.sync(() => {
-          restoreOfOpening = restore
-        })),
-    begin: (_, statement) =>
-      Effect.flatMap(Durability, (wanted) => Effect.asVoid(patiently("begin", () => {
-        waitFor(wanted ?? usual)
-        return statements.rows(statement ?? beginning, [])
-      }, restoreOfOpening))),
+    acquireConnection: (restore) => patiently(begun(restore), restore),
+    begin: () => Effect.void,
     savepoint: (_, id) => control(`SAVEPOINT effect_sql_${id}`),
     releaseSavepoint: (_, id) => whenOpen(`RELEASE SAVEPOINT effect_sql_${id}`),
     commit: () => control("COMMIT"),
@@ -186,25 +191,17 @@ const take = (rows: Generator<Row>, count: number): Array<Row> => {
   return taken
 }
 
-/** Runs `f`, again and again while another process holds the lock. Within `restore` the wait can be interrupted. */
-type Patiently = <A>(operation: string, f: () => A, restore?: Restore) => Effect.Effect<A, SqlError>
+/** Runs the effect again and again while another process holds the lock. Within `restore` the wait can be interrupted. */
+type Patiently = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>, restore?: Restore) => Effect.Effect<A, E | SqlError, R>
 
-/** Gives up after `busy_timeout_ms`; at once inside a transaction, which only its owner can run again as a whole. */
-const makePatiently = (db: DatabaseSync, busy_timeout_ms: number): Patiently =>
-<A>(operation: string, f: () => A, restore: Restore = identity) =>
-  Effect.suspend(() => {
-    const started_ms = performance.now()
-    const go = (tries: number): Effect.Effect<A, SqlError> => {
-      try {
-        return Effect.succeed(f())
-      } catch (cause) {
-        const waits = isBusy(cause) && !db.isTransaction && performance.now() - started_ms < busy_timeout_ms
-        if (!waits) return Effect.fail(sqliteError(cause, operation))
-        return Effect.flatMap(restore(pause(tries)), () => go(tries + 1))
-      }
-    }
-    return go(0)
-  })
+/** Gives up after `busy_timeout_ms`. Not for what runs inside a transaction, which only its owner can run again as a whole. */
+const makePatiently = (busy_timeout_ms: number): Patiently => (effect, restore = identity) => Effect.suspend(() => {
+  const started_ms = performance.now()
+  const go = (tries: number): typeof effect => Effect.catchIf(effect, isLocked, (error) =>
+    performance.now() - started_ms >= busy_timeout_ms ? Effect.fail(error) : Effect.flatMap(restore(pause(tries)), () => go(tries + 1)))
+  return go(0)
+})
+const isLocked = (error: unknown): error is SqlError => error instanceof SqlError && isBusy(error.reason.cause)
 
 /** A short wait of random length, so that two waiting processes do not keep meeting. Real time, whatever the clock. */
 const pause = (tries: number): Effect.Effect<void> =>

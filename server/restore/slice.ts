@@ -13,7 +13,7 @@ import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
 import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import { created, ok } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
-import { schema_version } from "../../core/kernel/store/schema.ts"
+import { schema_version, withoutLimits } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { Hosting } from "../hosting.ts"
@@ -108,6 +108,7 @@ const finish = ask("/api/v1/system/restores/{id}/finish", {
     const { catalogue } = yield* Site
     if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
     const finished = yield* store.transaction(Effect.gen(function*() {
+      yield* withoutLimits
       // Whoever writes to the journal waits from here on, and then finds that things have happened.
       yield* store.run("update journal_head set position = position where id = 1")
       yield* nothingHappened
@@ -148,7 +149,7 @@ export const restoreSlice: ServerSlice = {
         yield* ownerOnly(viewer)
         const store = yield* Store
         const { catalogue } = yield* Site
-        return ok({ manifest: (yield* store.transaction(manifestHere(catalogue))) as unknown as JsonObject })
+        return ok({ manifest: (yield* store.transaction(Effect.andThen(withoutLimits, manifestHere(catalogue)))) as unknown as JsonObject })
       })
     }),
     begin,

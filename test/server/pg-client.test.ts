@@ -204,9 +204,38 @@ describe("Postgres connections", () => {
     Effect.gen(function*() {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 50 })
-      const held = Effect.scoped(Effect.andThen(sql.reserve, sql`select 1`))
+      const held = Effect.scoped(Effect.andThen(sql.reserve, sql.withTransaction(sql`select 1`)))
       assert.strictEqual((yield* Effect.flip(held)).reason._tag, "ConnectionError")
+      assert.deepStrictEqual(yield* sql.withTransaction(sql`select 1 as one`), [{ one: 1 }])
+    }))
+
+  it.live("answers readers while every connection for transactions is taken", () =>
+    Effect.gen(function*() {
+      const url = yield* databaseUrl
+      const sql = yield* Pg.make({ url, max: 4, connection_timeout_ms: 600_000 })
+      const release = yield* Deferred.make<void>()
+      const writing = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () => Effect.forkChild(sql.withTransaction(Effect.andThen(sql`select 'writer'`, Deferred.await(release)))))
+      yield* eventually(Effect.map(sql`select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`, (rows) => rows.length === 2))
       assert.deepStrictEqual(yield* sql`select 1 as one`, [{ one: 1 }])
+      yield* Deferred.succeed(release, undefined)
+      yield* Fiber.awaitAll(writing)
+    }))
+
+  it.live("breaks off what waits for a lock, or takes, longer than it may", () =>
+    Effect.gen(function*() {
+      const url = yield* databaseUrl
+      const sql = yield* Pg.make({ url, lock_timeout_ms: 50 })
+      yield* sql`create table t (id integer primary key, n integer not null)`
+      yield* sql`insert into t values (1, 0)`
+      const touch = sql`update t set n = n + 1 where id = 1`
+      yield* Effect.scoped(Effect.gen(function*() {
+        const holder = yield* sql.reserve
+        for (const text of ["begin", "select 1 from t where id = 1 for update"]) yield* holder.execute(text, [], undefined)
+        for (const waiting of [touch, sql.withTransaction(touch)]) assert.strictEqual((yield* Effect.flip(waiting)).reason._tag, "LockTimeoutError")
+      }))
+      yield* eventually(Effect.isSuccess(touch))
+      const hurried = yield* Pg.make({ url, statement_timeout_ms: 50 })
+      assert.strictEqual((yield* Effect.flip(hurried`select pg_sleep(60)`)).reason._tag, "StatementTimeoutError")
     }))
 
   it.live("survives the server closing idle and busy connections", () =>
@@ -255,7 +284,7 @@ describe("Postgres connections", () => {
       yield* other`alter table t add column open boolean not null default true`
       assert.deepStrictEqual(yield* read, [{ id: 1, open: true }])
       yield* other`alter table t add column n integer not null default 7`
-      yield* read.pipe(Effect.andThen(read))
+      yield* Effect.repeat(sql.withTransaction(read), { times: 2 })
       yield* other`alter table t drop column n`
       // Inside a transaction all has to be run again: the caller is told that it may.
       const refused = yield* Effect.flip(sql.withTransaction(read))

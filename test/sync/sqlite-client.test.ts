@@ -115,6 +115,24 @@ describe("SQLite while another process holds the lock", () => {
       assert.deepStrictEqual(yield* second`select id from t order by id`, [{ id: 1 }, { id: 2 }, { id: 3 }])
     }))
 
+  it.live("answers readers while its writers wait", () =>
+    Effect.gen(function*() {
+      const { path, holder, leave } = yield* heldFile
+      const second = yield* Sqlite.make({ path, busy_timeout_ms: 600_000 })
+      const write = second`insert into t ${second.insert({ id: 2 })}`
+      const waiting = yield* Effect.forEach([write, second.withTransaction(write)], (one) => Effect.forkChild(Effect.exit(one)))
+      yield* Effect.sleep("50 millis")
+      // The lock is let go only after these answers.
+      assert.deepStrictEqual(yield* second`select id from t order by id`, [])
+      assert.deepStrictEqual(yield* second`select 1 as one`, [{ one: 1 }])
+      yield* leave
+      yield* Fiber.join(holder)
+      const ends = yield* Fiber.joinAll(waiting)
+      // Both want the same id, so that one of them has it.
+      assert.sameMembers(ends.map((end) => end._tag), ["Success", "Failure"])
+      assert.deepStrictEqual(yield* second`select id from t order by id`, [{ id: 1 }, { id: 2 }])
+    }))
+
   it.live("gives up in the end with a lock timeout, and is usable again", () =>
     Effect.gen(function*() {
       const { path, holder, leave } = yield* heldFile

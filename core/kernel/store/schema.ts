@@ -48,7 +48,7 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
     return { fresh: false }
   }
   return yield* store.transaction(Effect.gen(function*() {
-    if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
+    yield* aloneOnTheDatabase
     yield* addMissing(store, keptTables(catalogue, role))
     const fresh = (yield* storedMeta(store, "schema_version")) === undefined
     // Another process may have done it while this one waited.
@@ -62,6 +62,13 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
     return { fresh }
   }))
 })
+
+/** The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward whole or not at all. */
+export const withoutLimits: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
+  store.dialect === "pg" ? Effect.asVoid(store.run("set local lock_timeout = 0; set local statement_timeout = 0")) : Effect.void)
+/** The same, one process after the other. */
+export const aloneOnTheDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
+  store.dialect === "pg" ? Effect.andThen(withoutLimits, Effect.asVoid(store.run("select pg_advisory_xact_lock(4480)"))) : Effect.void)
 
 const addMissing = Effect.fnUntraced(function*(store: StoreShape, tables: ReadonlyArray<Table>) {
   for (const table of tables) {
@@ -111,6 +118,7 @@ export const foldJournal = Effect.fnUntraced(function*(catalogue: Catalogue) {
 export const rebuild = Effect.fnUntraced(function*(catalogue: Catalogue) {
   const store = yield* Store
   yield* store.transaction(Effect.gen(function*() {
+    yield* withoutLimits
     for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
     yield* foldJournal(catalogue)
   }))
@@ -120,7 +128,7 @@ export const rebuild = Effect.fnUntraced(function*(catalogue: Catalogue) {
 export const seed = Effect.fnUntraced(function*(catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store
   yield* store.transaction(Effect.gen(function*() {
-    if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(4480)")
+    yield* aloneOnTheDatabase
     if ((yield* headOf(store)) > 0) yield* seedLater(catalogue, at)
     else {
       for (const { command_id, events } of firstParts(catalogue, at, more)) {

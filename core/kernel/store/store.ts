@@ -142,7 +142,10 @@ export const refusalOf = (error: SqlError.SqlError, tables: ReadonlyArray<Table>
   return undefined
 }
 
-/** Faults after which the whole transaction may simply be tried again: another writer was there first. */
+/**
+ * Faults after which the whole transaction may simply be tried again: another writer was there first. A lock that was
+ * waited for in vain is none of them: whoever asks is told, and others get the connection.
+ */
 export const isRetryable = (error: SqlError.SqlError): boolean =>
-  error.reason._tag === "SerializationError" || error.reason._tag === "DeadlockError" || error.reason._tag === "LockTimeoutError" ||
+  error.reason._tag === "SerializationError" || error.reason._tag === "DeadlockError" ||
   (error.reason._tag === "UniqueViolation" && /^journal[._]/.test(constraintOf(error)))
