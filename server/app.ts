@@ -1,7 +1,7 @@
 /** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
 import { randomUUIDv7 } from "node:crypto"
 import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, References, Scope, Stream } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../core/catalogue.ts"
 import { authority } from "../core/kernel/authority.ts"
 import { type Catalogue, catalogueOf } from "../core/kernel/catalogue.ts"
@@ -11,6 +11,7 @@ import { ensureSchema } from "../core/kernel/store/schema.ts"
 import { make as makeStore, Store } from "../core/kernel/store/store.ts"
 import * as Sqlite from "../sync/sqlite-client.ts"
 import type { Database } from "./config.ts"
+import { type Health, makeHealth } from "./health.ts"
 import { Hosting } from "./hosting.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg-client.ts"
@@ -19,6 +20,7 @@ import { listen } from "./pg-listen.ts"
 import { type Asked, makePipeline, type Reply } from "./pipeline.ts"
 import type { ServerSlice } from "./server-slice.ts"
 import { serverSlices } from "./slices.ts"
+import { type StorageFault, storageFaultOf } from "./storage-fault.ts"
 import { makeStanding } from "./standing.ts"
 import { makeTeller, standing_changed, type Teller } from "./tell-others.ts"
 import { makeAuthentication } from "./tokens/authenticate.ts"
@@ -82,14 +84,17 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     for (const listener of [...listeners]) listener()
   }
   const committed = (standingChanged: boolean): void => {
+    health?.recorded()
     if (standingChanged) forget()
     tellListeners()
     others?.tell(standingChanged)
   }
 
   let listening_at: string | undefined
+  let health: Health | undefined
   const hosting = Hosting.of({
     key: options.key, log, data_folder: options.data_folder,
+    health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     renewed: () => committed(true),
     onCommit: (listener) => {
@@ -131,6 +136,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       yield* postgresIsKnown
       yield* ensureSchema(catalogue, "server")
       yield* furnish(catalogue, options)
+      health = yield* Scope.provide(healthOf(options.database), scope)
     }))
     const background = slices.flatMap((slice) => slice.background ?? [])
     if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
@@ -138,19 +144,26 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await runtime.runPromise(Effect.forkIn(Scope.provide(work, scope).pipe(Effect.catchCause((cause) => Effect.logError("background work ended", cause))), scope, { startImmediately: true }))
     }
   } catch (cause) {
+    await runtime.runPromise(Scope.close(scope, Exit.void)).catch(() => {})
     await runtime.dispose().catch(() => {})
     throw cause
   }
 
   const context = await runtime.context()
   const fork = Effect.runForkWith(context)
+  const noteStorage = (error: SqlError.SqlError): StorageFault | undefined => {
+    const fault = storageFaultOf(error)
+    if (fault !== undefined) health?.failed(fault)
+    return fault
+  }
   const asides = new Set<Promise<void>>()
   const aside = (effect: Effect.Effect<void, Fault, Store>): void => {
-    const done: Promise<void> = runtime.runPromise(Effect.catchCause(effect, (cause) => Effect.logWarning("aside failed", cause)))
+    const watched = Effect.tapError(effect, (fault) => Effect.sync(() => { if (fault instanceof SqlError.SqlError) noteStorage(fault) }))
+    const done: Promise<void> = runtime.runPromise(Effect.catchCause(watched, (cause) => Effect.logWarning("aside failed", cause)))
       .finally(() => asides.delete(done))
     asides.add(done)
   }
-  const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUIDv7, aside })
+  const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUIDv7, aside, storageFault: noteStorage })
   return {
     catalogue, log,
     ask: (asked, giveUp) => new Promise((resolve, reject) => {
@@ -170,9 +183,20 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 }
 
+const lock_timeout_ms = 8_000
 const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> => database.kind === "pg"
-  ? Postgres.layer({ url: database.url, max: database.connections_max })
-  : Sqlite.layer({ path: database.path })
+  ? Postgres.layer({ url: database.url, max: database.connections_max, lock_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
+  : Sqlite.layer({ path: database.path, busy_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
+
+/** With a connection that is kept for it alone; a database in memory has but one. */
+const healthOf = Effect.fnUntraced(function*(database: Database) {
+  if (database.kind === "pg") {
+    const alone = { max: 1, keep: true, connection_timeout_ms: 2_000, lock_timeout_ms: 1_000, statement_timeout_ms: 2_000 }
+    return makeHealth(makeStore(yield* Postgres.make({ url: database.url, ...alone })), undefined)
+  }
+  if (database.path === ":memory:") return makeHealth(yield* Store, undefined)
+  return makeHealth(makeStore(yield* Sqlite.make({ path: database.path, readOnly: true })), database.path)
+})
 
 const withRateLimit = (catalogue: Catalogue, rate_limit: number | undefined) => {
   const field = catalogue.settings["api"]?.["rate_limit"]

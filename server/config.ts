@@ -7,8 +7,8 @@ import type { Level } from "./log.ts"
 import { WrongStart } from "./wrong-start.ts"
 
 export type Database =
-  | { readonly kind: "sqlite"; readonly path: string }
-  | { readonly kind: "pg"; readonly url: string; readonly connections_max: number }
+  | { readonly kind: "sqlite"; readonly path: string; readonly lock_timeout_ms?: number }
+  | { readonly kind: "pg"; readonly url: string; readonly connections_max: number; readonly lock_timeout_ms?: number }
 
 export interface ServerConfig {
   readonly host: string

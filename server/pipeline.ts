@@ -19,6 +19,7 @@ import type { Hosting } from "./hosting.ts"
 import type { Log } from "./log.ts"
 import { makeRateLimiter, type Standing } from "./rate-limit.ts"
 import type { AnsweredCall, Headers, HostedCall, Hosted, ServerSlice } from "./server-slice.ts"
+import { type StorageFault, storage_retry_seconds, storageText } from "./storage-fault.ts"
 import type { Authentication } from "./tokens/authenticate.ts"
 
 export interface Asked {
@@ -45,6 +46,8 @@ export interface PipelineOptions {
   readonly newRequestId: () => string
   /** Runs beside the request; nobody waits for it. */
   readonly aside: (effect: Effect.Effect<void, Fault, Store>) => void
+  /** Takes note that the database cannot record, when that is what the error says. */
+  readonly storageFault: (error: SqlError.SqlError) => StorageFault | undefined
 }
 type Serving = Effect.Effect<Reply, never, Store | Site | Hosting>
 
@@ -75,7 +78,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     const { asked, path } = trace
     const found = match(catalogue, asked.method, path)
     const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
-    const refusal = open === undefined ? yield* admit(trace) : yield* admitNobody(trace, open)
+    const refusal = open === undefined ? yield* admit(trace) : open.unlimited ? undefined : yield* admitNobody(trace, open)
     if (refusal !== undefined) return yield* refusal
     if (found instanceof Rejection) return yield* found
     trace.endpoint = found.endpoint
@@ -145,7 +148,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
       endpoint: undefined, viewer: undefined, standing: undefined, request_bytes: 0
     }
     const exit = yield* Effect.exit(serve(trace))
-    const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, log)
+    const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
     if (trace.endpoint?.public === true && answer.status >= 400 && answer.status < 500 && trace.standing !== undefined) {
       limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
     }
@@ -174,7 +177,7 @@ const bodyFor = (found: Matched, trace: Trace): Effect.Effect<ReadBody> => {
 }
 
 /** Anything but an answer: refusals as they are, faults of the database as 503 when they pass, the rest as 500. */
-const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, log: Log): Answer => {
+const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, { log, storageFault }: PipelineOptions): Answer => {
   const fault = Cause.findErrorOption(cause)
   if (fault._tag === "Some" && fault.value instanceof Rejection) {
     const { kind, headers } = fault.value
@@ -184,6 +187,11 @@ const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, log: Log): Answer => 
     }
   }
   const details = { request_id: trace.request_id, method: trace.asked.method, endpoint: trace.endpoint?.name ?? null }
+  const storage = fault._tag === "Some" && fault.value instanceof SqlError.SqlError ? storageFault(fault.value) : undefined
+  if (storage !== undefined) {
+    log.at("error", "database cannot record", { ...details, reason: storage })
+    return { status: 503, body: { message: storageText[storage] }, headers: { "retry-after": String(storage_retry_seconds) } }
+  }
   if (fault._tag === "Some" && fault.value instanceof SqlError.SqlError && passes(fault.value)) {
     log.at("error", "database unavailable", { ...details, reason: fault.value.reason._tag, message: fault.value.reason.message })
     return { status: 503, body: { message: "The database cannot be reached or is busy; try again." }, headers: { "retry-after": "1" } }
@@ -196,7 +204,7 @@ const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, log: Log): Answer => 
   return { status: 500, body: { message: `Something went wrong here. Name ${trace.request_id} when you report it.` } }
 }
 const passes = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "ConnectionError" || reason._tag === "LockTimeoutError" || reason._tag === "SerializationError" || reason._tag === "DeadlockError"
+  reason._tag === "ConnectionError" || reason._tag === "LockTimeoutError" || reason._tag === "StatementTimeoutError" || reason._tag === "SerializationError" || reason._tag === "DeadlockError"
 
 const replyOf = (answer: Answer, trace: Trace): Reply => {
   const { body, content } = answer

@@ -110,6 +110,8 @@ interface Common<P extends Params, B extends Fields> {
   readonly server_only: boolean
   /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
   readonly public: boolean
+  /** Public ones only: answered however often an address asked in vain, and without a look at the settings: health. */
+  readonly unlimited: boolean
   /** The longest body it takes, in bytes; without it what the server takes of JSON. */
   readonly body_max: number | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
@@ -151,6 +153,7 @@ type Draft<P extends Params, B extends Fields> = {
   readonly mode?: "create" | "update"
   readonly server_only?: boolean
   readonly public?: boolean
+  readonly unlimited?: boolean
   readonly body_max?: number
   readonly uploads?: boolean
   readonly answers?: number
@@ -161,7 +164,7 @@ const common = <P extends Params, B extends Fields>(method: Method, path: string
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
-  public: draft.public ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false, answers: draft.answers,
+  public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false, answers: draft.answers,
   produces: draft.produces, check: draft.check
 })
 

@@ -1,14 +1,18 @@
 /** What the server says about itself: health, the interface described, the endpoint catalogue, measurements. */
-import { Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { get } from "../../core/kernel/endpoint.ts"
+import { type Answer, get } from "../../core/kernel/endpoint.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { headOf } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import type { Condition } from "../health.ts"
+import { Hosting } from "../hosting.ts"
 import type { ServerSlice } from "../server-slice.ts"
+import { storage_retry_seconds, storageText } from "../storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
 import { docsPage } from "./docs-page.ts"
 import { makeMetrics } from "./metrics.ts"
@@ -16,14 +20,23 @@ import { openApi } from "./openapi.ts"
 
 const open = { ability: null, permission: null, weight: 0, public: true, server_only: true } as const
 
+/** Not well: 503, which monitors see, with the reason; reads may go on all the same. */
+const healthAnswer = (dialect: string, condition: Condition, now: string): Answer => {
+  const database = dialect === "pg" ? "postgres" : "sqlite"
+  if (condition.status === "ok") return ok({ health: { status: "ok", timestamp: now, database, journal_position: condition.journal_position } })
+  const [message, more, retry_seconds] = condition.status === "degraded"
+    ? [storageText[condition.reason], { reason: condition.reason, journal_position: condition.journal_position }, storage_retry_seconds]
+    : ["The database does not answer.", { reason: "database", journal_position: null }, 1]
+  return {
+    status: 503, body: { message, health: { status: condition.status, timestamp: now, database, ...more } }, headers: { "retry-after": String(retry_seconds) }
+  }
+}
+const healthNow = Effect.gen(function*() {
+  const { health } = Option.getOrThrow(yield* Effect.serviceOption(Hosting))
+  return healthAnswer((yield* Store).dialect, yield* health, instantOf(yield* Clock.currentTimeMillis))
+})
 const health = get("/api/v1/system/health", {
-  name: "system.health", summary: "Is the server well?", ...open,
-  run: ({ now }) => Effect.gen(function*() {
-    const store = yield* Store
-    // One question to the database: a server that cannot ask it is not well, and answers 503.
-    const journal_position = yield* headOf(store)
-    return ok({ health: { status: "ok", timestamp: now, database: store.dialect === "pg" ? "postgres" : "sqlite", journal_position } })
-  })
+  name: "system.health", summary: "Is the server well?", ...open, unlimited: true, run: () => healthNow
 })
 
 const descriptions = new WeakMap<Catalogue, Json>()
@@ -67,7 +80,9 @@ export const systemSlice = (): ServerSlice => {
         return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) } }
       })
     })],
-    around: (call, next) => call.endpoint.name === "metrics" && !isFromHere(call.remote_address, call.headers) ? Effect.fail(notFound()) : next,
+    // Health is answered before anything is read for the request: what is read waits for whoever holds the database.
+    around: (call, next) => call.endpoint.name === health.name ? healthNow
+      : call.endpoint.name === "metrics" && !isFromHere(call.remote_address, call.headers) ? Effect.fail(notFound()) : next,
     answered: metrics.count
   }
 }

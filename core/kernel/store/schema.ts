@@ -17,7 +17,7 @@ import { Store, type StoreShape } from "./store.ts"
 /** Raised with each release whose databases an older one must not touch. */
 export const schema_version = 2
 
-const meta = plainTable("flightcase_meta", "key", { key: text(), value: text() }, { entity: "meta" })
+export const meta = plainTable("flightcase_meta", "key", { key: text(), value: text() }, { entity: "meta" })
 
 export class NewerSchema extends Data.TaggedError("NewerSchema")<{ readonly message: string }> {}
 

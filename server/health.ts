@@ -1,0 +1,78 @@
+/** Whether the server can do its work: its database answers, and takes what is to be recorded. */
+import { randomBytes } from "node:crypto"
+import { statfs } from "node:fs/promises"
+import { dirname } from "node:path"
+import { Effect } from "effect"
+import { headOf } from "../core/kernel/journal.ts"
+import { meta } from "../core/kernel/store/schema.ts"
+import { Store, type StoreShape } from "../core/kernel/store/store.ts"
+import { type StorageFault, storageFaultOf } from "./storage-fault.ts"
+
+export type Condition =
+  | { readonly status: "ok"; readonly journal_position: number }
+  /** Reads are answered, writes are not. */
+  | { readonly status: "degraded"; readonly journal_position: number; readonly reason: StorageFault }
+  /** The database does not answer. */
+  | { readonly status: "unavailable" }
+
+export interface Health {
+  /** The database could not record something. */
+  readonly failed: (fault: StorageFault) => void
+  /** It has recorded something. */
+  readonly recorded: () => void
+  readonly look: Effect.Effect<Condition, never, Store>
+}
+
+/** Room a SQLite file needs to go on: its log grows before anything can be taken back. */
+const least_room_bytes = 1_048_576
+/** Larger than most commands, so that what it finds room for is room to work in. */
+const trial_bytes = 256 * 1_024
+const trial_patience = "2 seconds"
+const trial_key = "storage_trial"
+
+/**
+ * `asking` is a store whose connection nothing else uses, so that it answers whatever the others wait for; `file` is
+ * SQLite's own. After a fault the database is tried with a write of its own each time somebody looks.
+ */
+export const makeHealth = (asking: StoreShape, file: string | undefined): Health => {
+  let fault: StorageFault | undefined
+  let trying = false
+
+  const trial = Effect.gen(function*() {
+    const store = yield* Store
+    yield* store.transaction(store.apply([
+      { op: "delete", table: meta, key: trial_key }, { op: "insert", table: meta, row: { key: trial_key, value: randomBytes(trial_bytes / 2).toString("hex") } }
+    ]))
+    fault = undefined
+    yield* store.apply([{ op: "delete", table: meta, key: trial_key }])
+  }).pipe(
+    Effect.timeout(trial_patience),
+    Effect.catch((error) => Effect.sync(() => { if (error._tag === "SqlError") fault = storageFaultOf(error) ?? fault })),
+    Effect.ensuring(Effect.sync(() => { trying = false }))
+  )
+  const tryAgain = Effect.suspend(() => {
+    if (fault === undefined || trying) return Effect.void
+    trying = true
+    return trial
+  })
+
+  return {
+    failed: (found) => { fault = found },
+    recorded: () => { fault = undefined },
+    look: Effect.gen(function*() {
+      const journal_position = yield* headOf(asking)
+      yield* tryAgain
+      const reason = fault ?? (file !== undefined && (yield* Effect.promise(() => isFull(dirname(file)))) ? "full" : undefined)
+      return reason === undefined ? { status: "ok" as const, journal_position } : { status: "degraded" as const, journal_position, reason }
+    }).pipe(Effect.catch(() => Effect.succeed({ status: "unavailable" as const })))
+  }
+}
+
+/** Less is left than the file needs. Unknown, as where a file system counts no blocks, is not full. */
+const isFull = async (folder: string): Promise<boolean> => {
+  const found = await statfs(folder).catch(() => undefined)
+  if (found === undefined || found.blocks === 0) return false
+  // Some of a disk is kept for root.
+  const free = process.getuid?.() === 0 ? found.bfree : found.bavail
+  return free * found.bsize < least_room_bytes
+}

@@ -1,0 +1,178 @@
+/** The database held by somebody, or full: what can still be answered is, and the rest is refused with its reason. */
+import { rm } from "node:fs/promises"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { DatabaseError } from "pg"
+import pg from "pg"
+import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { Store } from "../../core/kernel/store/store.ts"
+import { pgError } from "../../server/pg-error.ts"
+import { storageFaultOf } from "../../server/storage-fault.ts"
+import type { Database } from "../../server/config.ts"
+import { type Engine, engines } from "../app.ts"
+import { type FreshDatabase, freshDatabase } from "../postgres.ts"
+import { cleanUp, folderOfItsOwn } from "./process.ts"
+import { type Got, serve, type Serving } from "./serving.ts"
+
+afterAll(cleanUp)
+const closing: Array<() => Promise<unknown>> = []
+afterEach(async () => { for (const close of closing.splice(0).reverse()) await close() })
+
+interface Held {
+  readonly server: Serving
+  /** Takes what every writer needs, as somebody at a database console does; answers how to let it go. */
+  readonly hold: () => Promise<() => Promise<void>>
+  readonly database: FreshDatabase | undefined
+}
+const opened = async (engine: Engine, lock_timeout_ms: number): Promise<Held> => {
+  if (engine === "pg") {
+    const database = await freshDatabase()
+    closing.push(() => database.drop())
+    const server = await serve("sqlite", { database: { kind: "pg", url: database.url, connections_max: 4, lock_timeout_ms } })
+    closing.push(() => server.close())
+    return { server, database, hold: () => holding(database, "select position from journal_head where id = 1 for update") }
+  }
+  const path = join(await folderOfItsOwn(), "held.sqlite")
+  const server = await serve("sqlite", { database: { kind: "sqlite", path, lock_timeout_ms } })
+  closing.push(() => server.close())
+  return { server, database: undefined, hold: async () => {
+    const other = new DatabaseSync(path)
+    other.exec("begin immediate")
+    return async () => other.close()
+  } }
+}
+const holding = async (database: FreshDatabase, statement: string): Promise<() => Promise<void>> => {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query("begin")
+  await client.query(statement)
+  return () => client.end()
+}
+const health = (server: Serving): Promise<Got> => server.ask("/api/v1/system/health", { token: null })
+const makeProduct = (server: Serving, name: string): Promise<Got> => server.ask("/api/v1/products", { json: { name } })
+
+describe.each(engines)("a lock held by somebody else on %s", (engine) => {
+  it("keeps writers waiting, but neither readers nor health", async () => {
+    const { server, hold } = await opened(engine, 600_000)
+    await makeProduct(server, "Lamp")
+    const letGo = await hold()
+    let answered = 0
+    // More than there are connections.
+    const writing = Array.from({ length: 12 }, (_, at) => makeProduct(server, `Held ${at}`).finally(() => { answered++ }))
+    // Past what is believed for a moment without asking the database.
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    for (let times = 0; times < 6; times++) {
+      expect((await server.ask("/api/v1/products")).body.meta.total).toBe(1)
+      expect((await health(server)).body.health).toMatchObject({ status: "ok" })
+    }
+    expect(answered).toBe(0)
+    await letGo()
+    expect((await Promise.all(writing)).map(({ status }) => status)).toEqual(writing.map(() => 201))
+  })
+  it("ends a writer's patience with 503, nothing recorded, and the same request does once it is gone", async () => {
+    const { server, hold } = await opened(engine, 100)
+    const letGo = await hold()
+    const sent = { json: { name: "Lamp" }, headers: { "idempotency-key": "one" } }
+    for (const request of [{ json: { name: "Lamp" } }, sent]) {
+      const refused = await server.ask("/api/v1/products", request)
+      expect(refused).toMatchObject({ status: 503, headers: { "retry-after": expect.stringMatching(/^\d+$/) } })
+    }
+    await letGo()
+    expect((await server.ask("/api/v1/products", sent)).status).toBe(201)
+    expect((await server.ask("/api/v1/products")).body.meta.total).toBe(1)
+  })
+})
+
+describe("health on Postgres", () => {
+  it("answers while every connection waits for a table", async () => {
+    const { server, database } = await opened("pg", 600_000)
+    const letGo = await holding(database!, "lock table products in access exclusive mode")
+    const waiting = Array.from({ length: 12 }, () => server.ask("/api/v1/products"))
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    expect((await health(server)).body).toMatchObject({ health: { status: "ok" } })
+    await letGo()
+    for (const got of await Promise.all(waiting)) expect(got.status).toBe(200)
+  })
+  it("says that the database does not answer, when it does not, and that it does when it does", async () => {
+    const { server, database } = await opened("pg", 600_000)
+    const letGo = await holding(database!, "lock table journal_head in access exclusive mode")
+    expect(await health(server)).toMatchObject({ status: 503, body: { health: { status: "unavailable", reason: "database" } } })
+    await letGo()
+    expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
+  })
+  it("says that the database takes no changes while it is read-only; reads go on", async () => {
+    const { server, database } = await opened("pg", 600_000)
+    const name = new URL(database!.url).pathname.slice(1)
+    const admin = new pg.Client(database!.url)
+    await admin.connect()
+    const setReadOnly = async (value: "on" | "off"): Promise<void> => {
+      await admin.query(`alter database ${name} set default_transaction_read_only = ${value}`)
+      // Connections made before keep what held then.
+      await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+    }
+    await setReadOnly("on")
+    // A connection that was closed is noticed by whoever asks it next.
+    let refused = await makeProduct(server, "Refused")
+    for (let tries = 0; tries < 50 && !/read-only/.test(refused.body.message); tries++) refused = await makeProduct(server, "Refused")
+    expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "30" } })
+    expect(await health(server)).toMatchObject({ status: 503, body: { health: { status: "degraded", reason: "read_only" } } })
+    expect((await server.ask("/api/v1/products")).status).toBe(200)
+    await admin.query("set default_transaction_read_only = off")
+    await setReadOnly("off")
+    await admin.end()
+    let last = await health(server)
+    for (let tries = 0; tries < 50 && last.status !== 200; tries++) last = await health(server)
+    expect(last.body.health.status).toBe("ok")
+    expect((await makeProduct(server, "Lamp")).status).toBe(201)
+  })
+  it.each([["53100", "full"], ["25006", "read_only"], ["58030", "failing"], ["23505", undefined], ["57014", undefined]])("knows SQLSTATE %s as %s", (code, fault) => {
+    const cause = Object.assign(new DatabaseError("said", 4, "error"), { code })
+    expect(storageFaultOf(pgError(cause, "query"))).toBe(fault)
+  })
+})
+
+describe("a full disk under SQLite", () => {
+  const full = async (): Promise<{ readonly server: Serving; readonly setPages: (count: number) => Promise<void>; readonly path: string }> => {
+    const path = join(await folderOfItsOwn(), "full.sqlite")
+    const database: Database = { kind: "sqlite", path }
+    const server = await serve("sqlite", { database })
+    closing.push(() => server.close())
+    // The file may grow no further than this, which SQLite tells as it tells a disk without room.
+    const setPages = (count: number): Promise<void> =>
+      server.run(Effect.flatMap(Store, (store) => Effect.asVoid(store.run(`pragma max_page_count = ${count}`))))
+    return { server, setPages, path }
+  }
+  it("refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again", async () => {
+    const { server, setPages, path } = await full()
+    const acknowledged: Array<string> = []
+    await setPages(1)
+    let refused: Got | undefined
+    for (let at = 0; refused === undefined && at < 5_000; at++) {
+      const name = `Lamp ${at} ${"x".repeat(200)}`
+      const got = await makeProduct(server, name)
+      if (got.status === 201) acknowledged.push(name)
+      else refused = got
+    }
+    expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "30" }, body: { message: expect.stringMatching(/disk .*full/) } })
+    expect(await health(server)).toMatchObject({ status: 503, body: { message: expect.stringMatching(/full/), health: { status: "degraded", reason: "full", database: "sqlite" } } })
+    const listed = await server.ask("/api/v1/products?per_page=1")
+    expect([listed.status, listed.body.meta.total]).toEqual([200, acknowledged.length])
+    await setPages(1_000_000)
+    expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
+    const last = await makeProduct(server, "The last lamp")
+    expect(last.status).toBe(201)
+    const other = new DatabaseSync(path, { readOnly: true })
+    const kept = other.prepare("select name from products order by id").all().map((row) => row["name"])
+    other.close()
+    expect(kept).toEqual([...acknowledged, "The last lamp"])
+  })
+  it("is over for health with the first write that goes through", async () => {
+    const { server, setPages } = await full()
+    await setPages(1)
+    while ((await makeProduct(server, "x".repeat(200))).status === 201);
+    await setPages(1_000_000)
+    expect((await makeProduct(server, "Lamp")).status).toBe(201)
+    expect((await health(server)).status).toBe(200)
+  })
+})
