@@ -1,8 +1,6 @@
 /** The database held by somebody, or full: what can still be answered is, and the rest is refused with its reason. */
-import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { DatabaseError } from "pg"
 import pg from "pg"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { Effect } from "effect"
@@ -63,8 +61,8 @@ describe.each(engines)("a lock held by somebody else on %s", (engine) => {
     // Past what is believed for a moment without asking the database.
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     for (let times = 0; times < 6; times++) {
-      expect((await server.ask("/api/v1/products")).body.meta.total).toBe(1)
-      expect((await health(server)).body.health).toMatchObject({ status: "ok" })
+      expect(await server.ask("/api/v1/products")).toMatchObject({ status: 200, body: { meta: { total: 1 } } })
+      expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
     }
     expect(answered).toBe(0)
     await letGo()
@@ -90,7 +88,7 @@ describe("health on Postgres", () => {
     const letGo = await holding(database!, "lock table products in access exclusive mode")
     const waiting = Array.from({ length: 12 }, () => server.ask("/api/v1/products"))
     await new Promise((resolve) => setTimeout(resolve, 1_100))
-    expect((await health(server)).body).toMatchObject({ health: { status: "ok" } })
+    expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
     await letGo()
     for (const got of await Promise.all(waiting)) expect(got.status).toBe(200)
   })
@@ -127,7 +125,7 @@ describe("health on Postgres", () => {
     expect((await makeProduct(server, "Lamp")).status).toBe(201)
   })
   it.each([["53100", "full"], ["25006", "read_only"], ["58030", "failing"], ["23505", undefined], ["57014", undefined]])("knows SQLSTATE %s as %s", (code, fault) => {
-    const cause = Object.assign(new DatabaseError("said", 4, "error"), { code })
+    const cause = Object.assign(new pg.DatabaseError("said", 4, "error"), { code })
     expect(storageFaultOf(pgError(cause, "query"))).toBe(fault)
   })
 })

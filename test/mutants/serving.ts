@@ -1,0 +1,37 @@
+/** Faults of hosting: what is held up by a lock or a full disk, and what must go on meanwhile. */
+import type { Mutant } from "./mutant.ts"
+
+const held_test = "test/server/held-up.test.ts"
+
+export const serving_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "readers share their connections with writers", file: "server/pg-client.ts",
+    find: "transactionAcquirer: acquirerFrom(transactions),", replace: "transactionAcquirer: acquirerFrom(statements),",
+    killed_by: [{ file: held_test, test: "keeps writers waiting, but neither readers nor health", engine: "pg" }]
+  },
+  {
+    name: "no lock is waited for too long", file: "server/pg-session.ts",
+    find: "-c lock_timeout=${limits.lock_timeout_ms}", replace: "-c lock_timeout=0",
+    killed_by: [{ file: "test/server/pg-client.test.ts", test: "breaks off what waits for a lock, or takes, longer than it may" }]
+  },
+  {
+    name: "health asks over the connections of all", file: "server/app.ts",
+    find: "makeHealth(makeStore(yield* Postgres.make({ url: database.url, ...alone })), undefined)", replace: "makeHealth(yield* Store, undefined)",
+    killed_by: [{ file: held_test, test: "answers while every connection waits for a table" }]
+  },
+  {
+    name: "a full disk is a fault like any other", file: "server/storage-fault.ts",
+    find: "13: \"full\", ", replace: "",
+    killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again" }]
+  },
+  {
+    name: "health believes a full disk full for ever", file: "server/health.ts",
+    find: "      yield* tryAgain\n", replace: "",
+    killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again" }]
+  },
+  {
+    name: "a second server starts on the same folder", file: "server/serve.ts",
+    find: "if (lock !== undefined) return lock\n", replace: "return lock ?? { release: () => {} }\n",
+    killed_by: [{ file: "test/server/start-and-stop.test.ts", test: "when another server is at work in the folder, by whatever name it is called, until that one is gone" }]
+  }
+]
