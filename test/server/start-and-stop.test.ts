@@ -105,7 +105,8 @@ describe("what the surroundings say is checked", () => {
 describe("a wrong start is one clear line and exit 1", () => {
   const refused = async (env: Env): Promise<string> => {
     const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token, ...env })
-    expect((await server.ended).code).toBe(1)
+    const ended = server.listening.then(() => server.kill("SIGKILL"), () => server.ended)
+    expect(await ended).toEqual({ code: 1, signal: null })
     const lines = server.stderr().trimEnd().split("\n")
     expect(lines).toHaveLength(1)
     expect(lines[0]).toMatch(/^flightcase: /)
