@@ -14,6 +14,7 @@ import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.t
 import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } from "./roles.ts"
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
+import { isAdministrator } from "./standing.ts"
 import { rolesOf } from "./viewer.ts"
 
 export const userResource = resource({
@@ -26,7 +27,7 @@ export const userResource = resource({
   load: () => Effect.flatMap(Store, (store) => store.find(roles, {}, { order: ["sort_order", "id"] })),
   view: (base, row, _found, _context, all) => {
     const names = rolesOf(row, all).map((role) => role.name)
-    return { ...base, roles: row.is_owner ? ["Owner", ...names] : names, is_admin: row.is_owner || names.includes("Admin") }
+    return { ...base, roles: row.is_owner ? ["Owner", ...names] : names, is_admin: isAdministrator(row, all) }
   }
 })
 
@@ -55,9 +56,9 @@ const endpoints = [
     },
     mints: [members, users], streams: () => [grants],
     facts: ({ viewer }) => factsFor(viewer),
-    decide: (facts, { values }, context) => inviteUser({
+    decide: (facts, { values, viewer }, context) => inviteUser({
       id: context.id(users), member_id: context.id(members), name: values.name!, email: values.email!, roles: values.roles!, is_active: values.active!
-    }, facts, context.now),
+    }, viewer, facts, context.now),
     respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), created)
   }),
   command("PUT", "/api/v1/users/{id}", {

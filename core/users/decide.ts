@@ -10,7 +10,7 @@ import { type MemberRow, members } from "../members/schema.ts"
 import { anonymousEmail } from "./anonymous.ts"
 import { type Invited, invitedEvents } from "./seed.ts"
 import { type RoleRow, type UserRow, users } from "./schema.ts"
-import { levelOf } from "./viewer.ts"
+import { barToRole, barToUser } from "./standing.ts"
 
 export interface UserFacts {
   readonly roles: ReadonlyArray<RoleRow>
@@ -18,8 +18,10 @@ export interface UserFacts {
   readonly level: number
 }
 
-/** Roles by name or id, in their own order; roles that are added or taken away must lie below the caller. */
-const chosenRoles = (names: ReadonlyArray<string>, before: ReadonlyArray<number>, facts: UserFacts): Result.Result<ReadonlyArray<number>, Rejection> => {
+/** Roles by name or id, in their own order; only those may be added or taken away that the caller may act on. */
+const chosenRoles = (
+  names: ReadonlyArray<string>, before: ReadonlyArray<number>, viewer: Viewer, facts: UserFacts
+): Result.Result<ReadonlyArray<number>, Rejection> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const chosen = new Set<number>()
   names.forEach((name, at) => {
@@ -28,30 +30,34 @@ const chosenRoles = (names: ReadonlyArray<string>, before: ReadonlyArray<number>
     else chosen.add(role.id)
   })
   const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
-  const above = changed.find((role) => role.level >= facts.level)
-  if (above !== undefined) errors["roles"] = [`You can only grant or take away roles below your own, not ${above.name}.`]
+  const bars = changed.flatMap((role) => barToRole(role, viewer, facts.level) ?? [])
+  if (bars.length > 0) errors["roles"] = bars.map((bar) => `You cannot grant or take away this role: ${bar}.`)
   return Object.keys(errors).length > 0 ? Result.fail(invalid(errors as FieldErrors))
     : Result.succeed(facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id))
 }
 
 export const inviteUser = (
-  user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & { readonly roles: ReadonlyArray<string> }, facts: UserFacts, at: string
+  user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & { readonly roles: ReadonlyArray<string> },
+  viewer: Viewer, facts: UserFacts, at: string
 ): Decided => {
   const { roles, ...rest } = user
-  return Result.map(chosenRoles(roles, [], facts), (role_ids) =>
+  return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) =>
     ({ events: invitedEvents({ ...rest, role_ids, is_owner: false }, at), result: { id: user.id } }))
 }
 
-/** Everybody may manage those below them; owners everybody. */
-const mayManage = (user: UserRow, viewer: Viewer, facts: UserFacts): boolean =>
-  viewer.is_owner || levelOf(user, facts.roles) < facts.level
+/** 403 with the reason where somebody is not the viewer's to change. */
+const mayNot = (act: string, user: UserRow, viewer: Viewer, facts: UserFacts): Rejection | undefined => {
+  const bar = barToUser(user, facts.roles, viewer, facts.level)
+  return bar === undefined ? undefined : forbidden(`You cannot ${act} this user: ${bar}.`)
+}
 
 export interface UserChange { readonly name?: string; readonly email?: string; readonly roles?: ReadonlyArray<string> }
 export const changeUser = (
   user: UserRow, change: UserChange, viewer: Viewer, facts: UserFacts & { readonly member: MemberRow | undefined }
 ): Decided => {
-  if (user.id !== viewer.user_id && !mayManage(user, viewer, facts)) return Result.fail(forbidden("You can only change users below you."))
-  const chosen = change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, facts)
+  const refusal = mayNot("change", user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const chosen = change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, viewer, facts)
   return Result.map(chosen, (role_ids) => {
     const set = { name: change.name ?? user.name, email: change.email ?? user.email, role_ids }
     const events: ReadonlyArray<NewEvent | undefined> = [
@@ -63,23 +69,27 @@ export const changeUser = (
 }
 
 /** 422 on `user` for owners and for oneself; deactivating again changes nothing. */
-export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided =>
-  user.is_owner ? Result.fail(invalidField("user", "The owner cannot be deactivated."))
-    : user.id === viewer.user_id ? Result.fail(invalidField("user", "You cannot deactivate yourself."))
-    : !mayManage(user, viewer, facts) ? Result.fail(forbidden("You can only deactivate users below you."))
-    : Result.succeed({
-      events: user.is_active || user.deactivated_at === null
-        ? [event(streamOf("user", user.id), "user.deactivated", { id: user.id, member_id: user.member_id })] : [],
-      result: { id: user.id }
-    })
+export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
+  if (user.is_owner) return Result.fail(invalidField("user", "The owner cannot be deactivated."))
+  if (user.id === viewer.user_id) return Result.fail(invalidField("user", "You cannot deactivate yourself."))
+  const refusal = mayNot("deactivate", user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  return Result.succeed({
+    events: user.is_active || user.deactivated_at === null
+      ? [event(streamOf("user", user.id), "user.deactivated", { id: user.id, member_id: user.member_id })] : [],
+    result: { id: user.id }
+  })
+}
 
 /** 422 on `user` for somebody anonymised: an account without a person would open. */
-export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided =>
-  !mayManage(user, viewer, facts) ? Result.fail(forbidden("You can only activate users below you."))
-    : user.email === anonymousEmail(user.id) ? Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
-    : Result.succeed({
-      events: user.is_active ? [] : [event(streamOf("user", user.id), user.deactivated_at === null ? "user.activated" : "user.reactivated", {
-        id: user.id, member_id: user.member_id, first: user.invitation_accepted_at === null
-      })],
-      result: { id: user.id }
-    })
+export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
+  const refusal = mayNot("activate", user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  if (user.email === anonymousEmail(user.id)) return Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
+  return Result.succeed({
+    events: user.is_active ? [] : [event(streamOf("user", user.id), user.deactivated_at === null ? "user.activated" : "user.reactivated", {
+      id: user.id, member_id: user.member_id, first: user.invitation_accepted_at === null
+    })],
+    result: { id: user.id }
+  })
+}

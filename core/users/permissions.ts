@@ -46,9 +46,11 @@ const without = (from: ReadonlyArray<string>, ...left_out: ReadonlyArray<string>
 
 export interface SystemRole { readonly name: string; readonly level: number; readonly description: string; readonly permissions: ReadonlyArray<string> }
 export const owner_level = 100
+/** The role that may do everything and whose people, beside the owner, issue tokens and oversee the whole calendar. */
+export const admin_role = "Admin"
 /** Beside the owner, who is marked as such and may do everything. Costs are for those who run the business only. */
 export const systemRoles: ReadonlyArray<SystemRole> = [
-  { name: "Admin", level: 80, description: "Everything", permissions: keys },
+  { name: admin_role, level: 80, description: "Everything", permissions: keys },
   {
     name: "Operations Manager", level: 60, description: "Everything but settings, users and roles",
     permissions: without(keys, ...all("settings", "users", "roles"))

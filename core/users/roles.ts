@@ -10,6 +10,7 @@ import { can, type Viewer } from "../kernel/viewer.ts"
 import { abilities } from "./abilities.ts"
 import { isPermission, owner_level, permissions } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
+import { barToRole } from "./standing.ts"
 import { levelOf } from "./viewer.ts"
 
 export const roleResource = resource({
@@ -45,9 +46,8 @@ export const rolesRegister = register({
     }),
     save: ({ next, before, facts, input }) => {
       if (before?.is_system === true && next.name !== before.name) return Result.fail(invalidField("name", "A system role keeps its name."))
-      if (before !== undefined && before.level >= facts.level && !input.viewer.is_owner) {
-        return Result.fail(invalidField("role", "You can only change roles below your own."))
-      }
+      const bar = before === undefined ? undefined : barToRole(before, input.viewer, facts.level)
+      if (bar !== undefined) return Result.fail(invalidField("role", `You cannot change this role: ${bar}.`))
       const added = next.permissions.filter((key) => before?.permissions.includes(key) !== true)
       const errors = Object.fromEntries(added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
         const at = `permissions.${next.permissions.indexOf(key)}`
@@ -57,8 +57,11 @@ export const rolesRegister = register({
       }))
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
     },
-    delete: ({ row }) => row.is_system ? Result.fail(invalidField("role", "A system role cannot be deleted."))
-      : Result.succeed([])
+    delete: ({ row, facts, input }) => {
+      if (row.is_system) return Result.fail(invalidField("role", "A system role cannot be deleted."))
+      const bar = barToRole(row, input.viewer, facts.level)
+      return bar !== undefined ? Result.fail(invalidField("role", `You cannot delete this role: ${bar}.`)) : Result.succeed([])
+    }
   }
 })
 

@@ -1,4 +1,7 @@
-/** Tokens over the API: everybody's own, and others' for those who manage users. The secret is told once. */
+/**
+ * Tokens over the API. The owner and administrators issue them; everybody sees and takes away their own, and managers of
+ * users those of people who may do no more than they. The secret is told once.
+ */
 import { Effect, Result } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/change.ts"
 import { command, type Fault, get } from "../../core/kernel/endpoint.ts"
@@ -12,6 +15,8 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
 import { anonymised_event } from "../../core/members/decide.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
+import { roles } from "../../core/users/schema.ts"
+import { isAdministrator, lackedBy } from "../../core/users/standing.ts"
 import { tokensIssuedBy } from "../../sync/ends/devices.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
@@ -23,8 +28,9 @@ export const tokenResource = resource({
   sorts: ["created_at", "updated_at", "last_used_at", "expires_at"]
 })
 
-/** May this person see, make and take away tokens of others? */
-export const managesTokens = (viewer: Viewer): boolean => can(viewer, "users.edit")
+const manages_users = "users.edit"
+/** May this person see and take away tokens of others? */
+export const managesTokens = (viewer: Viewer): boolean => can(viewer, manages_users)
 
 const list = get("/api/v1/tokens", {
   name: "tokens.list", summary: "List tokens: one's own, or everybody's for those who manage users", ability: "tokens:read", permission: null, server_only: true,
@@ -33,11 +39,16 @@ const list = get("/api/v1/tokens", {
   }), ok)
 })
 
-interface IssueFacts { readonly user: User | undefined; readonly issuer: TokenRow | undefined; readonly abilities: ReadonlySet<string> }
+interface IssueFacts {
+  readonly user: User | undefined
+  readonly issuer: TokenRow | undefined
+  readonly abilities: ReadonlySet<string>
+  readonly is_administrator: boolean
+}
 
 /** The secret and its hash pass by the journal: it remembers only that a token was issued, to whom, with what abilities. */
 const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1/tokens", {
-  name: "tokens.create", summary: "Issue a token; its secret is in this answer only", ability: "tokens:write", permission: null, server_only: true,
+  name: "tokens.create", summary: "Issue a token; its secret is in this answer only", ability: "tokens:write", permission: manages_users, server_only: true,
   fields: token_fields,
   mints: [tokens],
   streams: () => [],
@@ -46,7 +57,8 @@ const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1
     return {
       user: yield* userById(values.user_id ?? viewer.user_id),
       issuer: viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id),
-      abilities: abilities()
+      abilities: abilities(),
+      is_administrator: isAdministrator(viewer, yield* store.getMany(roles, viewer.role_ids))
     }
   }),
   decide: (facts, input, context) => {
@@ -79,10 +91,11 @@ const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1
 })
 
 const refusalToIssue = (
-  { user, abilities }: IssueFacts,
+  { user, abilities, is_administrator }: IssueFacts,
   values: { readonly abilities?: ReadonlyArray<string>; readonly expires_at?: string | null },
   viewer: Viewer, now: string
 ): Rejection | undefined => {
+  if (!is_administrator) return forbidden("Only the owner and administrators issue tokens.")
   const errors: { [field: string]: FieldErrors[string] } = {}
   if (user === undefined) errors["user_id"] = ["The selected user does not exist."]
   values.abilities!.forEach((ability, at) => {
@@ -90,15 +103,16 @@ const refusalToIssue = (
   })
   if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now) errors["expires_at"] = ["The time of expiry must lie ahead."]
   if (Object.keys(errors).length > 0) return invalid(errors)
-  const others = user!.user_id !== viewer.user_id
-  if (others && !managesTokens(viewer)) return forbidden("A token for somebody else needs the permission users.edit.")
   // Nobody gains by a token what they may not do themselves.
-  if (others && !viewer.is_owner && (user!.is_owner || [...user!.permissions].some((one) => !can(viewer, one)))) {
-    return forbidden("A token for somebody who may do more needs the owner.")
-  }
-  const beyond = values.abilities!.find((ability) => !able(viewer, ability))
-  if (beyond !== undefined) return forbidden(`The token lacks the ability ${beyond}, so it cannot pass it on.`)
-  return undefined
+  return beyondViewer(viewer, user!, values.abilities!)
+}
+
+/** 403 where a token of this person and with these abilities may do more than whoever issues it or takes it away. */
+const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<string>): Rejection | undefined => {
+  const lacked = user.user_id === viewer.user_id ? undefined : lackedBy(viewer, user)
+  if (lacked !== undefined) return forbidden(`This token's user holds ${lacked}, which you do not have.`)
+  const ability = abilities.find((one) => !able(viewer, one))
+  return ability === undefined ? undefined : forbidden(`Your own token lacks the ability ${ability}.`)
 }
 
 /** The earliest of what was asked, what the settings allow and what the issuing token has left. */
@@ -113,9 +127,11 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
   params: { id: { table: tokens } },
   facts: ({ rows }) => userById(rows.id.user_id),
   decide: (user, { rows: { id: token }, viewer }) => {
-    const own = token.user_id === viewer.user_id
-    if (!own && !managesTokens(viewer)) return Result.fail(forbidden("A token of somebody else needs the permission users.edit."))
-    if (!own && user?.is_owner === true && !viewer.is_owner) return Result.fail(forbidden("A token of the owner is the owner's to take away."))
+    if (token.user_id !== viewer.user_id && !managesTokens(viewer)) {
+      return Result.fail(forbidden(`A token of somebody else needs the permission ${manages_users}.`))
+    }
+    const refusal = user === undefined ? undefined : beyondViewer(viewer, user, token.abilities)
+    if (refusal !== undefined) return Result.fail(refusal)
     return Result.succeed({ events: [event(`token:${token.id}`, "token.revoked", { id: token.id, user_id: token.user_id })], result: {} })
   },
   respond: (_result, { rows }) => Effect.gen(function*() {

@@ -10,7 +10,8 @@ import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { plainTable, type RowOf } from "../../core/kernel/table.ts"
 import { can, type Viewer } from "../../core/kernel/viewer.ts"
-import { users } from "../../core/users/schema.ts"
+import { roles, users } from "../../core/users/schema.ts"
+import { lackedBy, rightsOfUser } from "../../core/users/standing.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { isPublicKey, publicKeyOf } from "../signature.ts"
 import { leasesKnown } from "./claims.ts"
@@ -53,9 +54,15 @@ const managesDevices = (viewer: Viewer): boolean => can(viewer, "users.edit")
 type OneReplica = { readonly id: { readonly table: typeof replicas } }
 const one = { id: { table: replicas } } as const
 
-const mineOrManaged = (replica: RowOf<typeof replicas>, viewer: Viewer): Effect.Effect<void, Fault> =>
-  replica.user_id === viewer.user_id || managesDevices(viewer) ? Effect.void
-    : Effect.fail(forbidden("Only its user or a manager of users may do this to a device."))
+/** A device acts for its user: only those who may do all that its user may do lay hands on it. */
+const mineOrManaged = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, viewer: Viewer): Effect.fn.Return<void, Fault, Store> {
+  if (replica.user_id === viewer.user_id) return
+  if (!managesDevices(viewer)) return yield* forbidden("Only its user or a manager of users may do this to a device.")
+  const store = yield* Store
+  const user = yield* store.get(users, replica.user_id)
+  const lacked = user === undefined ? undefined : lackedBy(viewer, rightsOfUser(user, yield* store.getMany(roles, user.role_ids)))
+  if (lacked !== undefined) return yield* forbidden(`This device's user holds ${lacked}, which you do not have.`)
+})
 
 const keyOf = Effect.map(Effect.serviceOption(BundleKey), (key) => Option.isSome(key) ? publicKeyOf(key.value.seed) : null)
 /** What a device should know of the server it speaks to. */

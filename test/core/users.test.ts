@@ -159,12 +159,15 @@ describe.each(engines)("users and roles on %s", (engine) => {
     await app.call("PUT", `/api/v1/users/${user.id}`, { roles: [] })
     expect((await app.call("DELETE", `/api/v1/roles/${id}`)).status).toBe(204)
   })
-  it("nobody gives away more than they hold, nor changes roles at their own height", async () => {
+  it("nobody gives away more than they hold, nor changes roles that hold more or rank as high", async () => {
     const keeper = { ...await viewerFor("Sales"), permissions: new Set(["roles.manage", "members.view"]) }
+    const fuller = { ...keeper, permissions: new Set([...role("Warehouse"), ...role("Sales"), "roles.manage"]) }
     expect((await app.call("POST", "/api/v1/roles", { name: "Mini", permissions: ["members.view"] }, keeper)).status).toBe(201)
     expect((await app.call("POST", "/api/v1/roles", { name: "Maxi", permissions: ["settings.manage"] }, keeper)).body.errors).toHaveProperty("permissions.0")
     expect((await app.call("PUT", "/api/v1/roles/3", { description: "mine" }, keeper)).body.errors).toHaveProperty("role")
-    expect((await app.call("PUT", "/api/v1/roles/4", { description: "theirs" }, keeper)).status).toBe(200)
+    expect((await app.call("PUT", "/api/v1/roles/4", { description: "theirs" }, keeper)).body.errors).toHaveProperty("role")
+    expect((await app.call("PUT", "/api/v1/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
+    expect((await app.call("PUT", "/api/v1/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
   })
   it("what roles and tokens can be made of is listed", async () => {
     const listed = (await app.call("GET", "/api/v1/permissions")).body
