@@ -1,5 +1,5 @@
 /** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
-import { randomUUIDv7 } from "node:crypto"
+import { randomUUID, randomUUIDv7 } from "node:crypto"
 import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, References, Scope, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../core/catalogue.ts"
@@ -36,7 +36,9 @@ export interface ServerOptions {
   readonly owner_token?: string | undefined
   /** Told the first owner's token when it had to be made up. */
   readonly onOwnerToken?: (secret: string) => void
+  /** What holds until the settings `api.rate_limit` and `api.anonymous_rate_limit` are changed. */
   readonly rate_limit?: number | undefined
+  readonly anonymous_rate_limit?: number | undefined
   readonly log?: Log
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
@@ -66,7 +68,7 @@ const changes_standing = /^(user|role|setting|token)/
 /** Opens the database, brings its schema forward, furnishes it when empty. Rejects with what stood in the way. */
 export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
   const log = options.log ?? silentLog
-  const catalogue: Catalogue = catalogueOf(withRateLimit(core, options.rate_limit).concat(serverSlices(() => catalogue), options.slices ?? []))
+  const catalogue: Catalogue = catalogueOf(withRateLimits(core, options).concat(serverSlices(() => catalogue), options.slices ?? []))
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const standing = makeStanding(catalogue)
   const authentication = makeAuthentication()
@@ -163,7 +165,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       .finally(() => asides.delete(done))
     asides.add(done)
   }
-  const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUIDv7, aside, storageFault: noteStorage })
+  const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUID, aside, storageFault: noteStorage })
   return {
     catalogue, log,
     ask: (asked, giveUp) => new Promise((resolve, reject) => {
@@ -198,10 +200,12 @@ const healthOf = Effect.fnUntraced(function*(database: Database) {
   return makeHealth(makeStore(yield* Sqlite.make({ path: database.path, readOnly: true })), database.path)
 })
 
-const withRateLimit = (catalogue: Catalogue, rate_limit: number | undefined) => {
-  const field = catalogue.settings["api"]?.["rate_limit"]
-  return rate_limit === undefined || field === undefined ? [...catalogue.slices]
-    : [...catalogue.slices, { name: "rate_limit", settings: { api: { ...catalogue.settings["api"], rate_limit: { ...field, default: rate_limit } } } }]
+const withRateLimits = ({ settings, slices }: Catalogue, options: Pick<ServerOptions, "rate_limit" | "anonymous_rate_limit">): ReadonlyArray<ServerSlice> => {
+  const given = (["rate_limit", "anonymous_rate_limit"] as const).flatMap((key) => {
+    const field = settings["api"]?.[key], limit = options[key]
+    return field === undefined || limit === undefined ? [] : [[key, { ...field, default: limit }] as const]
+  })
+  return given.length === 0 ? slices : [...slices, { name: "rate_limits", settings: { api: { ...settings["api"], ...Object.fromEntries(given) } } }]
 }
 
 /** What other servers on the same Postgres commit. */

@@ -24,6 +24,10 @@ export interface ServerConfig {
   readonly public_url: string | undefined
   /** Requests a token may make in a minute, unless the settings say otherwise. */
   readonly rate_limit: number | undefined
+  /** Requests without a valid token an address may make in a minute, unless the settings say otherwise. */
+  readonly anonymous_rate_limit: number | undefined
+  /** How many proxies in front of the server are believed about whom they speak for. */
+  readonly trusted_proxies: number
   readonly log_level: Level | "silent"
 }
 
@@ -33,7 +37,8 @@ export const configFrom = (environment: Environment): ServerConfig => {
   const data_folder = resolve(given.FLIGHTCASE_DATA)
   const settings = {
     host: given.FLIGHTCASE_HOST, port: given.FLIGHTCASE_PORT, data_folder, log_level: given.FLIGHTCASE_LOG,
-    owner_token: given.FLIGHTCASE_TOKEN, public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""), rate_limit: given.FLIGHTCASE_RATE_LIMIT
+    owner_token: given.FLIGHTCASE_TOKEN, public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""), rate_limit: given.FLIGHTCASE_RATE_LIMIT,
+    anonymous_rate_limit: given.FLIGHTCASE_ANONYMOUS_RATE_LIMIT, trusted_proxies: given.FLIGHTCASE_TRUST_PROXY
   }
   const { DATABASE_URL: url, FLIGHTCASE_KEY: key } = given
   if (url !== undefined) {

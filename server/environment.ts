@@ -54,6 +54,8 @@ export const variables = {
   FLIGHTCASE_TOKEN: text("The first owner's token on an empty database; 20 characters or more", "generated and printed once", (given) =>
     longEnough(given) ?? (/^[\x21-\x7e]+$/.test(given) ? undefined : "be printable ASCII without spaces: it travels in a header.")),
   FLIGHTCASE_RATE_LIMIT: whole("Requests a token may make in a minute, unless the settings say otherwise", 1, 10_000, undefined, "600"),
+  FLIGHTCASE_ANONYMOUS_RATE_LIMIT: whole("Requests without a valid token an address may make in a minute, unless the settings say otherwise", 1, 10_000, undefined, "20"),
+  FLIGHTCASE_TRUST_PROXY: whole("How many proxies in front of the server are believed about whom they speak for", 0, 10, 0),
   FLIGHTCASE_LOG: level
 }
 

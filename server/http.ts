@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { clientAddress } from "./client-address.ts"
 import type { Asked, Reply } from "./pipeline.ts"
 import type { Log } from "./log.ts"
 import { WrongStart } from "./wrong-start.ts"
@@ -18,6 +19,8 @@ export interface ListenOptions {
   readonly host: string
   readonly port: number
   readonly log: Log
+  /** How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by default. */
+  readonly trusted_proxies?: number
   /** `giveUp` is told how the request can be given up while it is under way. */
   readonly ask: (asked: Asked, giveUp: (stop: () => void) => void) => Promise<Reply>
 }
@@ -25,7 +28,7 @@ export interface ListenOptions {
 /** Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent all. */
 const discarded_max = 8 * 1_048_576
 
-export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise<Listening> => {
+export const listenOn = async ({ host, port, log, trusted_proxies = 0, ask }: ListenOptions): Promise<Listening> => {
   let stopping = false
   // Connections, and how many requests each has under way. Node counts one that has not asked yet among the busy.
   const connections = new Map<Socket, number>()
@@ -46,7 +49,7 @@ export const listenOn = async ({ host, port, log, ask }: ListenOptions): Promise
     response.on("error", () => {})
     const asked: Asked = {
       method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
-      remote_address: request.socket.remoteAddress ?? "", body: (max) => bodyOf(request, max)
+      remote_address: clientAddress(request.socket.remoteAddress ?? "", request.headers["x-forwarded-for"], trusted_proxies), body: (max) => bodyOf(request, max)
     }
     ask(asked, (how) => { stop = how }).then(
       (reply) => send(request, response, reply, stopping),

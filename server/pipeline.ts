@@ -17,6 +17,7 @@ import { revoked_message } from "../sync/ends/push.ts"
 import { json_body_max, type ReadBody, readBody, tooLarge } from "./body.ts"
 import type { Hosting } from "./hosting.ts"
 import type { Log } from "./log.ts"
+import { networkOf } from "./client-address.ts"
 import { makeRateLimiter, type Standing } from "./rate-limit.ts"
 import type { AnsweredCall, Headers, HostedCall, Hosted, ServerSlice } from "./server-slice.ts"
 import { type StorageFault, storage_retry_seconds, storageText } from "./storage-fault.ts"
@@ -98,7 +99,9 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
     const settings = yield* options.settings
     if (bearer === undefined) {
-      trace.standing = limiter.count(`address ${trace.asked.remote_address}`, settingNumber(settings, "api", "anonymous_rate_limit"), trace.clock_millis)
+      // Only what opens nothing is counted by address: a token that holds is never kept out by others behind the same one.
+      trace.standing = limiter.count(`address ${clientOf(trace)}`, settingNumber(settings, "api", "anonymous_rate_limit"), trace.clock_millis)
+      if (trace.standing.exceeded) return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
       return unauthenticated(secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired.")
     }
     trace.viewer = bearer.viewer
@@ -112,7 +115,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
 
   /** Signed links and the like open without a token, but nobody may try keys for long: misses are what counts there. */
   // Of each endpoint by itself: a forgotten link that an office's calendars keep asking must not end its health checks.
-  const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${trace.asked.remote_address} ${name}`
+  const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
   const admitNobody = Effect.fnUntraced(function*(trace: Trace, endpoint: Endpoint) {
     trace.standing = limiter.look(missesOf(trace, endpoint), settingNumber(yield* options.settings, "api", "anonymous_rate_limit"), trace.clock_millis)
     return trace.standing.exceeded ? tooMany(trace.standing, "Too many tries from this address; wait a minute.") : undefined
@@ -157,6 +160,9 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     return reply
   })
 }
+
+/** Who is counted where nobody is known: an IPv4 address, or the /64 that one IPv6 customer has to themselves. */
+const clientOf = ({ asked }: Trace): string => networkOf(asked.remote_address)
 
 const tooMany = (standing: Standing, message: string): Rejection => new Rejection({
   kind: "too_many", message,
@@ -210,7 +216,8 @@ const replyOf = (answer: Answer, trace: Trace): Reply => {
   const { body, content } = answer
   const headers: { [name: string]: string } = {
     ...(body !== undefined ? json_headers : content !== undefined ? { "content-type": content.type } : {}),
-    "cache-control": "no-store",
+    // What carries a tag is meant to be kept and asked for again by it.
+    ...(answer.headers?.["etag"] === undefined ? { "cache-control": "no-store" } : {}),
     "x-content-type-options": "nosniff",
     "x-request-id": trace.request_id
   }

@@ -62,7 +62,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     server.ask(`${pathOf(endpoint, id)}${query}`, { method: endpoint.method, ...(isWrite(endpoint) && !("json" in sent) && !("bytes" in sent) ? { json: {} } : {}), ...sent })
 
   beforeAll(async () => {
-    server = await serve(engine, { log })
+    server = await serve(engine, { log, anonymous_rate_limit: 10_000 })
     endpoints = server.app.catalogue.endpoints
     const tables = new Map<string, { readonly table: Table; readonly set: { [column: string]: unknown } }>()
     for (const endpoint of endpoints) {

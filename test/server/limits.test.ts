@@ -56,10 +56,57 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect((await limitTo(0)).status).toBe(422)
     expect((await limitTo(10_001)).status).toBe(422)
   })
-  it("without a token the answer stays 401, however often", async () => {
+  const misses = async (times: number, sent: { readonly token?: string | null; readonly from?: string } = {}) => {
+    const statuses: Array<number> = []
+    for (let time = 0; time < times; time++) statuses.push((await server.ask("/api/v1/products", { token: null, ...sent })).status)
+    return statuses
+  }
+  const of = (status: number, times: number): ReadonlyArray<number> => Array.from({ length: times }, () => status)
+  it("without a token an address may ask 20 times a minute; one too many is told when to come back", async () => {
     server.setClock(minute_start + 360_000)
-    for (let times = 0; times < 50; times++) expect((await server.ask("/api/v1/products", { token: null })).status).toBe(401)
+    const first = await server.ask("/api/v1/products", { token: null })
+    expect([first.status, first.headers["x-ratelimit-limit"], first.headers["x-ratelimit-remaining"]]).toEqual([401, "20", "19"])
+    expect(await misses(19)).toEqual(of(401, 19))
+    server.setClock(minute_start + 377_500)
+    const refused = await server.ask("/api/v1/products", { token: null })
+    expect([refused.status, Object.keys(refused.body)]).toEqual([429, ["message"]])
+    expect(refused.headers).toMatchObject({
+      "x-ratelimit-limit": "20", "x-ratelimit-remaining": "0", "retry-after": "43", "x-ratelimit-reset": String((minute_start + 420_000) / 1000)
+    })
+    expect(await misses(1, { from: "192.0.2.2" })).toEqual([401])
+    server.setClock(minute_start + 420_000)
+    expect(await misses(1)).toEqual([401])
+  })
+  it("wrong tokens count against the address like none at all, on every path", async () => {
+    server.setClock(minute_start + 480_000)
+    expect(await misses(10, { token: "nobody-has-this-token" })).toEqual(of(401, 10))
+    for (let time = 0; time < 10; time++) expect((await server.ask(`/api/v1/nowhere/${time}`, { token: `1|guess-${time}` })).status).toBe(401)
+    expect(await misses(2, { token: "1|one-more-guess" })).toEqual([429, 429])
+  })
+  it("a token that holds opens what it opens, whatever others behind the same address have missed", async () => {
+    server.setClock(minute_start + 540_000)
+    await misses(25)
+    expect((await server.ask("/api/v1/products")).status).toBe(200)
+    const token = await tokenOf()
+    expect((await server.ask("/api/v1/products", { token })).status).toBe(200)
     expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
+    expect((await server.ask("/calendar/feed.ics?signature=0", { token: null })).status).toBe(403)
+    expect(await misses(1)).toEqual([429])
+  })
+  it("the setting for addresses acts at once", async () => {
+    server.setClock(minute_start + 600_000)
+    const limit = (anonymous_rate_limit: number) => server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { anonymous_rate_limit } } })
+    expect((await limit(2)).status).toBe(200)
+    expect(await misses(3)).toEqual([401, 401, 429])
+    expect((await limit(4)).status).toBe(200)
+    expect(await misses(2)).toEqual([401, 429])
+    expect((await limit(20)).status).toBe(200)
+  })
+  it("whoever has an IPv6 network to themselves is one address", async () => {
+    server.setClock(minute_start + 660_000)
+    for (let time = 0; time < 20; time++) expect(await misses(1, { from: `2001:db8:1:2::${time + 1}` })).toEqual([401])
+    expect(await misses(1, { from: "2001:db8:1:2:ffff::1" })).toEqual([429])
+    expect(await misses(1, { from: "2001:db8:1:3::1" })).toEqual([401])
   })
   it("health answers without a token as often as it is asked", async () => {
     for (let times = 0; times < 100; times++) expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)

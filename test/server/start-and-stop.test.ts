@@ -88,6 +88,8 @@ describe("what the surroundings say is checked", () => {
     ["a database address of another kind", { DATABASE_URL: "mysql://x/y", FLIGHTCASE_KEY: key }, /DATABASE_URL/],
     ["a Postgres without a key", { DATABASE_URL: "postgres://127.0.0.1:1/x" }, /FLIGHTCASE_KEY .*DATABASE_URL/],
     ["a rate limit that is none", { FLIGHTCASE_RATE_LIMIT: "-1" }, /FLIGHTCASE_RATE_LIMIT/],
+    ["a limit for addresses that is none", { FLIGHTCASE_ANONYMOUS_RATE_LIMIT: "0" }, /FLIGHTCASE_ANONYMOUS_RATE_LIMIT/],
+    ["a number of proxies that is none", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
     ["a log level that is none", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
   ])("%s is told by its variable", (_, env: Env, words) => {
     expect(() => configFrom(env)).toThrow(WrongStart)
@@ -97,7 +99,7 @@ describe("what the surroundings say is checked", () => {
     const folder = join(await folderOfItsOwn(), "data")
     expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
       host: "127.0.0.1", port: 4480, data_folder: folder, database: { kind: "sqlite", path: join(folder, "flightcase.sqlite") }, key,
-      owner_token: undefined, public_url: undefined, rate_limit: undefined, log_level: "info"
+      owner_token: undefined, public_url: undefined, rate_limit: undefined, anonymous_rate_limit: undefined, trusted_proxies: 0, log_level: "info"
     })
   })
 })

@@ -1,0 +1,31 @@
+/** From which address a request comes, and which addresses count as one client. */
+import { isIP, isIPv6 } from "node:net"
+
+/**
+ * The client behind `trusted_proxies` proxies. Each of them adds to X-Forwarded-For the address it was asked from, so that
+ * many entries from the right are true; those before them are whatever the client wrote. Without proxies the header says nothing.
+ */
+export const clientAddress = (peer: string, forwarded_for: string | ReadonlyArray<string> | undefined, trusted_proxies: number): string => {
+  const entries = [forwarded_for ?? []].flat().join(",").split(",").map((one) => one.trim()).filter((one) => one !== "")
+  if (trusted_proxies === 0 || entries.length === 0) return peer
+  return bareAddress(entries.at(-trusted_proxies) ?? entries[0]!) ?? peer
+}
+/** `[2001:db8::1]:443` and `192.0.2.1:443` without brackets and port; undefined when it is no address. */
+const bareAddress = (text: string): string | undefined => {
+  const found = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
+  return isIP(found) === 0 ? undefined : found
+}
+
+/** An IPv4 address as it is, also where it comes as ::ffff:192.0.2.1; of an IPv6 address the first 64 bits, as each customer has as many of the rest as they like. */
+export const networkOf = (address: string): string => {
+  const plain = address.replace(/%.*$/, "")
+  if (!isIPv6(plain)) return plain
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1]
+  if (mapped !== undefined) return mapped
+  const [head = "", tail] = plain.split("::")
+  const groups = head === "" ? [] : head.split(":")
+  const after = tail === undefined || tail === "" ? [] : tail.split(":")
+  const missing = tail === undefined ? 0 : 8 - groups.length - after.length - (plain.includes(".") ? 1 : 0)
+  const all = [...groups, ...Array.from({ length: Math.max(0, missing) }, () => "0"), ...after]
+  return `${all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`
+}
