@@ -3,7 +3,7 @@ import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
 import { invalidField, Rejection } from "../core/kernel/rejection.ts"
 
-export type ReadBody = Pick<Request, "body" | "body_fault" | "files">
+export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "written">
 
 /** The longest JSON body, in bytes. */
 export const json_body_max = 1_048_576
@@ -38,7 +38,7 @@ const readJson = (bytes: Uint8Array): ReadBody => {
   if (isDeeperThan(text, body_depth_max)) return malformed(`The body must not nest deeper than ${body_depth_max} levels.`)
   try {
     // A key `__proto__` would change what an object is when it is copied key by key; none of ours is called so.
-    return { body: (/__proto__|\\u/.test(text) ? JSON.parse(text, (key, value) => key === "__proto__" ? undefined : value) : JSON.parse(text)) as Json }
+    return { written: text, body: (/__proto__|\\u/.test(text) ? JSON.parse(text, (key, value) => key === "__proto__" ? undefined : value) : JSON.parse(text)) as Json }
   } catch (cause) {
     return malformed(`The body is not valid JSON${whereIn(cause)}.`)
   }

@@ -37,6 +37,8 @@ export interface Request {
   readonly query: Query
   /** Parsed JSON, or undefined when nothing was sent. */
   readonly body: Json | undefined
+  /** The JSON text the body was read from, where it came as one: it tells `1.0` from `1`. */
+  readonly written?: string
   /** What is wrong with the body as it came; told once path and permissions have had their say (conventions 1). */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }

@@ -1,12 +1,11 @@
 /**
- * `Idempotency-Key`: a POST that changes something happens once, however often it is sent (conventions 9). The key is
+ * `Idempotency-Key`: what makes documents of trade happens once, however often it is sent (conventions 9). The key is
  * reserved in a transaction of its own; effect and stored answer are then committed together, so that a crash leaves
  * either both or neither, and a retry after it either replays the answer or finds that nothing had happened.
  */
 import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
 import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
-import { resourceOf } from "../../core/kernel/endpoint.ts"
 import { answerAgain, permitted } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rejection.ts"
@@ -16,10 +15,9 @@ import type { Hosted, HostedCall, ServerSlice } from "../server-slice.ts"
 import { clearAnswers, dropExpired, finish, giveBack, reserve, resultOf } from "./keys.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
-/** Their answers hold secrets, of which the server keeps no copy; devices' own calls have ids of their own. */
-const never_kept: ReadonlySet<string> = new Set(["tokens", "webhooks", "calendar_feeds"])
-const honours = ({ endpoint }: HostedCall): boolean =>
-  endpoint.method === "POST" && endpoint.kind === "command" && !endpoint.public && !never_kept.has(resourceOf(endpoint))
+/** Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored elsewhere. */
+const honoured = /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|opportunities(?:\/\{\w+\}\/(?:invoices|clone))?$)/
+const honours = ({ endpoint }: HostedCall): boolean => endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
 
 const around = (call: HostedCall, next: Hosted<Answer>): Hosted<Answer> => {
   const given = call.headers["idempotency-key"]
@@ -91,12 +89,20 @@ const inFlight = new Rejection({
 /** It took so long that the key went to a retry: this one's changes are taken back. */
 const takenOver = inFlight
 
-/** Method, path with its ids, query in order of name, body with its keys in order. */
+/** Texts and numbers as written, told apart by a first letter: `1`, `1.0` and `"1"` are three values. */
+const asWritten = (text: string): Json =>
+  JSON.parse(text, (key, value: unknown, context?: { readonly source?: string }) =>
+    key === "__proto__" ? undefined
+      : typeof value === "number" ? `n${context?.source ?? String(value)}`
+      : typeof value === "string" ? `s${value}`
+      : value) as Json
+
+/** Method, path with its ids, query in order of name, body with its keys in order and its numbers as written. */
 const fingerprintOf = ({ request }: HostedCall): string => {
-  const { body, body_fault, files, method, path, query } = request
+  const { body, body_fault, files, method, path, query, written } = request
   const parts = [
     method, path, JSON.stringify([...query].sort(([one, a], [other, b]) => one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1)),
-    body === undefined ? "" : canonicalJson(body), body_fault?.message ?? "",
+    body === undefined ? "" : canonicalJson(written === undefined ? body : asWritten(written)), body_fault?.message ?? "",
     ...Object.entries(files ?? {}).sort(([one], [other]) => one < other ? -1 : 1)
       .map(([field, file]) => `${field} ${file.name} ${createHash("sha256").update(file.bytes).digest("hex")}`)
   ]

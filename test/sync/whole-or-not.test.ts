@@ -49,14 +49,14 @@ describe.each(engines)("an answer kept under an Idempotency-Key on %s", (engine)
     // While one request works, its key goes to another: the first counted as lost.
     server = await serve(engine, { slices: [{
       name: "retry", recorded: (events) => Effect.flatMap(Store, (store) =>
-        events.some(({ data }) => data["name"] === "Overtaken") ? Effect.asVoid(store.run("update idempotency_keys set attempt = attempt + 1")) : Effect.void)
+        events.some(({ data }) => data["subject"] === "Overtaken") ? Effect.asVoid(store.run("update idempotency_keys set attempt = attempt + 1")) : Effect.void)
     }] })
   })
   afterEach(() => server.close())
 
   it("is there with what was done, or neither is: who lost the key to a retry has done nothing", async () => {
-    const path = "/api/v1/product_groups"
-    const { status } = await server.ask(path, { method: "POST", json: { name: "Overtaken" }, headers: { "idempotency-key": "one" } })
+    const path = "/api/v1/opportunities"
+    const { status } = await server.ask(path, { method: "POST", json: { subject: "Overtaken" }, headers: { "idempotency-key": "one" } })
     expect(status).toBe(425)
     expect((await server.ask(path)).body.meta.total).toBe(0)
   })
