@@ -12,34 +12,61 @@ import { notFound, Rejection } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { roles, users } from "../../core/users/schema.ts"
-import { rolesOf } from "../../core/users/viewer.ts"
+import { can } from "../../core/kernel/viewer.ts"
+import { roles, type UserRow, users } from "../../core/users/schema.ts"
+import { isAdministrator } from "../../core/users/standing.ts"
+import { viewerOf } from "../../core/users/viewer.ts"
 import { Hosting } from "../hosting.ts"
 import type { ServerSlice } from "../server-slice.ts"
-import { type FeedOf, feedPath, feedUrl, isSigned } from "./signature.ts"
+import { type FeedOf, feedPath, feedUrl, isSignedFor, signatureIn } from "./signature.ts"
 
 /** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
 const tagOf = (text: string): string => `W/"${createHash("sha256").update(text.replace(/^DTSTAMP:.*\r\n/gm, "")).digest("base64url")}"`
 
+const sees_activities = "activities.view"
 const open = { ability: null, permission: null, weight: 0, public: true, server_only: true, produces: "text/calendar" } as const
 
 /** The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own. */
 const hosted = Effect.map(Effect.serviceOption(Hosting), Option.getOrThrow)
 
+/** The calendars somebody may subscribe to as they stand now; a link to another holds no longer. */
+const feedsOf = Effect.fnUntraced(function*(user: UserRow): Effect.fn.Return<ReadonlyArray<FeedOf>, Fault, Store> {
+  const held = yield* (yield* Store).getMany(roles, user.role_ids)
+  if (!user.is_active || !can(viewerOf(user, held, null), sees_activities)) return []
+  return [{ scope: "user", user_id: user.id }, ...isAdministrator(user, held) ? [{ scope: "all" } as const] : []]
+})
+const mayHave = (user: UserRow, of: FeedOf) => Effect.map(feedsOf(user), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
+
+/** Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it bears. */
+const personOf = Effect.fnUntraced(function*(key: string, of: FeedOf, signature: string): Effect.fn.Return<UserRow | undefined, Fault, Store> {
+  const store = yield* Store
+  if (of.scope === "user") {
+    if (!isSignedFor(key, of, of.user_id, signature)) return undefined
+    const user = yield* store.get(users, of.user_id)
+    return user ?? (yield* notFound("No such user."))
+  }
+  return (yield* store.find(users, { is_active: true })).find((user) => isSignedFor(key, of, user.id, signature))
+})
+
+const closed = new Rejection({
+  kind: "forbidden", message: "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
+})
 /** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
 const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
-  const hosting = yield* hosted
-  if (!isSigned(hosting.key, feedPath(of), query)) {
-    return yield* new Rejection({ kind: "forbidden", message: "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)." })
-  }
+  const { key } = yield* hosted
+  const signature = signatureIn(query)
+  const person = signature === undefined ? undefined : yield* personOf(key, of, signature)
+  if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
   const text = yield* feedText(of.scope === "user" ? of.user_id : undefined)
   return {
     status: 200, content: { type: feedHeaders["content-type"]!, text },
-    headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text), "cache-control": "private, no-cache" }
+    headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text) }
   }
 })
-const entry = (hosting: Hosting["Service"], of: FeedOf, name: string): JsonObject =>
-  ({ scope: of.scope, user_id: of.scope === "user" ? of.user_id : null, name, url: feedUrl(hosting.public_url(), hosting.key, of) })
+const entry = (hosting: Hosting["Service"], of: FeedOf, person: UserRow): JsonObject => ({
+  scope: of.scope, user_id: of.scope === "user" ? of.user_id : null, name: feedName(of.scope === "user" ? person.name : null),
+  url: feedUrl(hosting.public_url(), hosting.key, of, person.id)
+})
 
 export const feedsSlice: ServerSlice = {
   name: "feeds",
@@ -57,13 +84,12 @@ export const feedsSlice: ServerSlice = {
     }),
     get("/api/v1/calendar_feeds", {
       name: "calendar_feeds.list", summary: "Addresses to subscribe to: your own calendar's and, for administrators, everybody's",
-      ability: "activities:read", permission: "activities.view", weight: 0, server_only: true,
+      ability: "activities:read", permission: sees_activities, weight: 0, server_only: true,
       run: ({ viewer }) => Effect.gen(function*() {
         const store = yield* Store
         const hosting = yield* hosted
         const user = yield* store.get(users, viewer.user_id)
-        const oversees = user !== undefined && (user.is_owner || rolesOf(user, yield* store.find(roles, {})).some(({ name }) => name === "Admin"))
-        const feeds = [entry(hosting, { scope: "user", user_id: viewer.user_id }, feedName(viewer.name)), ...oversees ? [entry(hosting, { scope: "all" }, feedName(null))] : []]
+        const feeds = user === undefined ? [] : (yield* feedsOf(user)).map((of) => entry(hosting, of, user))
         return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
       })
     })

@@ -80,14 +80,48 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await server.ask(path, { token: null, from: "192.0.2.98" })).status, path).toBe(404)
     }
     const { feedUrl } = await import("../../server/feeds/signature.ts")
-    expect((await read(feedUrl(public_url, "key-of-the-tests-which-is-long", { scope: "user", user_id: 999 }))).status).toBe(404)
+    expect((await read(feedUrl(public_url, "key-of-the-tests-which-is-long", { scope: "user", user_id: 999 }, 999))).status).toBe(404)
+  })
+
+  it("hold as long as their person is there and may see what they show, and hold again when that is so again", async () => {
+    const person = await made("users", { name: "Bert", email: "bert@hire.example", roles: ["Admin"], active: true }, "user")
+    const token = (await made("tokens", { name: "Bert's", abilities: ["*"], user_id: person.id }, "token")).secret
+    const urls: ReadonlyArray<string> = (await feeds(token)).map(({ url }) => url)
+    const statuses = async () => await Promise.all(urls.map(async (url, at) => (await server.ask(target(url), { token: null, from: `192.0.2.${100 + at}` })).status))
+    const change = (method: string, path: string, json?: object) => server.ask(`/api/v1/${path}`, { method, ...(json === undefined ? {} : { json }) })
+    expect(urls).toHaveLength(2)
+    expect(urls[1]).not.toBe((await feeds())[1].url)
+    expect(await statuses()).toEqual([200, 200])
+    server.setClock(now + 3 * 365 * 86_400_000)
+    expect(await statuses()).toEqual([200, 200])
+    server.setClock(now)
+    await change("PUT", `users/${person.id}`, { roles: ["Sales"] })
+    expect(await statuses()).toEqual([200, 403])
+    await change("PUT", `users/${person.id}`, { roles: [] })
+    expect(await statuses()).toEqual([403, 403])
+    await change("PUT", `users/${person.id}`, { roles: ["Admin"] })
+    expect(await statuses()).toEqual([200, 200])
+    await change("DELETE", `users/${person.id}`)
+    expect(await statuses()).toEqual([403, 403])
+    await change("POST", `users/${person.id}/activate`)
+    expect(await statuses()).toEqual([200, 200])
+    expect((await read((await feeds())[1].url)).status).toBe(200)
+  })
+
+  it("made by earlier releases hold where they name their person, and no longer where they named nobody", async () => {
+    const earlier = (path: string): string =>
+      createHmac("sha256", createHmac("sha256", "key-of-the-tests-which-is-long").update("flightcase calendar feeds").digest()).update(path).digest("hex")
+    const open = async (path: string) => (await server.ask(`${path}?signature=${earlier(path)}`, { token: null, from: "192.0.2.120" })).status
+    expect([await open(`/calendar/feed/${alice}.ics`), await open("/calendar/feed.ics")]).toEqual([200, 403])
   })
 
   it("are not sent again while nothing in them changed, however late it is", async () => {
     const [, all] = await feeds()
     const first = await read(all.url)
     const etag = first.headers["etag"]!
-    expect(first.headers["cache-control"]).toBe("private, no-cache")
+    // The interface lists a feed's headers: beside them there is what every answer carries, and the tag.
+    expect(Object.keys(first.headers).sort()).toEqual(
+      ["content-disposition", "content-type", "etag", "x-content-type-options", "x-ratelimit-limit", "x-ratelimit-remaining", "x-request-id"])
     server.setClock(now + 3_600_000)
     const later = await read(all.url)
     expect(later.text).not.toBe(first.text)
