@@ -1,4 +1,4 @@
-/** Saved views, asked for and kept (spec 4.8, conventions 6). Any token may; who may change which view is a rule of its own. */
+/** Saved views, asked for and kept (spec 4.8, conventions 6). Anybody may whose token may; who may change which view is a rule of its own. */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldsFor } from "../kernel/custom-field.ts"
@@ -23,7 +23,8 @@ export const customViewResource = resource({
   sorts: ["name", "entity_type", "visibility", "created_at", "updated_at"],
   order: ["visibility", "name"]
 })
-const anyToken = { ability: null, permission: null } as const
+const reads = { ability: "custom-views:read", permission: null } as const
+const writes = { ability: "custom-views:write", permission: null } as const
 const inPath = { id: { table: custom_views } }
 
 /** What a view of this kind may show: its columns and, where it has a module, the custom fields as they are now. */
@@ -38,7 +39,7 @@ const crud = register({
   resource: customViewResource,
   fields: viewFields,
   path,
-  access: { read: null, write: null, view: null, create: null, edit: null, delete: null },
+  access: { read: reads.ability, write: writes.ability, view: null, create: null, edit: null, delete: null },
   only: ["create", "update", "delete"],
   rules: {
     facts: (input: Input<any, any>, before: CustomViewRow | undefined) => factsFor(before?.entity_type ?? String((input.values as { entity_type?: string }).entity_type)),
@@ -49,7 +50,7 @@ const crud = register({
 
 const endpoints = [
   get(path, {
-    name: "custom_views.list", summary: "List the views one may use", ...anyToken,
+    name: "custom_views.list", summary: "List the views one may use", ...reads,
     fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
     run: (input) => Effect.gen(function*() {
       const { entity_type } = input.values
@@ -59,7 +60,7 @@ const endpoints = [
     })
   }),
   get(`${path}/{id}`, {
-    name: "custom_views.show", summary: "Show one view", ...anyToken, params: inPath,
+    name: "custom_views.show", summary: "Show one view", ...reads, params: inPath,
     run: (input) => Effect.gen(function*() {
       // Whoever keeps the settings looks after other people's views too.
       if (!isVisible(input.rows.id, input.viewer) && !can(input.viewer, "settings.manage")) return yield* notFound("No such custom view.")
@@ -67,7 +68,7 @@ const endpoints = [
     })
   }),
   command("POST", `${path}/{id}/clone`, {
-    name: "custom_views.clone", summary: "Copy a view for oneself", ...anyToken, params: inPath, answers: 201, mints: [custom_views],
+    name: "custom_views.clone", summary: "Copy a view for oneself", ...writes, params: inPath, answers: 201, mints: [custom_views],
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows, viewer }, context) => {
       if (!isVisible(rows.id, viewer) && !can(viewer, "settings.manage")) return Result.fail(notFound("No such custom view."))

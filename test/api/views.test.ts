@@ -62,7 +62,7 @@ describe.each(engines)("saved views over HTTP on %s", (engine) => {
     for (const name of ["Desk", "Yard"]) {
       roles.push(await made("/roles", { name, permissions: ["members.view"] }))
       const user = await made("/users", { name: `Of the ${name}`, email: `${name}@example.com`, roles: [name], active: true })
-      tokens.push((await made("/tokens", { name, abilities: ["members:read"], user_id: user.id })).secret)
+      tokens.push((await made("/tokens", { name, abilities: ["members:read", "custom-views:read", "custom-views:write"], user_id: user.id })).secret)
     }
     const [desk, yard] = tokens as [string, string]
     const view = await made("/custom_views", { name: "The desk's", entity_type: "members", columns: ["name"], visibility: "shared", role_ids: [roles[0].id] })

@@ -3,10 +3,11 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { type App, engines, openApp, owner, viewerWith } from "../app.ts"
 
 const path = "/api/v1/custom_views"
-/** Nothing allowed, no ability: views need neither (conventions 6). */
-const anna: Viewer = { ...viewerWith([], []), role_ids: [3] }
-const bert: Viewer = { ...viewerWith([], []), user_id: 3, role_ids: [4] }
-const keeper: Viewer = { ...viewerWith(["settings.manage"], []), user_id: 4 }
+const abilities = ["custom-views:read", "custom-views:write"]
+/** Views need no permission (conventions 6). */
+const anna: Viewer = { ...viewerWith([], abilities), role_ids: [3] }
+const bert: Viewer = { ...viewerWith([], abilities), user_id: 3, role_ids: [4] }
+const keeper: Viewer = { ...viewerWith(["settings.manage"], abilities), user_id: 4 }
 const seller: Viewer = { ...viewerWith(["members.view"], ["members:read"]), role_ids: [3] }
 
 describe.each(engines)("saved views on %s", (engine) => {
@@ -43,6 +44,20 @@ describe.each(engines)("saved views on %s", (engine) => {
       description: null, entity_type: "members"
     })
     expect(await made({ visibility: "shared", description: "For the desk", role_ids: [3] })).toMatchObject({ user_id: null, role_ids: [3], description: "For the desk" })
+  })
+  it("need a token that may read, or change, views; applying one needs what its list needs", async () => {
+    const { id } = await made({ visibility: "shared", role_ids: [3] })
+    const calls = [["GET", path, 200], ["GET", `${path}/${id}`, 200], ["POST", path, 201], ["POST", `${path}/${id}/clone`, 201], ["PUT", `${path}/${id}`, 200], ["DELETE", `${path}/${id}`, 204]] as const
+    const other = { ...owner, abilities: new Set(["members:read", "members:write", "settings:write", "sync:read"]) }
+    const statuses = async (viewer: Viewer): Promise<ReadonlyArray<number>> => {
+      const got: Array<number> = []
+      for (const [method, at] of calls) got.push((await app.call(method, at, method === "POST" ? { name: "V", entity_type: "members", columns: ["name"] } : method === "PUT" ? {} : undefined, viewer)).status)
+      return got
+    }
+    expect(await statuses(other)).toEqual([403, 403, 403, 403, 403, 403])
+    expect((await app.call("GET", `/api/v1/members?view_id=${id}`, undefined, other)).status).toBe(200)
+    expect(await statuses({ ...owner, abilities: new Set(["custom-views:read"]) })).toEqual([200, 200, 403, 403, 403, 403])
+    expect(await statuses({ ...owner, abilities: new Set(abilities) })).toEqual(calls.map(([, , status]) => status))
   })
   it.each<[object, ReadonlyArray<string>]>([
     [{ entity_type: "not_real" }, ["entity_type"]],
