@@ -31,7 +31,8 @@ export type Found<L> = { readonly [K in keyof L]: AnyRow | undefined }
 export type Include =
   /** `{id, name}` of the row an own column points at. */
   | { readonly kind: "brief"; readonly via: string; readonly table: Table; readonly name?: string }
-  | { readonly kind: "one"; readonly via: string; readonly resource: () => Resource }
+  /** `is_known`: whether more is known here of the row than that it is there. */
+  | { readonly kind: "one"; readonly via: string; readonly resource: () => Resource; readonly is_known?: (row: AnyRow) => boolean }
   /** Rows elsewhere whose `via` column points here. `empty`: what stands there unrequested (null unless said). */
   | { readonly kind: "many"; readonly via: string; readonly resource: () => Resource; readonly where?: Where; readonly order?: ReadonlyArray<string>; readonly empty?: Json }
   /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
@@ -189,7 +190,7 @@ const embed = Effect.fnUntraced(function*(
   const target = include.resource()
   if (include.kind === "one") {
     const wanted = rows.map((row) => row[include.via]).filter((id): id is number => typeof id === "number")
-    const found = yield* store.getMany(target.table, wanted)
+    const found = (yield* store.getMany(target.table, wanted)).filter((row) => include.is_known?.(row) !== false)
     const views = yield* render(target, found, inner, context)
     const byId = new Map(found.map((row, at) => [(row as AnyRow)["id"], views[at]!]))
     return (row) => byId.get(row[include.via]) ?? null

@@ -18,6 +18,11 @@ export interface Sight {
   readonly lent?: ReadonlyArray<Lent>
   /** Rows that are a person's own, or not for them, by their key. */
   readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
+  /**
+   * Answers about other things show single rows of this table to people who are not given the table: those answers are
+   * the server's to give, as which rows they show follows from rows elsewhere.
+   */
+  readonly named_elsewhere?: true
   /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
   readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
 }
@@ -37,7 +42,13 @@ export const holds = (viewer: Viewer, wanted: string): boolean => {
   for (const one of viewer.permissions) if (one.startsWith(area) && one !== `${area}access`) return true
   return false
 }
-const holdsAny = (viewer: Viewer, holders: Holders): boolean => holders === "everyone" || holders.some((one) => holds(viewer, one))
+/** A token that may sync and nothing else shows its device nothing of the business. */
+export const asksAnything = (viewer: Viewer): boolean => {
+  for (const one of viewer.abilities) if (!one.startsWith("sync:")) return true
+  return false
+}
+const holdsAny = (viewer: Viewer, holders: Holders): boolean =>
+  holders === "everyone" ? asksAnything(viewer) : holders.some((one) => holds(viewer, one))
 
 /** Which row it is, after all that may have happened to the server, and whether it is there. */
 const lent_always = ["created_at", "deleted_at"]

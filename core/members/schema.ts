@@ -85,8 +85,9 @@ export const addressFields = {
   longitude: decimal({ nullable: true, scale: 7, min: "-180", max: "180", strict: false })
 }
 export const addresses = table("addresses", { member_id, ...addressFields }, {
-  // Quotes show where goods go, and may name any address.
-  ...ofMember, entity: "address", sight: { whole: ["members.*", "opportunities.*"] }
+  // Quotes name addresses, and whoever writes one must know whose each is; what stands in them is for those who see members.
+  ...ofMember, entity: "address",
+  sight: { ...ofMember.sight, lent: [{ to: ["opportunities.create", "opportunities.edit"], columns: ["member_id"] }], named_elsewhere: true }
 })
 export const emailFields = { address: text({ required: true, format: "email" }), type_id, is_primary }
 export const emails = table("emails", { member_id, ...emailFields }, ofMember)

@@ -4,6 +4,7 @@ import { releasePointIn } from "../availability/settings.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import { addresses, members } from "../members/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
+import type { AnyRow } from "../kernel/table.ts"
 import { stores } from "../stores/stores.ts"
 import { formatDecimal } from "../values/decimal.ts"
 import {
@@ -69,6 +70,8 @@ export const versionResource = resource({
   })
 })
 
+/** An address always has a street: without one it was lent to a device for the sake of a rule. */
+const is_known = (address: AnyRow): boolean => address["street"] !== ""
 /** An address as it stands on other things; where the members slice shows it too, it looks the same. */
 const addressResource: Resource<typeof addresses> = resource({
   singular: "address", plural: "addresses", table: addresses,
@@ -101,8 +104,8 @@ export const opportunityResource = resource({
     venue: { kind: "brief", via: "venue_id", table: members },
     store: { kind: "brief", via: "store_id", table: stores },
     owner: { kind: "brief", via: "owned_by", table: members },
-    delivery_address: { kind: "one", via: "delivery_address_id", resource: () => addressResource },
-    collection_address: { kind: "one", via: "collection_address_id", resource: () => addressResource },
+    delivery_address: { kind: "one", via: "delivery_address_id", resource: () => addressResource, is_known },
+    collection_address: { kind: "one", via: "collection_address_id", resource: () => addressResource, is_known },
     items: { kind: "many", via: "opportunity_id", resource: () => itemResource, where: { is_live: true } },
     costs: { kind: "many", via: "opportunity_id", resource: () => costResource },
     versions: { kind: "many", via: "opportunity_id", resource: () => versionResource },

@@ -21,14 +21,16 @@ const grantVersion = Effect.fnUntraced(function*(store: StoreShape, user_id: num
   return Number(row!.version)
 })
 
-export const handleOf = Effect.fnUntraced(function*(store: StoreShape, viewer: Viewer, replica_id: number, fingerprint: string) {
-  return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${yield* grantVersion(store, viewer.user_id, fingerprint)}`
+/** `token`: what the reader's token keeps back. A token stays as it is, so it has no part in what is counted of its person. */
+export const handleOf = Effect.fnUntraced(function*(store: StoreShape, viewer: Viewer, replica_id: number, fingerprint: string, token = "") {
+  const version = yield* grantVersion(store, viewer.user_id, fingerprint)
+  return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
 })
 /** A handle its reader has not had: what was read under the old one is of another history. */
-export const anotherHandle = Effect.fnUntraced(function*(store: StoreShape, viewer: Viewer, replica_id: number, fingerprint: string) {
+export const anotherHandle = Effect.fnUntraced(function*(store: StoreShape, viewer: Viewer, replica_id: number, fingerprint: string, token = "") {
   const { bind, values } = bindings(store.dialect)
   yield* store.run(`update reader_grants set version = version + 1 where user_id = ${bind(viewer.user_id)}`, values)
-  return yield* handleOf(store, viewer, replica_id, fingerprint)
+  return yield* handleOf(store, viewer, replica_id, fingerprint, token)
 })
 
 /** 1 to 999,999,999 from what never changes about an event (FNV-1a). */

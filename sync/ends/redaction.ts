@@ -8,15 +8,18 @@ import type { Key, RowChange } from "../../core/kernel/change.ts"
 import { foldEvent, type EventMeta } from "../../core/kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { rows_told_event, rowsTold } from "../../core/kernel/rows-told.ts"
-import { blankOf, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
+import { throughToken } from "../../core/kernel/reach.ts"
+import { asksAnything, blankOf, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import { can, type Viewer } from "../../core/kernel/viewer.ts"
 import { decided_event } from "../wire.ts"
 
 export interface Told { readonly type: string; readonly data: JsonObject }
 export interface Redaction {
-  /** What is kept from this reader in this release, and the roles rows may be for: equal fingerprints see equal events. */
+  /** What is kept from this person in this release, and the roles rows may be for: equal fingerprints see equal events. */
   readonly fingerprint: string
+  /** What the token keeps from its device of what its person may see, in short; empty where it keeps nothing. */
+  readonly token_fingerprint: string
   /** Every row of every table is for this reader, if not every column. */
   readonly whole: boolean
   /** The event as this reader may see it; undefined when nothing of it is for this replica. */
@@ -52,8 +55,11 @@ const knownOf = (catalogue: Catalogue): Known => {
   return known
 }
 
-export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: number): Redaction => {
+/** For this person and their token: what either may not see is kept from the device. */
+export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: number): Redaction => {
   const known = knownOf(catalogue)
+  const viewer = throughToken(catalogue, person)
+  const asks = asksAnything(viewer)
   const seen = new Map<Table, Seen>(catalogue.tables.map((table) => [table, seenOf(table, viewer)]))
   const { entities } = known
   const whole = [...seen.values()].every((one) => one === "whole")
@@ -73,7 +79,7 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
   const seenRow = (table: Table, key: Key, row: AnyRow | undefined): Seen => {
     const of = seen.get(table)
     if (of === undefined ? table.sight?.by_key === undefined && table.sight?.by_row === undefined : of === "whole") return of
-    const own = table.sight?.by_key?.(key, viewer) ?? (table.sight?.by_row === undefined || row === undefined ? undefined : table.sight.by_row(row, viewer) ? "whole" : "none")
+    const own = table.sight?.by_key?.(key, viewer) ?? (table.sight?.by_row === undefined || row === undefined ? undefined : asks && table.sight.by_row(row, viewer) ? "whole" : "none")
     return own === "whole" ? "whole" : own === "none" ? undefined : of
   }
   const isVisible = (table: Table, of: Seen, column: string): boolean =>
@@ -133,8 +139,14 @@ export const redactionFor = (catalogue: Catalogue, viewer: Viewer, replica_id: n
     const scrub = catalogue.scrubs[type]?.(data as never)
     return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_told_event, data: rowsTold(type, left.flat(), scrub) }
   }
+  const own_fingerprint = (): string => [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ")
   return {
-    get fingerprint() { return [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ") },
+    get fingerprint() {
+      return viewer === person ? own_fingerprint() : redactionFor(catalogue, { ...person, abilities: new Set(["*"]) }, replica_id).fingerprint
+    },
+    get token_fingerprint() {
+      return viewer === person ? "" : createHash("sha256").update(`${asks} ${own_fingerprint()}`).digest("hex").slice(0, 16)
+    },
     whole,
     see: (event) => {
       if (event.type === decided_event && event.replica_id !== replica_id) return undefined

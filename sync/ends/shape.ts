@@ -31,7 +31,7 @@ export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: num
 export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer, Fault, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
-  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint)
+  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
   const offset = valueOf(query, "offset")
   const live = valueOf(query, "live") === "true"
   if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")
@@ -44,7 +44,7 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   if (offset !== "-1" && offset !== "now") {
     if (valueOf(query, "handle") !== handle) return mustRefetch(handle)
     // A reader who has seen what this journal does not hold followed one that a backup has taken the place of.
-    if (!(yield* holds(store, offset))) return mustRefetch(yield* anotherHandle(store, viewer, replica_id, redaction.fingerprint))
+    if (!(yield* holds(store, offset))) return mustRefetch(yield* anotherHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint))
   }
   if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(mark, live_wait_millis)
   const until = yield* headOf(store)

@@ -43,7 +43,7 @@ export const planAnswer = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Answer, Fault, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
-  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint)
+  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
   for (let left = plan_tries_max; ; left--) {
     const position = yield* headOf(store)
     const decided = pending_from === 0 ? [] : (yield* store.find(replica_commands, { replica_id }, { order: ["-n"], limit: decided_max })).filter((one) => one.n >= pending_from)
@@ -139,11 +139,11 @@ const placeOf = Effect.fnUntraced(function*(store: StoreShape, catalogue: Catalo
   { readonly redaction: Redaction; readonly from: number } | { readonly answer: Answer }, Fault
 > {
   const redaction = redactionFor(catalogue, viewer, replica_id)
-  const current = yield* handleOf(store, viewer, replica_id, redaction.fingerprint)
+  const current = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
   if (!offset_pattern.test(offset)) return yield* invalidField("offset", "The offset must be one this server gave.")
   if (after !== "" && !catalogue.tables.some((table) => table.name === splitCursor(after).table)) return yield* unknownPlace
   if (handle !== current) return { answer: mustRefetch(current) }
-  if (!(yield* holds(store, offset))) return { answer: mustRefetch(yield* anotherHandle(store, viewer, replica_id, redaction.fingerprint)) }
+  if (!(yield* holds(store, offset))) return { answer: mustRefetch(yield* anotherHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)) }
   return { redaction, from: Number(offset.split("_")[0]) }
 })
 

@@ -27,6 +27,7 @@ import type { SnapshotPage, SnapshotPlan } from "../snapshot.ts"
 import { cutTo, erasures } from "./cut-kept.ts"
 import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, takeOver } from "./fill.ts"
 import { onlyWithHistory } from "./history.ts"
+import { onlyWithNamedRows } from "./named-at-server.ts"
 import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
 import { namedRows, rowName, rowsOfPath, rowsSeen } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
@@ -211,6 +212,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       // After a pull that broke off half-way, one's own writes wait to be decided again: nobody may find them gone.
       if (yield* somethingIsDue) yield* unhurried((yield* Store).transaction(runDue))
       yield* onlyWithHistory(found.endpoint, request, found.params)
+      yield* onlyWithNamedRows(catalogue, found.endpoint, request, viewer)
       return yield* answerRead(catalogue, request, viewer)
     }
     return yield* record({ ...found, request, viewer }, plan, again)
