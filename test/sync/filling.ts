@@ -103,7 +103,7 @@ export interface Filled {
 /** Enrols a device of the token's user. */
 export const enrolled = async (business: Business, name: string, hooks: Hooks = {}, token = owner_token): Promise<Filled> => {
   const remote = remoteAt(business.url, token)
-  const { replica: { id, user_id }, lease } = (await business.ask("POST", "sync/replicas", { name }, token)).body
+  const { replica: { id, user_id, abilities }, lease } = (await business.ask("POST", "sync/replicas", { name }, token)).body
   const folder = join(business.folder, name)
   mkdirSync(folder)
   const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
@@ -116,7 +116,7 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
         const store = yield* Store
         const user = yield* store.get(users, user_id)
         if (user === undefined) return yield* new Rejection({ kind: "unavailable", message: "Not filled yet." })
-        return viewerOf(user, yield* store.find(roles, {}), null)
+        return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities })
       })
     })
     const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") })), replica.site))
