@@ -46,6 +46,18 @@ export type LeaseRange = { readonly entity: string; readonly from: number; reado
 export const decided_event = "command.decided"
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
 export type DecidedData = { readonly n: number; readonly command_id: string; readonly name: string; readonly status: "accepted" | "rejected"; readonly error?: WireError }
+
+/**
+ * The verdict on a command under whose id this device sent another one before. That one's verdict stands; this one is not
+ * decided, and is recorded anew under an id of its own.
+ */
+export const otherContents = (before: { readonly n: number; readonly accepted: boolean }): WireError => {
+  const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`
+  return { status: 409, message, errors: { command_id: [message] } }
+}
+/** Whether a verdict is of that kind: the journal tells the other command's under the id, so the answer is where it is heard of. */
+export const isOfOtherContents = (error: WireError | undefined): error is WireError => error?.status === 409 && error.errors?.["command_id"] !== undefined
+
 export const commands_per_push_max = 500
 export const needs_max = 500
 /** The status of a command that was not decided because what it builds on was refused (RFC 4918, 11.4). */

@@ -7,12 +7,25 @@ import type { Resource } from "./resource.ts"
 import type { SettingGroups } from "./settings.ts"
 import type { Table } from "./table.ts"
 
+/**
+ * A table outside the journal that takes the place of one an earlier release kept, which cannot be folded anew: its rows are
+ * copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
+ */
+export interface Succession {
+  readonly table: Table
+  readonly from: string
+  /** An expression over the earlier table for each column, in SQL that both engines understand. */
+  readonly columns: { readonly [column: string]: string }
+}
+
 export interface Slice {
   readonly name: string
   /** Tables folded from the journal; every replica has them. */
   readonly tables?: ReadonlyArray<Table>
   /** Tables outside the journal, on the server only. */
   readonly server_tables?: ReadonlyArray<Table>
+  /** What those tables take over from tables of earlier releases. */
+  readonly successions?: ReadonlyArray<Succession>
   readonly projection?: Projection
   readonly endpoints?: ReadonlyArray<Endpoint>
   /** Other names of paths, by the path they stand for: everything below answers under them, too. */

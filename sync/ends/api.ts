@@ -19,7 +19,7 @@ import { fillEndpoints } from "./fill-api.ts"
 import { lease, leasedTables } from "./leases.ts"
 import { ownReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
-import { replicas, sync_tables } from "./tables.ts"
+import { replicas, sync_tables, verdicts_before } from "./tables.ts"
 
 const reads = { ability: "sync:read", permission: null, weight: 0 } as const
 const writes = { ability: "sync:write", permission: null, weight: 0 } as const
@@ -101,6 +101,7 @@ const push = ask("/api/v1/sync/commands", {
 export const syncSlice: Slice = {
   name: "sync",
   server_tables: [...sync_tables, replica_devices],
+  successions: [verdicts_before],
   projection: {},
   endpoints: [
     enrol, leases, claims, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,

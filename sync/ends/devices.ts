@@ -19,7 +19,7 @@ import { BundleKey, DeviceTokens } from "./device-tokens.ts"
 import { commands_per_push_max } from "../wire.ts"
 import { ownReplica, verdictOf } from "./push.ts"
 import { redactionFor } from "./redaction.ts"
-import { replica_commands, replicas } from "./tables.ts"
+import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
 
 /** Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so. */
 export const client_schema_min = 1
@@ -138,8 +138,9 @@ const isCopy = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, last
   if (replica.last_n > last_n) return true
   const decided = pending.filter(({ n }) => n <= replica.last_n)
   if (decided.length === 0) return false
-  const known = new Set((yield* (yield* Store).getMany(replica_commands, decided.map(({ id }) => id))).filter((row) => row.replica_id === replica.id).map((row) => `${row.n} ${row.id}`))
-  return decided.some(({ n, id }) => !known.has(`${n} ${id}`))
+  const rows = yield* (yield* Store).getMany(replica_verdicts, decided.map(({ id }) => verdictKey(replica.id, id)))
+  const known = new Set(rows.map((row) => row.id))
+  return decided.some(({ id }) => !known.has(id))
 })
 
 const named = { name: text({ required: true }) }
@@ -178,8 +179,8 @@ const verdicts = ask("/api/v1/sync/replicas/{id}/verdicts", {
   run: (input) => Effect.gen(function*() {
     const store = yield* Store
     if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner) return yield* notFound("No such replica.")
-    const found = yield* store.getMany(replica_commands, [...input.values.ids!])
-    return ok({ verdicts: found.filter((row) => row.replica_id === input.rows.id.id).map(verdictOf) })
+    const found = yield* store.getMany(replica_verdicts, input.values.ids!.map((id) => verdictKey(input.rows.id.id, id)))
+    return ok({ verdicts: found.map(verdictOf) })
   })
 })
 

@@ -8,7 +8,7 @@ import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { anonymised_event } from "../../core/members/decide.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
-import { replica_commands, replicas } from "./tables.ts"
+import { replica_verdicts, replicas, verdicts_before } from "./tables.ts"
 
 export const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 const digest_length = digestOf("").length
@@ -22,6 +22,9 @@ export const eraseFromDevices = (events: ReadonlyArray<StoredEvent>): Effect.Eff
     return typeof user_id === "number" ? [updateWhere(replicas, { user_id }, { name: anonymous_name, updated_at: recorded_at })] : []
   })
   // Earlier releases knew a command by its whole text.
-  const whole = yield* store.run<{ id: string; fingerprint: string }>(`select id, fingerprint from replica_commands where length(fingerprint) <> ${digest_length}`)
-  yield* store.apply([...renamed, ...whole.map(({ id, fingerprint }) => update(replica_commands, id, { fingerprint: digestOf(fingerprint) }))])
+  const whole = yield* store.run<{ key: string; fingerprint: string }>(`select "key", fingerprint from replica_verdicts where length(fingerprint) <> ${digest_length}`)
+  yield* store.apply([...renamed, ...whole.map(({ key, fingerprint }) => update(replica_verdicts, key, { fingerprint: digestOf(fingerprint) }))])
+  // What they kept them in is read no more, and stays where it is.
+  const [before] = yield* store.run<{ name: string | null }>(store.dialect === "pg" ? "select to_regclass($1)::text as name" : "select name from sqlite_master where name = ?", [verdicts_before.from])
+  if (before?.name != null) yield* store.run(`update ${verdicts_before.from} set fingerprint = ''`)
 })

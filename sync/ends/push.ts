@@ -1,5 +1,6 @@
 /** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
 import { Clock, Effect } from "effect"
+import { type RowChange, update } from "../../core/kernel/change.ts"
 import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
@@ -12,9 +13,9 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { decided_event, held_status, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
+import { decided_event, held_status, otherContents, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 import { digestOf } from "./erasing.ts"
-import { id_leases, replica_commands, replicas } from "./tables.ts"
+import { id_leases, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
@@ -40,33 +41,46 @@ const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: Wire
   const replica = yield* ownReplica(replica_id, viewer, true)
   // What was said stays out of it: a person who is erased is in no payload that was kept.
   const fingerprint = digestOf(canonicalJson([command.name, command.payload]))
-  const known = yield* store.get(replica_commands, command.id)
-  if (known !== undefined) {
-    if (known.replica_id !== replica_id || (known.fingerprint !== fingerprint && digestOf(known.fingerprint) !== fingerprint)) return yield* invalidField("commands", `Command ${command.id} was sent before with other contents.`)
-    return verdictOf(known)
-  }
+  const known = yield* store.get(replica_verdicts, verdictKey(replica_id, command.id))
+  const other = known !== undefined && known.fingerprint !== fingerprint && digestOf(known.fingerprint) !== fingerprint
+  if (known !== undefined && (!other || command.n <= replica.last_n)) return other ? { id: command.id, status: "rejected", error: otherContents(known) } : verdictOf(known)
   if (command.n <= replica.last_n) return yield* invalidField("n", `Number ${command.n} was used for another command; this data folder is a copy and must log in anew.`)
   if (command.n > replica.last_n + 1) {
     return yield* new Rejection({ kind: "conflict", message: `Command ${replica.last_n + 1} is missing; send it first.`, errors: { n: [`expected ${replica.last_n + 1}`] } })
   }
-  return yield* decideNew(replica, command, fingerprint, viewer)
+  return known === undefined ? yield* decideNew(replica, command, fingerprint, viewer) : yield* passOver(replica, command, otherContents(known), viewer)
+})
+
+/** Its id stands for what was decided under it before. Where its number is the next one, the sequence moves on past it. */
+const passOver = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, error: WireError, viewer: Viewer) {
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const recorded = yield* recordVerdict(replica.id, command, error, viewer, now)
+  yield* (yield* Store).apply([movedOn(replica.id, command.n, now)])
+  return { id: command.id, status: "rejected", error, ...(recorded === null ? {} : { position: recorded }) } satisfies Verdict
+})
+const movedOn = (replica_id: number, n: number, now: string): RowChange => update(replicas, replica_id, { last_n: n, seen_at: now })
+
+/** Tells the verdict in the journal, for the device to find there whatever becomes of the reply; gives its position. */
+const recordVerdict = Effect.fnUntraced(function*(replica_id: number, { n, id, name }: WireCommand, error: WireError | undefined, viewer: Viewer, now: string) {
+  const status = error === undefined ? "accepted" as const : "rejected" as const
+  const recorded = yield* record([event(replicaStream(replica_id), decided_event, {
+    n, command_id: id, name, status, ...(error === undefined ? {} : { error })
+  })], { command_id: id, actor_id: viewer.user_id, replica_id, recorded_at: now })
+  return recorded.at(-1)?.position ?? null
 })
 
 const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, fingerprint: string, viewer: Viewer): Effect.fn.Return<Verdict, Fault, Store | Site> {
   const store = yield* Store
   const now = instantOf(yield* Clock.currentTimeMillis)
   const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica.id, command, viewer))
-  const status = error === undefined ? "accepted" as const : "rejected" as const
-  const recorded = yield* record([event(replicaStream(replica.id), decided_event, {
-    n: command.n, command_id: command.id, name: command.name, status, ...(error === undefined ? {} : { error })
-  })], { command_id: command.id, actor_id: viewer.user_id, replica_id: replica.id, recorded_at: now })
+  const position = yield* recordVerdict(replica.id, command, error, viewer, now)
   const row = {
-    id: command.id, replica_id: replica.id, n: command.n, fingerprint, accepted: error === undefined,
-    position: recorded.at(-1)?.position ?? null, error: (error ?? null) as Json, decided_at: now
+    key: verdictKey(replica.id, command.id), id: command.id, replica_id: replica.id, n: command.n, fingerprint, accepted: error === undefined,
+    position, error: (error ?? null) as Json, decided_at: now
   }
   yield* store.apply([
-    { op: "insert", table: replica_commands, row },
-    { op: "update", table: replicas, key: replica.id, set: { last_n: command.n, seen_at: now } }
+    { op: "insert", table: replica_verdicts, row },
+    movedOn(replica.id, command.n, now)
   ])
   return verdictOf(row)
 })
@@ -77,8 +91,8 @@ const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, c
  */
 const refusedNeed = Effect.fnUntraced(function*(replica_id: number, { needs = [] }: WireCommand) {
   if (needs.length === 0) return undefined
-  const refused = (yield* (yield* Store).getMany(replica_commands, needs))
-    .filter((one) => one.replica_id === replica_id && !one.accepted).sort((one, other) => one.n - other.n)[0]
+  const refused = (yield* (yield* Store).getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id))))
+    .filter((one) => !one.accepted).sort((one, other) => one.n - other.n)[0]
   if (refused === undefined) return undefined
   const cause = (refused.error as WireError | null)?.cause ?? refused.id
   return { status: held_status, message: `Not decided: it builds on command ${refused.n}, which was refused.`, cause } satisfies WireError

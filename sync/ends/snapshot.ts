@@ -19,7 +19,7 @@ import { replica_devices } from "./devices.ts"
 import { anotherHandle, handleOf, holds, offset_pattern, offsetOf } from "./place.ts"
 import { type Redaction, redactionFor } from "./redaction.ts"
 import { mustRefetch, private_headers } from "./shape.ts"
-import { id_leases, replica_commands, replicas } from "./tables.ts"
+import { id_leases, replica_verdicts, replicas } from "./tables.ts"
 
 export interface SnapshotReader {
   readonly viewer: Viewer
@@ -46,7 +46,7 @@ export const planAnswer = Effect.fnUntraced(function*(
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
   for (let left = plan_tries_max; ; left--) {
     const position = yield* headOf(store)
-    const decided = pending_from === 0 ? [] : (yield* store.find(replica_commands, { replica_id }, { order: ["-n"], limit: decided_max })).filter((one) => one.n >= pending_from)
+    const decided = pending_from === 0 ? [] : (yield* store.find(replica_verdicts, { replica_id }, { order: ["-n"], limit: decided_max })).filter((one) => one.n >= pending_from)
     const replica = yield* store.get(replicas, replica_id)
     const leases = yield* store.find(id_leases, { replica_id })
     // Verdicts are recorded together with their events: with the head unchanged, the two belong together.

@@ -1,4 +1,5 @@
 /** What the server keeps about replicas, outside the journal. */
+import type { Succession } from "../../core/kernel/catalogue.ts"
 import { boolean, integer, json, text, timestamp } from "../../core/kernel/field.ts"
 import { type Json } from "../../core/kernel/json.ts"
 import { plainTable, table } from "../../core/kernel/table.ts"
@@ -17,13 +18,26 @@ export const id_leases = plainTable("id_leases", "key", {
   key: text(), replica_id: integer(), entity: text(), request_no: integer(), from: integer({ max: Number.MAX_SAFE_INTEGER }), to: integer({ max: Number.MAX_SAFE_INTEGER })
 }, { indexes: [["replica_id", "entity", "request_no"]] })
 
-/** Verdicts, kept so that a command sent twice is decided once. */
-export const replica_commands = plainTable("replica_commands", "id", {
-  id: text(), replica_id: integer(), n: integer(), fingerprint: text(), accepted: boolean(),
+/**
+ * Verdicts, kept so that a command sent twice is decided once. A device gives its commands their ids itself, and whoever carries
+ * its bundles can read them: an id says which command it is only together with the device that sent it.
+ */
+export const replica_verdicts = plainTable("replica_verdicts", "key", {
+  key: text(), replica_id: integer(), id: text(), n: integer(), fingerprint: text(), accepted: boolean(),
   position: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }), error: json<Json>({ nullable: true, form: "any" }), decided_at: timestamp()
 }, { uniques: [{ columns: ["replica_id", "n"], field: "n", message: "This number was used for another command." }] })
+export const verdictKey = (replica_id: number, command_id: string): string => `${replica_id}:${command_id}`
+
+/** Until schema 2 verdicts were kept by the command's id alone. */
+export const verdicts_before: Succession = {
+  table: replica_verdicts, from: "replica_commands",
+  columns: {
+    key: "replica_id || ':' || id", replica_id: "replica_id", id: "id", n: "n", fingerprint: "fingerprint", accepted: "accepted",
+    position: `"position"`, error: "error", decided_at: "decided_at"
+  }
+}
 
 /** What each user was last allowed to see; the version never goes back, so handles are never reused (sync.md 1.6). */
 export const reader_grants = plainTable("reader_grants", "user_id", { user_id: integer(), fingerprint: text(), version: integer() })
 
-export const sync_tables = [replicas, id_leases, replica_commands, reader_grants]
+export const sync_tables = [replicas, id_leases, replica_verdicts, reader_grants]

@@ -15,6 +15,7 @@ import { namedBy } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
 import { eventOf } from "./remote.ts"
 import type { Replica } from "./replica.ts"
+import { ownOnly } from "./sync.ts"
 
 export interface BundleParts {
   readonly profile: Profile
@@ -94,6 +95,7 @@ export const bundleIn = async ({ profile, outbox, replica, run }: BundleParts, t
   let known = true, reopened = false
   // Ids that are others' by now are given no more, whatever comes next.
   if (body.remembered !== undefined) outbox.trimLeases(body.remembered.shown, body.remembered.leases.flatMap((one) => body.remembered!.shown.flatMap((block) => within(block, one))))
+  await run(replica.settle(ownOnly(body.verdicts, outbox.pending())))
   for (const page of body.pages) {
     const standing = await run(replica.standing)
     const here = standing.handle === page.handle && place(standing.offset) >= place(page.offset)

@@ -34,6 +34,7 @@ import type { Outbox } from "./outbox.ts"
 import type { KeptCommand, WayRecorded } from "./outbox/kept-command.ts"
 import { withOwnFields } from "./own-fields.ts"
 import { renewTables } from "./renew.ts"
+import { type Standing, standing } from "./standing.ts"
 import { appendProvisionally, foldProvisionally, hasProvisional, takeBack } from "./provisional.ts"
 
 export interface ReplicaOptions {
@@ -84,6 +85,8 @@ export interface Replica {
   readonly ask: (request: Request, plan: boolean, again?: Again) => Local<Asked>
   /** Applies what was pulled, in one transaction. */
   readonly apply: (pulled: Pulled) => Local<{ readonly applied: number; readonly settled: number }>
+  /** Takes verdicts that come with an answer and not by the journal: what was refused is taken back, what is pending decided again. */
+  readonly settle: (settled: ReadonlyArray<Settled>) => Local<void>
   /** The server began a new history: what it sends is kept aside and takes the old one's place when complete. */
   readonly beginAnew: Local<void>
   /** Filling from rows, beside what there is; `lay` gives how far it has come, and undefined once the rows are in place. */
@@ -95,16 +98,6 @@ export interface Replica {
   }
   readonly standing: Local<Standing>
   readonly stalled: Local<ReadonlyArray<{ readonly n: number; readonly error: WireError }>>
-}
-export interface Standing {
-  readonly position: number
-  readonly offset: string
-  readonly handle: string | undefined
-  readonly synced_at: string | null
-  /** The journal here begins after this event: what came before came as rows. 0 where all of it is here. */
-  readonly journal_from: number
-  /** Whether the server has begun a new history that is not complete here yet. */
-  readonly anew: boolean
 }
 
 export const makeReplica = (options: ReplicaOptions): Replica => {
@@ -337,6 +330,18 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     return result
   })
 
+  const settle = Effect.fnUntraced(function*(settled: ReadonlyArray<Settled>) {
+    if (settled.length === 0) return
+    const store = yield* Store
+    yield* store.transaction(Effect.gen(function*() {
+      yield* takeBack(catalogue)
+      yield* keepVerdicts(settled)
+      yield* writeMeta(store, "run_n", "0")
+      yield* redo(yield* unsettled)
+    }))
+    yield* tellOutbox
+  })
+
   const lay = Effect.fnUntraced(function*(asked: Laying["asked"], page: SnapshotPage): Effect.fn.Return<Filling | undefined, Fault, Store | Site> {
     const store = yield* Store
     const filling = yield* store.transaction(Effect.gen(function*() {
@@ -361,7 +366,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   })
 
   return {
-    site, open, ask, apply,
+    site, open, ask, apply, settle,
     fill: {
       now: Effect.flatMap(Store, fillingNow),
       begin: (plan) => beginFill(catalogue, plan),
@@ -378,17 +383,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
         yield* store.run("delete from replica_meta where key = 'handle'")
       }))
     }),
-    standing: Effect.gen(function*() {
-      const store = yield* Store
-      return {
-        position: Number((yield* readMeta(store, "position")) ?? 0),
-        offset: (yield* readMeta(store, "offset")) ?? "-1",
-        handle: yield* readMeta(store, "handle"),
-        synced_at: (yield* readMeta(store, "synced_at")) ?? null,
-        journal_from: Number((yield* readMeta(store, "journal_from")) ?? 0),
-        anew: (yield* readMeta(store, "anew")) === "yes"
-      }
-    }),
+    standing,
     stalled: Effect.gen(function*() {
       const rows = yield* (yield* Store).run<{ n: number; error: string }>("select n, error from stalled order by n")
       return rows.map((row) => ({ n: row.n, error: JSON.parse(row.error) as WireError }))

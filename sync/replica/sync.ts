@@ -5,6 +5,8 @@ import type { Fault } from "../../core/kernel/endpoint.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { blockSize, leasedTables } from "../ends/leases.ts"
+import type { Settled } from "../merge.ts"
+import { isOfOtherContents, type Verdict, type WireCommand, wireOf } from "../wire.ts"
 import { namedBy } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
 import { snapshot_beyond_events } from "../snapshot.ts"
@@ -33,6 +35,7 @@ export interface SyncParts {
   readonly snapshot_beyond?: number
 }
 const commands_per_push = 100
+const bytes_per_push = 1_048_576
 /** New histories in a row: more often than this nobody takes rights away, or puts a backup in place. */
 const beginnings_max = 5
 
@@ -62,16 +65,32 @@ const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A;
   try { return { value: await body() } } catch (error) { return { error } }
 }
 
-const push = async ({ profile, outbox, remote, progress }: SyncParts): Promise<number> => {
+const push = async ({ profile, outbox, replica, remote, run, progress }: SyncParts): Promise<number> => {
   const pending = outbox.toSend()
   for (let sent = 0; sent < pending.length;) {
-    const verdicts = await remote.push(profile.replica_id, pending.slice(sent, sent + commands_per_push))
+    const verdicts = await remote.push(profile.replica_id, nextOf(pending, sent))
     if (verdicts.length === 0) break
+    await run(replica.settle(ownOnly(verdicts, pending)))
     sent += verdicts.length
     progress?.({ phase: "push", done: sent, total: pending.length })
   }
   return pending.length
 }
+
+/** What one push carries of the commands from a place on: at least one. A server takes more at a time, and answers nothing until it has read all. */
+const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArray<WireCommand> => {
+  let to = from
+  for (let bytes = 0; to < pending.length && to - from < commands_per_push; to++) {
+    bytes += Buffer.byteLength(JSON.stringify(wireOf(pending[to]!)))
+    if (to > from && bytes > bytes_per_push) break
+  }
+  return pending.slice(from, to)
+}
+/** Verdicts the journal will not bring: under the id of such a command it tells what became of another one. */
+export const ownOnly = (verdicts: ReadonlyArray<Verdict>, sent: ReadonlyArray<WireCommand>): ReadonlyArray<Settled> => verdicts.flatMap(({ id, error }) => {
+  const command = isOfOtherContents(error) ? sent.find((one) => one.id === id) : undefined
+  return command === undefined ? [] : [{ n: command.n, status: "rejected" as const, error: error! }]
+})
 
 /**
  * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply costs

@@ -8,7 +8,7 @@ import { claims } from "../../core/claims/schema.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { layer as postgresLayer } from "../../server/pg-client.ts"
-import { replica_commands } from "../../sync/ends/tables.ts"
+import { replica_verdicts } from "../../sync/ends/tables.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 
 interface Kept { readonly n: number; readonly id: string; readonly state: string; readonly merged: boolean }
@@ -83,7 +83,7 @@ export const reckon = async ({ database, devices }: Evening): Promise<Reckoning>
   const faults: Array<string> = []
   const server = await within(postgresLayer({ url: database }), Effect.gen(function*() {
     const store = yield* Store
-    return { ...yield* standOf, verdicts: yield* store.find(replica_commands, {}), claims: yield* store.find(claims, { is_active: true }) }
+    return { ...yield* standOf, verdicts: yield* store.find(replica_verdicts, {}), claims: yield* store.find(claims, { is_active: true }) }
   }))
   const reckoned: Array<Reckoned> = []
   for (const { name, profile, replica_id, acknowledged } of devices) {

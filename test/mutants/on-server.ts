@@ -13,18 +13,28 @@ const bundle_test = "test/sync/bundle.test.ts"
 export const verdict_mutants: ReadonlyArray<Mutant> = [
   {
     name: "the verdict is not stored", file: push,
-    find: "    { op: \"insert\", table: replica_commands, row },\n", replace: "",
+    find: "    { op: \"insert\", table: replica_verdicts, row },\n", replace: "",
     killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
   },
   {
     name: "a command sent twice is decided twice", file: push,
-    find: "if (known !== undefined) {", replace: "if (known !== undefined && command.n < 0) {",
+    find: "const known = yield* store.get(replica_verdicts,", replace: "const known = command.n > 0 ? undefined : yield* store.get(replica_verdicts,",
     killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
   },
   {
     name: "another command under an id that was used gets that one's verdict", file: push,
-    find: "known.replica_id !== replica_id || (known.fingerprint !== fingerprint && digestOf(known.fingerprint) !== fingerprint)", replace: "known.replica_id !== replica_id",
-    killed_by: [{ file: push_test, test: "under a number or an id that was used for something else", engine: "sqlite" }]
+    find: "const other = known !== undefined && known.fingerprint !== fingerprint && digestOf(known.fingerprint) !== fingerprint", replace: "const other = known !== undefined && known.fingerprint === \"\"",
+    killed_by: [{ file: push_test, test: "under an id the device has used for something else", engine: "sqlite" }]
+  },
+  {
+    name: "a verdict is known by the command's id alone", file: "sync/ends/tables.ts",
+    find: "`${replica_id}:${command_id}`", replace: "`${Math.sign(replica_id)}:${command_id}`",
+    killed_by: [{ file: push_test, test: "under an id that another device has used", engine: "sqlite" }]
+  },
+  {
+    name: "verdicts of the release before are forgotten", file: "sync/ends/api.ts",
+    find: "  successions: [verdicts_before],\n", replace: "",
+    killed_by: [{ file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }]
   },
   {
     name: "a gap in the numbers is passed over", file: push,
@@ -33,7 +43,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the number of the last command is not moved on", file: push,
-    find: "set: { last_n: command.n, seen_at: now }", replace: "set: { seen_at: now }",
+    find: "{ last_n: n, seen_at: now }", replace: "{ seen_at: now }",
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
@@ -48,7 +58,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the journal does not tell the verdict", file: push,
-    find: "const recorded = yield* record([event(replicaStream(replica.id), decided_event, {", replace: "const recorded = yield* record([event(\"nobody\", \"command.forgotten\", {",
+    find: "const recorded = yield* record([event(replicaStream(replica_id), decided_event, {", replace: "const recorded = yield* record([event(\"nobody\", \"command.forgotten\", {",
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
@@ -58,7 +68,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "another device's refused command holds this one's", file: push,
-    find: ".filter((one) => one.replica_id === replica_id && !one.accepted)", replace: ".filter((one) => !one.accepted)",
+    find: "getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id)))", replace: "find(replica_verdicts, { id: needs })",
     killed_by: [{ file: push_test, test: "are held by their own device's commands alone", engine: "sqlite" }]
   },
   {

@@ -11,7 +11,7 @@ import { columnList } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import { type Redaction, redactionFor } from "../../sync/ends/redaction.ts"
-import { replica_commands } from "../../sync/ends/tables.ts"
+import { replica_verdicts } from "../../sync/ends/tables.ts"
 import { command_states, type KeptCommand } from "../../sync/replica/outbox/kept-command.ts"
 import { decided_event } from "../../sync/wire.ts"
 import type { Look } from "./any-command.ts"
@@ -28,7 +28,7 @@ export const check = async (house: House, devices: ReadonlyArray<Device>, refold
   const counted: Counted = { submitted: 0, accepted: 0, refused: 0, submitted_names: new Set(), accepted_names: new Set() }
   const stored = await house.run(Effect.gen(function*() {
     const store = yield* Store
-    return { verdicts: yield* store.find(replica_commands, {}), events: (yield* store.find(journal, {}, { order: ["position"] })) as ReadonlyArray<Stored> }
+    return { verdicts: yield* store.find(replica_verdicts, {}), events: (yield* store.find(journal, {}, { order: ["position"] })) as ReadonlyArray<Stored> }
   }))
   const byCommand = new Map<string, Array<Stored>>()
   for (const event of stored.events) byCommand.set(event.command_id, [...byCommand.get(event.command_id) ?? [], event])

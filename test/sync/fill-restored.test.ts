@@ -23,7 +23,7 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
     const store = yield* Store
     yield* store.run(`delete from journal where position > ${position}`)
     yield* store.run(`update journal_head set position = ${position}`)
-    yield* store.run(`delete from replica_commands where n > ${last_n}`)
+    yield* store.run(`delete from replica_verdicts where n > ${last_n}`)
     yield* store.run(`update replicas set last_n = ${last_n}`)
     yield* rebuild(catalogue)
   }))

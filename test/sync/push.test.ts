@@ -124,14 +124,47 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, first, third)).toHaveLength(1)
     expect(await verdicts(device, create(2, device.from + 1), third)).toHaveLength(2)
   })
-  it("under a number or an id that was used for something else tell of a copied folder", async () => {
+  it("under a number that was used for something else tell of a copied folder", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     await verdicts(device, first)
     expect((await push(device, create(1, device.from + 1))).status).toBe(422)
-    expect((await push(device, { ...first, payload: { params: {}, body: { name: "Other" } } })).status).toBe(422)
-    expect((await push(await enrol(), first)).status).toBe(422)
     expect(await verdicts(device, { ...first, payload: { body: first.payload.body, params: {} } })).toHaveLength(1)
+  })
+  it("under an id that another device has used are decided as ever, on both", async () => {
+    const [device, other] = [await enrol(), await enrol()]
+    const mine = create(1, device.from), child = { ...create(2, device.from + 1), needs: [mine.id] }
+    const theirs = { ...create(1, other.from, { name: "" }), id: mine.id }
+    expect(await verdicts(other, theirs)).toMatchObject([{ id: mine.id, status: "rejected" }])
+    const told = await verdicts(device, mine, child)
+    expect(told).toMatchObject([{ id: mine.id, status: "accepted" }, { id: child.id, status: "accepted" }])
+    expect(await verdicts(device, mine, child)).toEqual(told)
+    expect((await verdicts(other, theirs))[0].status).toBe("rejected")
+    const known = await call("POST", `/api/v1/sync/replicas/${other.id}/verdicts`, { ids: [mine.id, child.id] })
+    expect(known.body.verdicts.map((one: any) => [one.id, one.status])).toEqual([[mine.id, "rejected"]])
+    const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, { schema_version: 2, last_n: 2, pending: [{ n: 1, id: mine.id }] })
+    expect(hello.body.copied).toBe(false)
+  })
+  it("under an id the device has used for something else are refused by themselves, and hold up nobody", async () => {
+    const device = await enrol()
+    const first = create(1, device.from)
+    const [accepted] = await verdicts(device, first)
+    const other = { ...first, payload: { params: {}, body: { name: "Other" } } }
+    // Under its own number again, then under the next one.
+    for (const n of [1, 3]) {
+      const told = await verdicts(device, { ...other, n }, create(n + 1, device.from + n))
+      expect(told).toMatchObject([{ id: first.id, status: "rejected", error: { status: 409, errors: { command_id: [expect.stringContaining("number 1, accepted")] } } }, { status: "accepted" }])
+      expect(await verdicts(device, { ...other, n })).toMatchObject([{ status: "rejected", error: told[0].error }])
+    }
+    expect(await verdicts(device, first)).toEqual([accepted])
+    expect((await lamps()).filter((lamp) => lamp.name === "Other")).toEqual([])
+    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === decided_event)
+    expect(decided.map(({ data }: any) => [data.n, data.status, data.error?.status])).toEqual([
+      [1, "accepted", undefined], [2, "accepted", undefined], [3, "rejected", 409], [4, "accepted", undefined]
+    ])
+    // A device that missed the reply is not taken for a copy of itself.
+    const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, { schema_version: 2, last_n: 4, pending: [{ n: 3, id: first.id }] })
+    expect(hello.body.copied).toBe(false)
   })
   it("of a device that is another's, unknown or revoked are not taken", async () => {
     const device = await enrol()

@@ -14,7 +14,7 @@ import { viewerOf } from "../../core/users/viewer.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
 import { shapeAnswer } from "../../sync/ends/shape.ts"
 import { Tail } from "../../sync/ends/tail.ts"
-import { replica_commands } from "../../sync/ends/tables.ts"
+import { replica_verdicts } from "../../sync/ends/tables.ts"
 import { cutTo } from "../../sync/replica/cut-kept.ts"
 import { enrolDevice } from "../../sync/replica/device.ts"
 import { examine } from "../../sync/replica/doctor.ts"
@@ -101,7 +101,7 @@ describe("devices of people with few rights", () => {
     await expect(device.sync()).rejects.toThrow("out of order")
     expect([device.holds("TAX-8177", ""), device.holds("Zacharias", "")]).toEqual([[], []])
     expect(device.outbox.counts()).toEqual({ accepted: 1, pending: 1 })
-    const kept = await business.run(Effect.flatMap(Store, (store) => store.find(replica_commands, {})))
+    const kept = await business.run(Effect.flatMap(Store, (store) => store.find(replica_verdicts, {})))
     expect(kept).toHaveLength(1)
     expect(JSON.stringify(kept)).not.toContain("Zacharias")
     open = true

@@ -19,7 +19,7 @@ export const backupOf = (grounds: Grounds, engine: Engine): Promise<() => Promis
     yield* store.run(`delete from journal where position > ${position}`)
     yield* store.run(`update journal_head set position = ${position}`)
     for (const { id, last_n } of last) {
-      yield* store.run(`delete from replica_commands where replica_id = ${id} and n > ${last_n}`)
+      yield* store.run(`delete from replica_verdicts where replica_id = ${id} and n > ${last_n}`)
       yield* store.run(`update replicas set last_n = ${last_n} where id = ${id}`)
     }
     yield* store.apply((yield* store.find(id_leases, {})).filter((row) => !leases.has(row.key)).map(({ key }) => ({ op: "delete" as const, table: id_leases, key })))

@@ -23,11 +23,11 @@ describe.each(engines)("a verdict on %s", (engine) => {
     const before = await shop.dump()
     // The last thing written breaks, as on a disk that is full by then.
     await statement(engine === "sqlite"
-      ? "create trigger full before insert on replica_commands begin select raise(abort, 'the disk is full'); end"
-      : "alter table replica_commands add constraint disk_full check (false) not valid")
+      ? "create trigger full before insert on replica_verdicts begin select raise(abort, 'the disk is full'); end"
+      : "alter table replica_verdicts add constraint disk_full check (false) not valid")
     await expect(push()).rejects.toThrow()
     expect(await shop.dump()).toEqual(before)
-    await statement(engine === "sqlite" ? "drop trigger full" : "alter table replica_commands drop constraint disk_full")
+    await statement(engine === "sqlite" ? "drop trigger full" : "alter table replica_verdicts drop constraint disk_full")
     expect((await push()).body.verdicts).toMatchObject([{ id: "one", status: "accepted" }])
     expect((await shop.dump())["lamps"]).toMatchObject([{ id: lamp, name: "Lamp" }])
   })

@@ -12,6 +12,7 @@ import { append, eventsAfter, headOf, journal_tables } from "../journal.ts"
 import { plainTable, type Table } from "../table.ts"
 import { createTable } from "./dialect.ts"
 import { firstParts, seedLater } from "./seed.ts"
+import { quote } from "./statement.ts"
 import { Store, type StoreShape } from "./store.ts"
 
 /** Raised with each release whose databases an older one must not touch. */
@@ -44,12 +45,12 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
   }
   const fingerprint = fingerprintOf(catalogue, store)
   if (version !== undefined && (yield* storedMeta(store, "tables")) === fingerprint) {
-    yield* addMissing(store, keptTables(catalogue, role))
+    if ((yield* missingOf(store, keptTables(catalogue, role))).length > 0) yield* store.transaction(addMissing(store, catalogue, role))
     return { fresh: false }
   }
   return yield* store.transaction(Effect.gen(function*() {
     yield* aloneOnTheDatabase
-    yield* addMissing(store, keptTables(catalogue, role))
+    yield* addMissing(store, catalogue, role)
     const fresh = (yield* storedMeta(store, "schema_version")) === undefined
     // Another process may have done it while this one waited.
     if (!fresh && (yield* storedMeta(store, "tables")) === fingerprint) return { fresh }
@@ -70,12 +71,17 @@ export const withoutLimits: Effect.Effect<void, SqlError.SqlError, Store> = Effe
 export const aloneOnTheDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg" ? Effect.andThen(withoutLimits, Effect.asVoid(store.run("select pg_advisory_xact_lock(4480)"))) : Effect.void)
 
-const addMissing = Effect.fnUntraced(function*(store: StoreShape, tables: ReadonlyArray<Table>) {
-  for (const table of tables) {
-    const columns = yield* columnsIn(store, table.name)
-    if (columns.length === 0) {
-      for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
-    }
+const missingOf = (store: StoreShape, tables: ReadonlyArray<Table>) =>
+  Effect.filter(tables, (table) => Effect.map(columnsIn(store, table.name), (columns) => columns.length === 0))
+
+/** Makes the tables outside the journal that are not there. Runs in the caller's transaction, alone on the database. */
+const addMissing = Effect.fnUntraced(function*(store: StoreShape, catalogue: Catalogue, role: SiteRole) {
+  const missing = yield* missingOf(store, keptTables(catalogue, role))
+  for (const table of missing) for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+  for (const { table, from, columns } of catalogue.slices.flatMap((slice) => slice.successions ?? [])) {
+    if (!missing.includes(table) || (yield* columnsIn(store, from)).length === 0) continue
+    const names = Object.keys(columns).map(quote).join(", ")
+    yield* store.run(`insert into ${quote(table.name)} (${names}) select ${Object.values(columns).join(", ")} from ${quote(from)}`)
   }
 })
 const columnsIn = (store: StoreShape, table: string): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> =>

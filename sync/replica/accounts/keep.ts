@@ -39,14 +39,15 @@ const accountOf = Effect.fnUntraced(function*(teller: Teller, command: KeptComma
   const account: { -readonly [K in keyof Account]: Account[K] } = {}
   if (status === "rejected") account.changes = yield* meanwhileOf(teller, command, recorded, verdict.position, error)
   else {
-    const own = yield* confirmedOf(yield* Store, command.id)
+    const own = yield* confirmedOf(yield* Store, teller.replica_id, command.id)
     account.merged = yield* mergedOf(teller, command, recorded, own)
     account.differences = yield* differencesOf(teller, command, recorded, own)
   }
   return Object.fromEntries(Object.entries(account).filter(([, told]) => told !== undefined && told.length > 0)) as Account
 })
-const confirmedOf = (store: StoreShape, command_id: string) => Effect.map(
-  store.find(journal, { command_id }, { order: ["position"] }),
+const confirmedOf = (store: StoreShape, replica_id: number, command_id: string) => Effect.map(
+  // Another device may have used the id as well.
+  store.find(journal, { command_id, replica_id }, { order: ["position"] }),
   (events): ReadonlyArray<StoredEvent> => events.filter((event) => event.position < provisional_base && event.type !== decided_event))
 
 /** Accounts for accepted commands whose verdict came with the rows of a fill. What changed before those is not known here. */
