@@ -23,6 +23,20 @@ export const drawIds = Effect.fnUntraced(function*(table: string, count: number)
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
 
+/** Draws ids as unbroken runs, in order: writers beside us may draw in between, and what they drew is theirs. */
+export const drawRuns = Effect.fnUntraced(function*(table: string, count: number) {
+  const store = yield* Store
+  if (store.dialect === "pg") {
+    const rows = yield* store.run<{ from: number; to: number }>(
+      `select min(id) as "from", max(id) as "to" from (select id, id - row_number() over (order by id) as run ` +
+      `from (select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)) drawn) numbered group by run order by 1`, [count])
+    return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
+  }
+  const [row] = yield* store.run<{ next: number }>("update id_sequences set next = next + ? where name = ? returning next", [count, table])
+  const after = Number(row!.next)
+  return [{ from: after - count, to: after - 1 }]
+})
+
 /** Returns the last ids drawn; only where nobody else can have drawn since. */
 export const returnIds = Effect.fnUntraced(function*(table: string, ids: ReadonlyArray<number>) {
   const store = yield* Store

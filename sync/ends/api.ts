@@ -40,7 +40,7 @@ const enrol = ask("/api/v1/sync/replicas", {
         created_at: input.now, updated_at: input.now, deleted_at: null
       }
       yield* store.apply([{ op: "insert", table: replicas, row }])
-      const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(id!, entity, 1))
+      const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
       const welcomed = yield* welcome(id!, row.name, input.values.public_key, input.viewer, input.now)
       return created({
         replica: {
@@ -62,9 +62,9 @@ const leases = ask("/api/v1/sync/leases", {
     const { catalogue } = yield* Site
     const { replica_id, entity, request_no } = input.values
     return yield* store.transaction(Effect.gen(function*() {
-      yield* ownReplica(replica_id!, input.viewer, true)
+      const replica = yield* ownReplica(replica_id!, input.viewer, true)
       if (!leasedTables(catalogue).includes(entity!)) return yield* invalidField("entity", "Ids of this entity are not leased.")
-      return created({ lease: (yield* lease(replica_id!, entity!, request_no!)).map((range) => ({ ...range })) })
+      return created({ lease: (yield* lease(replica, entity!, request_no!)).map((range) => ({ ...range })) })
     }))
   }).pipe(retried)
 })

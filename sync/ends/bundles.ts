@@ -115,8 +115,11 @@ const userOf = Effect.fnUntraced(function*(user_id: number, device: { readonly t
 const leasesFor = Effect.fnUntraced(function*(given: Given) {
   const store = yield* Store
   const known = leasedTables((yield* Site).catalogue)
-  return yield* store.transaction(Effect.forEach(given.leases.filter(({ entity }) => known.includes(entity)), ({ entity, request_no }) =>
-    Effect.map(lease(given.replica_id, entity, request_no), (ranges) => ({ entity, request_no, ranges }))))
+  return yield* store.transaction(Effect.gen(function*() {
+    const replica = { id: given.replica_id, last_n: (yield* store.get(replicas, given.replica_id))?.last_n ?? 0 }
+    return yield* Effect.forEach(given.leases.filter(({ entity }) => known.includes(entity)), ({ entity, request_no }) =>
+      Effect.map(lease(replica, entity, request_no), (ranges) => ({ entity, request_no, ranges })))
+  }))
 })
 
 /** What was forgotten of the device's blocks, shown again before anything is decided. */

@@ -4,20 +4,23 @@
  * block are most likely of other such blocks: they are kept aside for whoever shows those.
  */
 import { Effect } from "effect"
-import { type Fault } from "../../core/kernel/endpoint.ts"
+import type { RowChange } from "../../core/kernel/change.ts"
+import type { Fault } from "../../core/kernel/endpoint.ts"
 import { integer, object, text } from "../../core/kernel/field.ts"
-import { drawIds, nextIds } from "../../core/kernel/ids.ts"
+import { drawRuns, nextIds } from "../../core/kernel/ids.ts"
 import { Site } from "../../core/kernel/site.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { RowOf } from "../../core/kernel/table.ts"
 import type { LeaseRange } from "../wire.ts"
-import { blockSize, leasedTables } from "./leases.ts"
-import { id_leases } from "./tables.ts"
+import { blockSize, leasedTables, leaseRows } from "./leases.ts"
+import { id_claims, id_leases } from "./tables.ts"
 
 /** Whose blocks are nobody's: ids passed over. */
 const nobody = 0
-/** No server leases more blocks of a table between two backups than this. */
+/** No server leases more blocks of a table between two backups than this; nor is a device's claim a way to more, however often it asks. */
 const blocks_ahead_max = 100
+/** Ids drawn for the claims of one request, of all tables together. */
+const passed_per_request_max = 200_000
 
 export type Claim = LeaseRange & { readonly request_no: number }
 export const claim_fields = object({
@@ -27,66 +30,107 @@ export const claim_fields = object({
 
 /** How many blocks the server remembers to have leased to a replica, initial ones included. */
 export const leasesKnown = Effect.fnUntraced(function*(replica_id: number) {
-  const last = new Map<string, number>()
-  for (const { entity, request_no } of yield* (yield* Store).find(id_leases, { replica_id })) last.set(entity, Math.max(request_no, last.get(entity) ?? 0))
-  return [...last.values()].reduce((sum, one) => sum + one, 0)
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const [row] = yield* store.run<{ blocks: number }>(
+    `select coalesce(sum(last), 0) as blocks from (select max(request_no) as last from id_leases where replica_id = ${bind(replica_id)} group by entity) leased`, values)
+  return Number(row!.blocks)
 })
 
 /** What of these blocks is the replica's from now on, or was before. Safe to repeat. Runs in the caller's transaction. */
 export const claimBlocks = Effect.fnUntraced(function*(replica_id: number, claims: ReadonlyArray<Claim>): Effect.fn.Return<ReadonlyArray<LeaseRange>, Fault, Store | Site> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(hashtextextended('id_leases', 0))")
-  const known = leasedTables((yield* Site).catalogue)
-  const own = yield* store.find(id_leases, { replica_id })
   const granted: Array<LeaseRange> = []
-  for (const claim of claims.filter(({ entity }) => known.includes(entity))) {
-    const before = own.filter((one) => one.entity === claim.entity && overlap(one, claim) !== undefined)
-    granted.push(...before.length > 0 ? before.map((one) => overlap(one, claim)!) : yield* claimOne(replica_id, claim))
+  let left = passed_per_request_max
+  for (const entity of leasedTables((yield* Site).catalogue)) {
+    const shown = claims.filter((claim) => claim.entity === entity && claim.to >= claim.from && claim.to - claim.from < blockSize(entity))
+    if (shown.length === 0) continue
+    const own = overlapsIn(yield* leasedTo(replica_id, entity, shown))
+    const forgotten = shown.filter((claim) => own(claim).length === 0)
+    granted.push(...shown.flatMap(own))
+    const passed = yield* passOver(replica_id, entity, forgotten, left)
+    left -= lengthOf(passed)
+    granted.push(...yield* take(replica_id, entity, forgotten, passed))
   }
   return granted
 })
 
-const claimOne = Effect.fnUntraced(function*(replica_id: number, claim: Claim) {
+interface Range { readonly from: number; readonly to: number }
+/** Ids kept aside; one that is in the table has its key there. */
+interface Spare extends Range { readonly key?: string }
+
+/** A replica's ranges of a table that may touch what is claimed, in order. */
+const leasedTo = Effect.fnUntraced(function*(replica_id: number, entity: string, claims: ReadonlyArray<Range>) {
   const store = yield* Store
-  const { entity, from, to, request_no } = claim
-  if (to < from || to - from >= blockSize(entity)) return []
-  yield* passOver(entity, to)
-  const taken: Array<LeaseRange> = []
-  for (const spare of yield* store.find(id_leases, { replica_id: nobody, entity }, { order: ["from"] })) {
-    const range = overlap(spare, claim)
-    if (range === undefined) continue
-    const last = taken.at(-1)
-    if (last !== undefined && last.to + 1 === range.from) taken.splice(-1, 1, { entity, from: last.from, to: range.to })
-    else taken.push(range)
-    yield* store.apply([{ op: "delete", table: id_leases, key: spare.key }])
-    yield* keep(nobody, 0, [{ entity, from: spare.from, to: range.from - 1 }, { entity, from: range.to + 1, to: spare.to }])
+  const { bind, values } = bindings(store.dialect)
+  const [first, last] = claims.reduce(([low, high], { from, to }) => [Math.min(low, from), Math.max(high, to)], [Infinity, 0])
+  const rows = yield* store.run<{ key: string; from: number; to: number }>(
+    `select "key", "from", "to" from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(entity)} ` +
+    `and "to" >= ${bind(first)} and "from" <= ${bind(last)} order by "from"`, values)
+  return rows.map(({ key, from, to }): LeaseRange & { readonly key: string } => ({ key, entity, from: Number(from), to: Number(to) }))
+})
+
+/** Where those begin and end that touch a range, of ranges in order and apart from each other. */
+const touching = (ranges: ReadonlyArray<Range>, { from, to }: Range): readonly [begin: number, end: number] => {
+  let begin = 0
+  for (let high = ranges.length; begin < high;) {
+    const middle = (begin + high) >> 1
+    if (ranges[middle]!.to < from) begin = middle + 1
+    else high = middle
   }
-  yield* keep(replica_id, request_no, taken)
-  return taken
-})
-
-/** Draws all ids up to one, so that nobody else is given them. */
-const passOver = Effect.fnUntraced(function*(entity: string, to: number) {
-  const { catalogue } = yield* Site
-  const [[, next]] = (yield* nextIds([catalogue.table(entity)])) as readonly [readonly [string, number]]
-  if (to < next || to - next >= blocks_ahead_max * blockSize(entity)) return
-  const runs: Array<{ entity: string; from: number; to: number }> = []
-  // Writers beside us may draw in between; what they drew is theirs.
-  for (const id of yield* drawIds(entity, to - next + 1)) {
-    const last = runs.at(-1)
-    if (last !== undefined && last.to + 1 === id) last.to = id
-    else runs.push({ entity, from: id, to: id })
-  }
-  yield* keep(nobody, 0, runs)
-})
-
-const keep = Effect.fnUntraced(function*(replica_id: number, request_no: number, ranges: ReadonlyArray<LeaseRange>) {
-  yield* (yield* Store).apply(ranges.filter(({ from, to }) => from <= to).map((range) => ({
-    op: "insert" as const, table: id_leases, row: { ...range, key: `${replica_id}:${range.entity}:${range.from}`, replica_id, request_no }
-  })))
-})
-
-const overlap = (one: Pick<RowOf<typeof id_leases>, "entity" | "from" | "to">, { from, to }: LeaseRange): LeaseRange | undefined => {
-  const range = { entity: one.entity, from: Math.max(one.from, from), to: Math.min(one.to, to) }
-  return range.from <= range.to ? range : undefined
+  let end = begin
+  while (end < ranges.length && ranges[end]!.from <= to) end++
+  return [begin, end]
 }
+const overlapsIn = (ranges: ReadonlyArray<LeaseRange>) => (claim: Range): ReadonlyArray<LeaseRange> =>
+  ranges.slice(...touching(ranges, claim)).map((range) => ({ entity: range.entity, ...common(range, claim) }))
+
+/** Draws all ids up to the furthest block that is not too far, so that nobody else is given them; gives those drawn. */
+const passOver = Effect.fnUntraced(function*(replica_id: number, entity: string, claims: ReadonlyArray<Range>, left: number) {
+  const store = yield* Store
+  const { catalogue } = yield* Site
+  const key = `${replica_id}:${entity}`
+  const [[, next]] = (yield* nextIds([catalogue.table(entity)])) as readonly [readonly [string, number]]
+  if (!claims.some(({ to }) => to >= next)) return []
+  const before = (yield* store.get(id_claims, key))?.passed ?? 0
+  const ahead = Math.min(left, blocks_ahead_max * blockSize(entity) - before)
+  const furthest = claims.reduce((far, { to }) => to < next + ahead ? Math.max(far, to) : far, 0)
+  if (furthest < next) return []
+  const drawn = yield* drawRuns(entity, furthest - next + 1)
+  yield* store.apply([{ op: "delete", table: id_claims, key }, { op: "insert", table: id_claims, row: { key, replica_id, entity, passed: before + lengthOf(drawn) } }])
+  return drawn
+})
+
+/** Takes what is claimed out of what is kept aside. */
+const take = Effect.fnUntraced(function*(replica_id: number, entity: string, claims: ReadonlyArray<Claim>, passed: ReadonlyArray<Range>) {
+  if (claims.length === 0) return []
+  const kept: ReadonlyArray<Spare> = yield* leasedTo(nobody, entity, claims)
+  const spares: Array<Spare> = [...kept, ...passed].sort((one, other) => one.from - other.from)
+  const changes: Array<RowChange> = []
+  const granted: Array<LeaseRange> = []
+  for (const claim of claims) {
+    const [begin, end] = touching(spares, claim)
+    if (begin === end) continue
+    const taken: Array<{ from: number; to: number }> = []
+    for (const spare of spares.slice(begin, end)) {
+      const range = common(spare, claim)
+      const last = taken.at(-1)
+      if (last !== undefined && last.to + 1 === range.from) last.to = range.to
+      else taken.push({ ...range })
+    }
+    const around = [{ from: spares[begin]!.from, to: claim.from - 1 }, { from: claim.to + 1, to: spares[end - 1]!.to }]
+    spares.splice(begin, end - begin, ...around.filter(({ from, to }) => from <= to))
+    granted.push(...taken.map((range) => ({ entity, ...range })))
+    changes.push(...leaseRows(replica_id, entity, claim.request_no, taken))
+  }
+  const untouched = new Set(spares.flatMap(({ key }) => key ?? []))
+  yield* (yield* Store).apply([
+    ...kept.flatMap(({ key }): ReadonlyArray<RowChange> => key === undefined || untouched.has(key) ? [] : [{ op: "delete", table: id_leases, key }]),
+    ...leaseRows(nobody, entity, 0, spares.filter(({ key }) => key === undefined)), ...changes
+  ])
+  return granted
+})
+
+const lengthOf = (ranges: ReadonlyArray<Range>): number => ranges.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+const common = (one: Range, other: Range): Range => ({ from: Math.max(one.from, other.from), to: Math.min(one.to, other.to) })

@@ -1,7 +1,10 @@
 /** Blocks of ids for replicas: what is created offline keeps its id for ever. Asking twice with one number gives one block. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { drawIds, hasOwnIds } from "../../core/kernel/ids.ts"
+import { insert, type RowChange } from "../../core/kernel/change.ts"
+import { drawRuns, hasOwnIds } from "../../core/kernel/ids.ts"
+import { invalidField } from "../../core/kernel/rejection.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../wire.ts"
 import { id_leases } from "./tables.ts"
@@ -14,21 +17,28 @@ export const blockSize = (table: string): number => block_sizes[table] ?? 50
 export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
   catalogue.tables.filter(hasOwnIds).map((table) => table.name)
 
-/** The block of a request number: drawn once, repeated as often as asked. Runs in the caller's transaction. */
-export const lease = Effect.fnUntraced(function*(replica_id: number, entity: string, request_no: number) {
+/** Blocks of a table a device may hold before it has sent anything, and as many more as a command of its own can use up. */
+const blocks_at_first_max = 20
+const blocks_per_command_max = 10
+
+export const leaseRows = (replica_id: number, entity: string, request_no: number, ranges: ReadonlyArray<{ readonly from: number; readonly to: number }>): ReadonlyArray<RowChange> =>
+  ranges.map(({ from, to }) => insert(id_leases, { key: `${replica_id}:${entity}:${from}`, replica_id, entity, request_no, from, to }))
+
+/**
+ * The block of a request number: drawn once, repeated as often as asked, as long as the device does not ask for more than
+ * its commands (`last_n` so far) can have used. Runs in the caller's transaction.
+ */
+export const lease = Effect.fnUntraced(function*({ id: replica_id, last_n }: { readonly id: number; readonly last_n: number }, entity: string, request_no: number) {
   const store = yield* Store
   const known = yield* store.find(id_leases, { replica_id, entity, request_no })
   if (known.length > 0) return known.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
-  const ids = yield* drawIds(entity, blockSize(entity))
-  // Writers beside us may have drawn in between: a block is one or more unbroken runs.
-  const ranges: Array<{ entity: string; from: number; to: number }> = []
-  for (const id of ids) {
-    const last = ranges.at(-1)
-    if (last !== undefined && last.to + 1 === id) last.to = id
-    else ranges.push({ entity, from: id, to: id })
+  const { bind, values } = bindings(store.dialect)
+  const [row] = yield* store.run<{ blocks: number }>(
+    `select count(distinct request_no) as blocks from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(entity)}`, values)
+  if (Number(row!.blocks) >= blocks_at_first_max + blocks_per_command_max * last_n) {
+    return yield* invalidField("request_no", `This device holds more blocks of ids of ${entity} than the ${last_n} commands it has sent can have used; send what it has recorded first.`)
   }
-  yield* store.apply(ranges.map((range) => ({
-    op: "insert" as const, table: id_leases, row: { ...range, key: `${replica_id}:${entity}:${range.from}`, replica_id, request_no }
-  })))
-  return ranges as ReadonlyArray<LeaseRange>
+  const runs = yield* drawRuns(entity, blockSize(entity))
+  yield* store.apply(leaseRows(replica_id, entity, request_no, runs))
+  return runs.map(({ from, to }): LeaseRange => ({ entity, from, to }))
 })

@@ -9,13 +9,14 @@ import { hasOwnIds } from "../../core/kernel/ids.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { bodyOf, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { record, Site } from "../../core/kernel/site.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { decided_event, held_status, otherContents, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 import { digestOf } from "./erasing.ts"
-import { id_leases, replica_verdicts, replicas, verdictKey } from "./tables.ts"
+import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
@@ -147,7 +148,11 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
   const store = yield* Store
   for (const [table, ids] of Object.entries(command.ids)) {
     if (ids.length === 0) continue
-    const leases = yield* store.find(id_leases, { replica_id, entity: table })
+    const { bind, values } = bindings(store.dialect)
+    const [first, last] = ids.reduce(([low, high], one) => [Math.min(low, one), Math.max(high, one)], [ids[0]!, ids[0]!])
+    const leases = yield* store.run<{ from: number; to: number }>(
+      `select "from", "to" from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(table)} ` +
+      `and "to" >= ${bind(first)} and "from" <= ${bind(last)}`, values)
     const id = ids.find((one) => !leases.some((lease) => one >= lease.from && one <= lease.to))
     if (id !== undefined) return { table, id }
   }

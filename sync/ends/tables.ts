@@ -28,6 +28,11 @@ export const replica_verdicts = plainTable("replica_verdicts", "key", {
 }, { uniques: [{ columns: ["replica_id", "n"], field: "n", message: "This number was used for another command." }] })
 export const verdictKey = (replica_id: number, command_id: string): string => `${replica_id}:${command_id}`
 
+/** Ids of a table that were drawn because a replica showed blocks beyond them. */
+export const id_claims = plainTable("id_claims", "key", {
+  key: text(), replica_id: integer(), entity: text(), passed: integer({ max: Number.MAX_SAFE_INTEGER })
+})
+
 /** Until schema 2 verdicts were kept by the command's id alone. */
 export const verdicts_before: Succession = {
   table: replica_verdicts, from: "replica_commands",
@@ -40,4 +45,4 @@ export const verdicts_before: Succession = {
 /** What each user was last allowed to see; the version never goes back, so handles are never reused (sync.md 1.6). */
 export const reader_grants = plainTable("reader_grants", "user_id", { user_id: integer(), fingerprint: text(), version: integer() })
 
-export const sync_tables = [replicas, id_leases, replica_verdicts, reader_grants]
+export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, reader_grants]

@@ -1,7 +1,10 @@
 /** A server put back from a backup has forgotten blocks of ids its devices hold: they show them again and lose nothing. */
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { nextIds } from "../../core/kernel/ids.ts"
 import { Store } from "../../core/kernel/store/store.ts"
+import { blockSize } from "../../sync/ends/leases.ts"
 import { id_leases } from "../../sync/ends/tables.ts"
 import type { Device } from "../../sync/replica/device.ts"
 import { engines } from "../app.ts"
@@ -104,5 +107,45 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
     expect(await claim({ entity: "tokens", from: 9_000, to: 9_009 })).toEqual([])
     expect((await grounds.ask("POST", "/api/v1/product_groups", { name: "Next" })).body.product_group.id).toBe(to + 11)
     expect((await grounds.ask("POST", "/api/v1/sync/leases/claim", { replica_id: 99, blocks: [] })).status).toBe(404)
+  })
+
+  it("are no way to more ids than one device can have lost, however often and for whatever it asks", async () => {
+    const van = await grounds.enrol("van")
+    const entities = ["product_groups", "claims", "opportunity_items", "asset_assignments"]
+    const next = () => grounds.app().run(Effect.map(nextIds(catalogue.tables.filter(({ name }) => entities.includes(name))), (all) => new Map(all)))
+    const claim = async (blocks: ReadonlyArray<object>) => {
+      const { status, body } = await grounds.ask("POST", "/api/v1/sync/leases/claim", { replica_id: van.profile.replica_id, blocks })
+      expect(status).toBe(200)
+      return body.lease.length
+    }
+    const before = await next()
+    for (let round = 0; round < 4; round++) {
+      const at = await next()
+      // Each block as far ahead as one may be, and the next one as far beyond that.
+      await claim(Array.from({ length: 500 }, (_, index) => {
+        const entity = entities[index % 4]!, block = blockSize(entity)
+        const from = at.get(entity)! + (Math.floor(index / 4) + 1) * 99 * block
+        return { entity, request_no: 1, from, to: from + block - 1 }
+      }))
+    }
+    const after = await next()
+    const burnt = entities.map((entity) => (after.get(entity)! - before.get(entity)!) / blockSize(entity))
+    for (const blocks of burnt) expect(blocks).toBeLessThanOrEqual(100)
+    // Short of a round, which together are more ids than one request draws.
+    expect(burnt.filter((blocks) => blocks >= 99).length).toBeGreaterThan(1)
+    // What it lost nearby it may still show.
+    const group = after.get("product_groups")!
+    expect(await claim([{ entity: "product_groups", request_no: 2, from: group, to: group + 9 }])).toBe(burnt[0]! < 99.9 ? 1 : 0)
+  })
+
+  it("asked for one after the other end where the device's commands cannot have used them", async () => {
+    const van = await grounds.enrol("van")
+    const lease = (request_no: number) => grounds.ask("POST", "/api/v1/sync/leases", { replica_id: van.profile.replica_id, entity: "product_groups", request_no })
+    for (let request_no = 2; request_no <= 20; request_no++) expect((await lease(request_no)).status).toBe(201)
+    expect(await lease(21)).toMatchObject({ status: 422, body: { errors: { request_no: [expect.stringContaining("send what it has recorded first")] } } })
+    expect((await lease(20)).status).toBe(201)
+    await make(van, "van", 1)
+    await van.sync()
+    expect((await lease(21)).status).toBe(201)
   })
 })
