@@ -1,5 +1,6 @@
 /** What commands are given in files and on standard input. */
 import type { UploadedFile } from "../core/kernel/endpoint.ts"
+import { parseJson } from "../core/kernel/body.ts"
 import type { Json } from "../core/kernel/json.ts"
 import { misused } from "./exits.ts"
 
@@ -16,7 +17,7 @@ export const jsonArgument = async (given: string | undefined, flag: string): Pro
   const text = given === "@-" ? await standardInput()
     : given.startsWith("@") ? await (await import("node:fs/promises")).readFile(given.slice(1), "utf8")
     : given
-  try { return JSON.parse(text.replace(/^\ufeff/, "")) as Json } catch (cause) {
+  try { return parseJson(text.replace(/^\ufeff/, "")) } catch (cause) {
     throw misused(`${flag} is no JSON: ${cause instanceof Error ? cause.message : String(cause)}.`)
   }
 }

@@ -1,7 +1,8 @@
 /** The server as the command line asks it: HTTP with a bearer token. */
 import { randomUUID } from "node:crypto"
+import { parseJson, wire_depth_max } from "../core/kernel/body.ts"
 import type { Answer, Request } from "../core/kernel/endpoint.ts"
-import { isJsonObject, type Json } from "../core/kernel/json.ts"
+import { isJsonObject } from "../core/kernel/json.ts"
 import { Exit, exits, misused } from "./exits.ts"
 
 export interface Server {
@@ -77,7 +78,7 @@ const answerOf = async (response: Response): Promise<Answer> => {
   const bytes = new Uint8Array(await response.arrayBuffer().catch((error: unknown) => { throw unreachable(response.url, error) }))
   if (!/\bjson\b/.test(type)) return { status: response.status, headers, content: { type, text: bytes } }
   try {
-    return { status: response.status, headers, body: JSON.parse(new TextDecoder().decode(bytes)) as Json }
+    return { status: response.status, headers, body: parseJson(new TextDecoder().decode(bytes), wire_depth_max) }
   } catch {
     return { status: 502, headers, body: { message: `The server's answer is no JSON: is ${new URL(response.url).origin} a Flightcase server?` } }
   }

@@ -10,6 +10,7 @@ import { Site } from "../core/kernel/site.ts"
 import { ensureSchema } from "../core/kernel/store/schema.ts"
 import { make as makeStore, Store } from "../core/kernel/store/store.ts"
 import * as Sqlite from "../sync/sqlite-client.ts"
+import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { Hosting } from "./hosting.ts"
@@ -39,6 +40,8 @@ export interface ServerOptions {
   /** What holds until the settings `api.rate_limit` and `api.anonymous_rate_limit` are changed. */
   readonly rate_limit?: number | undefined
   readonly anonymous_rate_limit?: number | undefined
+  /** Bytes of long bodies held at once; the usual measure without it. */
+  readonly long_bodies_bytes_max?: number
   readonly log?: Log
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
@@ -165,7 +168,10 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       .finally(() => asides.delete(done))
     asides.add(done)
   }
-  const pipeline = makePipeline({ catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUID, aside, storageFault: noteStorage })
+  const pipeline = makePipeline({
+    catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUID, aside, storageFault: noteStorage,
+    bodies: makeBodyBudget(options.long_bodies_bytes_max)
+  })
   return {
     catalogue, log,
     ask: (asked, giveUp) => new Promise((resolve, reject) => {

@@ -1,24 +1,25 @@
 /** What was sent as a body, read into plain data; what is wrong with it as the refusal it will be answered with. */
 import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
+import { body_depth_max, isDeeperThan, json_body_max, TooDeep, wire_depth_max } from "../core/kernel/body.ts"
 import { invalidField, Rejection } from "../core/kernel/rejection.ts"
+import { parseInPieces, parsePlain } from "./json-pieces.ts"
 
 export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "written">
-
-/** The longest JSON body, in bytes. */
-export const json_body_max = 1_048_576
-/** Objects and lists within each other; what reads bodies goes down as deep. */
-export const body_depth_max = 64
 
 export const tooLarge = (max: number): Rejection =>
   new Rejection({ kind: "too_large", message: `The body must not be longer than ${max} bytes.` })
 const unsupported = (takes: string): Rejection => new Rejection({ kind: "unsupported", message: `The content type must be ${takes}.` })
 const malformed = (text: string): ReadBody => ({ body: undefined, body_fault: invalidField("body", text) })
 
-export interface BodyOptions { readonly uploads: boolean }
+export interface BodyOptions {
+  readonly uploads: boolean
+  /** The longest body it takes, where that is more than usual: such a body holds others. */
+  readonly body_max?: number | undefined
+}
 
 /** Reads the bytes of a body as its content type says. JSON is assumed when none is given. */
-export const readBody = async (bytes: Uint8Array, content_type: string | undefined, { uploads }: BodyOptions): Promise<ReadBody> => {
+export const readBody = async (bytes: Uint8Array, content_type: string | undefined, { uploads, body_max }: BodyOptions): Promise<ReadBody> => {
   if (bytes.length === 0) return { body: undefined }
   const type = (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
   if (uploads && type === "multipart/form-data") return readForm(bytes, content_type!)
@@ -26,43 +27,28 @@ export const readBody = async (bytes: Uint8Array, content_type: string | undefin
   if (!/^application\/([\w.+-]+\+)?json$/.test(type) || (charset !== undefined && charset !== "utf-8" && charset !== "utf8")) {
     return { body: undefined, body_fault: unsupported(uploads ? "application/json or multipart/form-data" : "application/json") }
   }
-  return readJson(bytes)
+  return readJson(bytes, body_max === undefined ? body_depth_max : wire_depth_max)
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-const readJson = (bytes: Uint8Array): ReadBody => {
+const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody> => {
   let text: string
   try { text = utf8.decode(bytes) } catch { return malformed("The body is not valid UTF-8.") }
   if (text.trim() === "") return { body: undefined }
-  if (isDeeperThan(text, body_depth_max)) return malformed(`The body must not nest deeper than ${body_depth_max} levels.`)
   try {
-    // A key `__proto__` would change what an object is when it is copied key by key; none of ours is called so.
-    return { written: text, body: (/__proto__|\\u/.test(text) ? JSON.parse(text, (key, value) => key === "__proto__" ? undefined : value) : JSON.parse(text)) as Json }
+    if (text.length > json_body_max) return { body: await parseInPieces(text, depth_max) }
+    if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
+    return { written: text, body: parsePlain(text) }
   } catch (cause) {
-    return malformed(`The body is not valid JSON${whereIn(cause)}.`)
+    if (cause instanceof TooDeep) return malformed(`The body must not nest deeper than ${depth_max} levels.`)
+    // Where a long body is wrong is only known within the piece that was read.
+    return malformed(`The body is not valid JSON${text.length > json_body_max ? "" : whereIn(cause)}.`)
   }
 }
 const whereIn = (cause: unknown): string => {
   const found = cause instanceof Error ? /position (\d+)/.exec(cause.message) : null
   return found === null ? "" : ` (at character ${Number(found[1]) + 1})`
-}
-
-/** Counts brackets outside of texts; parsing does not go deep itself, but whoever walks the result does. */
-const isDeeperThan = (text: string, max: number): boolean => {
-  if (text.length <= max) return false
-  let depth = 0
-  let inText = false
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (inText) {
-      if (char === 0x5c) at++
-      else if (char === 0x22) inText = false
-    } else if (char === 0x22) inText = true
-    else if (char === 0x5b || char === 0x7b) { if (++depth > max) return true }
-    else if (char === 0x5d || char === 0x7d) depth--
-  }
-  return false
 }
 
 /** A form: its files by field, the rest as texts; of a field given twice, the last. */

@@ -136,8 +136,8 @@ const send = (request: IncomingMessage, response: ServerResponse, { status, head
   if (response.headersSent || response.destroyed) return
   const all: { [name: string]: string | number } = { ...headers }
   if (status !== 204 && status !== 304) all["content-length"] = typeof body === "string" ? Buffer.byteLength(body) : body?.length ?? 0
-  // What is left of a body nobody reads would be taken for the next request.
-  if (close || (!request.complete && hasBody(request))) all["connection"] = "close"
+  // What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while sending reads no answer.
+  if (close || (!request.complete && hasBody(request) && !(Number(request.headers["content-length"]) <= discarded_max))) all["connection"] = "close"
   response.writeHead(status, all)
   // As text it leaves in one write with its headers.
   response.end(request.method === "HEAD" ? undefined : body)

@@ -5,7 +5,7 @@
 import { Cause, Clock, Effect, Exit } from "effect"
 import { SqlError } from "effect/sql"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
-import { dispatch, match, type Matched } from "../core/kernel/dispatch.ts"
+import { dispatch, match } from "../core/kernel/dispatch.ts"
 import type { Answer, Endpoint, Fault } from "../core/kernel/endpoint.ts"
 import { bodyOf, Rejection, statusOf, unauthenticated } from "../core/kernel/rejection.ts"
 import { type Settings, settingNumber } from "../core/kernel/settings.ts"
@@ -14,7 +14,10 @@ import type { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
 import { instantOf } from "../core/values/time.ts"
 import { revoked_message } from "../sync/ends/push.ts"
-import { json_body_max, type ReadBody, readBody, tooLarge } from "./body.ts"
+import { admitted } from "../core/kernel/engine.ts"
+import { json_body_max } from "../core/kernel/body.ts"
+import { type ReadBody, readBody, tooLarge } from "./body.ts"
+import type { BodyBudget } from "./body-budget.ts"
 import type { Hosting } from "./hosting.ts"
 import type { Log } from "./log.ts"
 import { networkOf } from "./client-address.ts"
@@ -45,6 +48,7 @@ export interface PipelineOptions {
   readonly settings: Effect.Effect<Settings, Fault, Store>
   readonly log: Log
   readonly newRequestId: () => string
+  readonly bodies: BodyBudget
   /** Runs beside the request; nobody waits for it. */
   readonly aside: (effect: Effect.Effect<void, Fault, Store>) => void
   /** Takes note that the database cannot record, when that is what the error says. */
@@ -67,6 +71,8 @@ interface Trace {
   viewer: Viewer | undefined
   standing: Standing | undefined
   request_bytes: number
+  /** Gives back what was set aside for its body. */
+  giveBack: (() => void) | undefined
 }
 
 export const makePipeline = (options: PipelineOptions): (asked: Asked) => Serving => {
@@ -83,9 +89,10 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     if (refusal !== undefined) return yield* refusal
     if (found instanceof Rejection) return yield* found
     trace.endpoint = found.endpoint
+    const caller = { ...found, viewer: trace.viewer ?? nobody, request: { method: asked.method, path, query: queryOf(asked.target) } }
     const call: HostedCall = {
-      ...found, viewer: trace.viewer ?? nobody, headers: asked.headers, request_id: trace.request_id, remote_address: asked.remote_address,
-      request: { method: asked.method, path, query: queryOf(asked.target), ...(yield* bodyFor(found, trace)) }
+      ...caller, headers: asked.headers, request_id: trace.request_id, remote_address: asked.remote_address,
+      request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
     }
     const run: Hosted<Answer> = dispatch(call)
     const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
@@ -148,9 +155,9 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     const trace: Trace = {
       asked, request_id: requestIdIn(asked.headers) ?? options.newRequestId(), path: pathOf(asked.target),
       started_millis: performance.now(), clock_millis: yield* Clock.currentTimeMillis,
-      endpoint: undefined, viewer: undefined, standing: undefined, request_bytes: 0
+      endpoint: undefined, viewer: undefined, standing: undefined, request_bytes: 0, giveBack: undefined
     }
-    const exit = yield* Effect.exit(serve(trace))
+    const exit = yield* Effect.exit(serve(trace)).pipe(Effect.ensuring(Effect.sync(() => trace.giveBack?.())))
     const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
     if (trace.endpoint?.public === true && answer.status >= 400 && answer.status < 500 && trace.standing !== undefined) {
       limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
@@ -169,18 +176,26 @@ const tooMany = (standing: Standing, message: string): Rejection => new Rejectio
   headers: { "retry-after": String(standing.retry_after_seconds), "x-ratelimit-reset": String(standing.reset_at_seconds) }
 })
 
-const bodyFor = (found: Matched, trace: Trace): Effect.Effect<ReadBody> => {
-  const { endpoint } = found
+/** A long body is read for those who may send it, and while there is room for it; the rest are answered without it. */
+const bodyFor = Effect.fnUntraced(function*(caller: Parameters<typeof admitted>[0], trace: Trace, bodies: BodyBudget): Effect.fn.Return<ReadBody, Fault, Store | Site> {
+  const { endpoint } = caller
   const { asked } = trace
-  if (endpoint.method === "GET") return Effect.succeed({ body: undefined })
+  if (endpoint.method === "GET") return { body: undefined }
   const max = endpoint.body_max ?? json_body_max
-  return Effect.promise(async () => {
+  if (max > json_body_max) {
+    yield* admitted(caller)
+    const announced = Number(first(asked.headers["content-length"]) ?? max)
+    trace.giveBack = bodies.take(Math.min(max, Number.isNaN(announced) ? max : announced))
+    if (trace.giveBack === undefined) return yield* tooBusy
+  }
+  return yield* Effect.promise(async (): Promise<ReadBody> => {
     const bytes = await asked.body(max)
     if (bytes === "too long") return { body: undefined, body_fault: tooLarge(max) }
     trace.request_bytes = bytes.length
     return readBody(bytes, first(asked.headers["content-type"]), endpoint)
   })
-}
+})
+const tooBusy = new Rejection({ kind: "unavailable", message: "The server is busy with other long requests; try again.", headers: { "retry-after": "2" } })
 
 /** Anything but an answer: refusals as they are, faults of the database as 503 when they pass, the rest as 500. */
 const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, { log, storageFault }: PipelineOptions): Answer => {

@@ -2,7 +2,8 @@
  * A bundle: what would have gone over the network, as one signed file. It holds no secret: who carries it can read it,
  * and can neither change it nor make another.
  */
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
+import { parseJson, TooDeep, wire_depth_max } from "../core/kernel/body.ts"
+import { canonicalJson, canonicalPieces, isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import { type PublicKey, publicKeyOf, type Seed, signed, verifies } from "./signature.ts"
 import type { LeaseRange, Verdict, WireCommand } from "./wire.ts"
 
@@ -83,22 +84,45 @@ export class BundleFault extends Error {
 const what = ({ flightcase_bundle, kind, made_at, key, body }: Omit<Sealed, "signature">): string =>
   canonicalJson({ flightcase_bundle, kind, made_at, key, body })
 
-export const seal = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Sealed => {
+/** Characters of a long bundle after which others have their turn. */
+const turn_chars = 262_144
+const whatInPieces = async ({ flightcase_bundle, kind, made_at, key, body }: Omit<Sealed, "signature">): Promise<string> => {
+  const texts: Array<string> = []
+  let text = ""
+  for (const piece of canonicalPieces({ flightcase_bundle, kind, made_at, key, body })) {
+    text += piece
+    if (text.length < turn_chars) continue
+    texts.push(text)
+    text = ""
+    await new Promise((resolve) => { setImmediate(resolve) })
+  }
+  return texts.join("") + text
+}
+
+const unsignedOf = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Omit<Sealed, "signature"> => ({
   // As JSON will read it: a key that is undefined is no key.
-  const plain = JSON.parse(JSON.stringify(body)) as JsonObject
-  const unsigned = { flightcase_bundle: bundle_version, kind, made_at, key: publicKeyOf(seed), body: plain }
+  flightcase_bundle: bundle_version, kind, made_at, key: publicKeyOf(seed), body: JSON.parse(JSON.stringify(body)) as JsonObject
+})
+export const seal = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Sealed => {
+  const unsigned = unsignedOf(kind, body, seed, made_at)
   return { ...unsigned, signature: signed(seed, what(unsigned)) }
+}
+/** The same, for a server that answers others meanwhile. */
+export const sealInPieces = async (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Promise<Sealed> => {
+  const unsigned = unsignedOf(kind, body, seed, made_at)
+  return { ...unsigned, signature: signed(seed, await whatInPieces(unsigned)) }
 }
 
 /** A file's text as a bundle, its signature not yet looked at. */
 export const readSealed = (text: string): Sealed => {
-  let given: unknown
-  try { given = JSON.parse(text) } catch {
+  let given: Json
+  try { given = parseJson(text, wire_depth_max) } catch (cause) {
+    if (cause instanceof TooDeep) throw new BundleFault("The bundle nests deeper than any that was made: nobody's device or server wrote it.", "Fetch it again from where it was made.")
     throw /^\s*\{"flightcase_bundle"/.test(text)
       ? new BundleFault("The bundle is cut off: it was not written or copied whole.", "Copy it again from where it was made, and unmount the stick before it is pulled.")
       : notABundle()
   }
-  return sealedFrom(given as Json)
+  return sealedFrom(given)
 }
 export const sealedFrom = (given: Json): Sealed => {
   if (!isJsonObject(given) || typeof given["flightcase_bundle"] !== "number") throw notABundle()
@@ -115,5 +139,7 @@ const notABundle = (): BundleFault => new BundleFault("This file is no bundle.",
 
 /** Made by the holder of this key, and unchanged since? */
 export const sealedBy = (sealed: Sealed, key: PublicKey): boolean => sealed.key === key && verifies(key, what(sealed), sealed.signature)
+export const sealedByInPieces = async (sealed: Sealed, key: PublicKey): Promise<boolean> =>
+  sealed.key === key && verifies(key, await whatInPieces(sealed), sealed.signature)
 /** Unchanged since whoever it names made it; says nothing of who that is. */
 export const isWhole = (sealed: Sealed): boolean => verifies(sealed.key, what(sealed), sealed.signature)

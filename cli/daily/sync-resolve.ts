@@ -1,4 +1,5 @@
 /** `sync resolve`: settling a conflict, by flags or by answering what to do about it. */
+import { parseJson } from "../../core/kernel/body.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Conflict, Device, Resolved, Resolving } from "../../sync/replica/device.ts"
 import type { Desk } from "../desk.ts"
@@ -85,7 +86,7 @@ const withValues = async (conflict: Open, given: ReadonlyArray<string>): Promise
 const valueOf = (text: string, kind: string): Json => {
   if (text === "null") return null
   if (!["boolean", "json", "list", "object", "integer", "code", "ref"].includes(kind)) return text
-  try { return JSON.parse(text) as Json } catch { return text }
+  try { return parseJson(text) } catch { return text }
 }
 const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by: Json): Json => {
   if (step === undefined) return by

@@ -1,5 +1,6 @@
 /** From the columns of somebody's file to ours: names, templates, constants, units. */
 import { readFileSync } from "node:fs"
+import { parseJson } from "../../core/kernel/body.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { misused } from "../exits.ts"
 import { convert, unitOf } from "./units.ts"
@@ -32,7 +33,7 @@ const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => 
   const text = readFileSync(file, "utf8").replace(/^\ufeff/, "")
   if (/^\s*\{/.test(text)) {
     let parsed: Json
-    try { parsed = JSON.parse(text) as Json } catch (error) { throw misused(`${file} is no JSON: ${error instanceof Error ? error.message : ""}`) }
+    try { parsed = parseJson(text) } catch (error) { throw misused(`${file} is no JSON: ${error instanceof Error ? error.message : ""}`) }
     if (!isJsonObject(parsed) || !Object.values(parsed).every((one) => typeof one === "string")) throw misused(`${file} must hold an object of column: "Column of the file".`)
     return Object.entries(parsed) as ReadonlyArray<[string, string]>
   }
@@ -97,7 +98,7 @@ const valued = (target: string, value: Json, unit: string | undefined, comma_dec
   if (typeof value !== "string") return value
   const text = value.trim()
   const head = columnName(target).replace(/^rate_?\d+$/, "rate")
-  if (/^[[{]/.test(text)) try { return JSON.parse(text) as Json } catch { return value }
+  if (/^[[{]/.test(text)) try { return parseJson(text) } catch { return value }
   if (head === "stock" && text !== "" && !plain_count.test(text)) return text.split(/[;,|\n]/).map((one) => one.trim()).filter((one) => one !== "")
   return convert(head === "rate" ? columnName(target.slice(target.indexOf(".") + 1)) : head, value, unit, comma_decimals)
 }

@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { Readable } from "node:stream"
 import { type Info, parse } from "csv-parse"
+import { parseJson, TooDeep } from "../../core/kernel/body.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { Exit, exits, misused } from "../exits.ts"
 import { standardInput } from "../input.ts"
@@ -133,14 +134,17 @@ const jsonRows = (text: string): ReadonlyArray<SourceRow> => {
 }
 const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
   let whole: Json
-  try { whole = JSON.parse(text) as Json } catch { return undefined }
+  try { whole = parseJson(text) } catch (error) {
+    if (error instanceof TooDeep) throw new Exit(exits.invalid, `The file cannot be read: ${error.message}.`)
+    return undefined
+  }
   if (Array.isArray(whole)) return whole
   const inner = isJsonObject(whole) ? Object.values(whole).find((value) => Array.isArray(value) && value.every(isJsonObject)) : undefined
   return inner !== undefined && isJsonObject(whole) && !Object.hasOwn(whole, "name") && !Object.hasOwn(whole, "sku") ? inner as ReadonlyArray<Json> : [whole]
 }
 const linesOfJson = (text: string): ReadonlyArray<Json> => text.split("\n").flatMap((line, at): ReadonlyArray<Json> => {
   if (line.trim() === "") return []
-  try { return [JSON.parse(line) as Json] } catch (error) {
+  try { return [parseJson(line)] } catch (error) {
     throw new Exit(exits.invalid, `Line ${at + 1} is no JSON: ${error instanceof Error ? error.message : String(error)}.`)
   }
 })

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { createReadStream, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { parseJson, wire_depth_max } from "../../core/kernel/body.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
@@ -47,7 +48,7 @@ const send = async (desk: Desk, file: string, manifest: JsonObject): Promise<voi
     for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
       if (line === "") continue
       if (page.length >= events_per_page || bytes + line.length > page_bytes) await flush()
-      page.push(JSON.parse(line) as Json)
+      page.push(parseJson(line, wire_depth_max))
       bytes += line.length
     }
     await flush()
@@ -59,7 +60,7 @@ const manifestIn = (folder: string): { readonly file: string; readonly sha256: s
   const path = join(folder, "manifest.json")
   if (!existsSync(path)) throw misused(`${folder} holds no export: there is no manifest.json in it.`)
   let whole: Json
-  try { whole = JSON.parse(readFileSync(path, "utf8")) as Json } catch (error) {
+  try { whole = parseJson(readFileSync(path, "utf8")) } catch (error) {
     throw new Exit(exits.invalid, `${path} is no JSON: ${error instanceof Error ? error.message : String(error)}.`)
   }
   const journal = isJsonObject(whole) ? whole["journal"] : undefined

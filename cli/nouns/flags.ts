@@ -1,4 +1,5 @@
 /** Fields as flags: what they are called, and how their text becomes the value a body or query holds. */
+import { parseJson } from "../../core/kernel/body.ts"
 import type { Field, Fields, Shape } from "../../core/kernel/field.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { scaleOf } from "../../core/values/currency.ts"
@@ -96,7 +97,7 @@ const minorUnits = (text: string, currency: string, flag: string): Json => {
   return Number(`${match[1]}${match[2]}${(match[3] ?? "").padEnd(scale, "0")}`)
 }
 const documentOf = (text: string, flag: string, lenient: boolean): Json => {
-  try { return JSON.parse(text) as Json } catch (cause) {
+  try { return parseJson(text) } catch (cause) {
     if (lenient) return text
     throw misused(`${flag}: ${cause instanceof Error ? cause.message : "no JSON"}.`)
   }

@@ -92,6 +92,9 @@ export type Reads<A> = Effect.Effect<A, Fault, Store>
 /** `body`: the values of declared fields that hold, not yet looked up. */
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
+/** Who asks, as far as it is known without the body. */
+export type Caller<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
+
 interface Common<P extends Params, B extends Fields> {
   /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
   readonly name: string
@@ -116,6 +119,8 @@ interface Common<P extends Params, B extends Fields> {
   readonly unlimited: boolean
   /** The longest body it takes, in bytes; without it what the server takes of JSON. */
   readonly body_max: number | undefined
+  /** What else whoever asks must be, beside permission and ability; like these it is looked at before a long body is read. */
+  readonly admits: ((caller: Caller<P>) => Effect.Effect<void, Fault, Store | Site>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
@@ -157,6 +162,7 @@ type Draft<P extends Params, B extends Fields> = {
   readonly public?: boolean
   readonly unlimited?: boolean
   readonly body_max?: number
+  readonly admits?: (caller: Caller<P>) => Effect.Effect<void, Fault, Store | Site>
   readonly uploads?: boolean
   readonly answers?: number
   readonly produces?: string
@@ -166,7 +172,7 @@ const common = <P extends Params, B extends Fields>(method: Method, path: string
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
-  public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, uploads: draft.uploads ?? false, answers: draft.answers,
+  public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, admits: draft.admits, uploads: draft.uploads ?? false, answers: draft.answers,
   produces: draft.produces, check: draft.check
 })
 

@@ -132,11 +132,18 @@ export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string
   }
 })
 
+/** 404, then 403, for which no body is needed; gives the rows of the path. */
+export const admitted = Effect.fnUntraced(function*({ endpoint, params, request: { query }, viewer }: Omit<Call, "request"> & { readonly request: Pick<Request, "query"> }) {
+  const rows = yield* pathRows(endpoint, params)
+  yield* permitted(endpoint, viewer)
+  if (endpoint.admits !== undefined) yield* endpoint.admits({ rows, query, viewer })
+  return rows
+})
+
 /** 404, then 403, then 422: the order every endpoint answers in (conventions 1). */
 export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Effect.fn.Return<Input, Fault, Store | Site> {
   const { endpoint, params, request, viewer } = call
-  const rows = yield* pathRows(endpoint, params)
-  yield* permitted(endpoint, viewer)
+  const rows = yield* admitted(call)
   if (request.body_fault !== undefined) return yield* request.body_fault
   const settings: Settings = yield* (yield* Site).settings
   const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request) : request.body ?? {}

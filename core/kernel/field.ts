@@ -20,7 +20,7 @@ export type Shape =
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
   | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
   /** `search`: the texts of the document are folded in a twin, like searchable text. */
-  | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean }
+  | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean; readonly levels: number }
   | { readonly kind: "list"; readonly of: Field; readonly min_items: number; readonly max_items: number; readonly distinct: boolean }
   | { readonly kind: "object"; readonly fields: Fields }
 
@@ -155,8 +155,10 @@ const ruleOf = ({ clears, merge_while, on_merge, otherwise, way_out, while: coun
   ...(otherwise === undefined ? {} : { otherwise }), ...(clears === undefined ? {} : { clears }), ...(way_out === undefined ? {} : { way_out }),
   ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while })
 })
-export const json = <T = Json, const O extends Options & { readonly form?: "object" | "array" | "any" } = {}>(o?: O): Field<Out<O, T>> =>
-  field<T, O>({ kind: "json", form: o?.form ?? "object" }, o)
+/** Levels of a document: well below what a request's body may have. */
+const json_levels_max = 32
+export const json = <T = Json, const O extends Options & { readonly form?: "object" | "array" | "any"; readonly levels?: number } = {}>(o?: O): Field<Out<O, T>> =>
+  field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max }, o)
 export const list = <T, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(
   of: Field<T>, o?: O
 ): Field<Out<O, ReadonlyArray<T>>> =>

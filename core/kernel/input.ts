@@ -116,7 +116,7 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
     case "json":
       if (shape.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
       if (shape.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
-      return storableJson(raw) ? raw : fail(`must not hold a NUL or a broken character, nor more than ${json_levels_max} levels.`)
+      return storableJson(raw, shape.levels) ? raw : fail(`must not hold a NUL or a broken character, nor more than ${shape.levels} levels.`)
     case "list": {
       if (!Array.isArray(raw)) return fail("must be an array.")
       if (raw.length < shape.min_items) return fail(`must have at least ${shape.min_items} item${shape.min_items === 1 ? "" : "s"}.`)
@@ -171,13 +171,14 @@ export const wholeNumber = (raw: unknown): number | undefined => {
 
 /** Text both databases can hold: no NUL, no lone surrogate. */
 export const storableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
-/** Levels of a document: well below what a pushed command, which wraps it, may have. */
-const json_levels_max = 32
-const storableJson = (value: Json, levels = json_levels_max): boolean =>
-  typeof value === "string" ? storableText(value)
-    : typeof value !== "object" || value === null ? true
-    : levels > 0 && (Array.isArray(value) ? value.every((item: Json) => storableJson(item, levels - 1))
-      : Object.entries(value).every(([key, item]) => storableText(key) && storableJson(item, levels - 1)))
+/** Data both databases can hold, with no more levels than these. */
+export const storableJson = (value: Json, levels: number): boolean => {
+  if (typeof value === "string") return storableText(value)
+  if (typeof value !== "object" || value === null) return true
+  if (levels === 0) return false
+  if (Array.isArray(value)) return value.every((item: Json) => storableJson(item, levels - 1))
+  return Object.entries(value).every(([key, item]) => storableText(key) && storableJson(item, levels - 1))
+}
 
 export const label = (name: string): string => name.replace(/_id$/, "").replace(/_/g, " ")
 export const missingReference = (name: string): string => `The selected ${label(name)} does not exist.`

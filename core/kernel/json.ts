@@ -13,6 +13,24 @@ export const canonicalJson = (value: Json): string => {
   }
   return JSON.stringify(value)
 }
+/** The same text in pieces of few values each, for whoever must let others have their turn in between. */
+export function* canonicalPieces(value: Json): Generator<string> {
+  const isList = Array.isArray(value)
+  if ((!isList && !isJsonObject(value)) || !holdsMore(value, values_per_piece)) return yield canonicalJson(value)
+  let before = isList ? "[" : "{"
+  for (const key of isList ? value.keys() : Object.keys(value).sort()) {
+    yield isList ? before : `${before}${JSON.stringify(key)}:`
+    yield* canonicalPieces((value as { readonly [key: string | number]: Json })[key] ?? null)
+    before = ","
+  }
+  yield isList ? "]" : "}"
+}
+const values_per_piece = 2_000
+const holdsMore = (value: Json, max: number): boolean => {
+  let left = max
+  const fits = (one: Json): boolean => left-- > 0 && (typeof one !== "object" || one === null || (Array.isArray(one) ? one.every(fits) : Object.values(one).every(fits)))
+  return !fits(value)
+}
 /** Equal data, whatever the order of its keys: as if their canonical texts were compared. */
 export const sameJson = (a: Json, b: Json): boolean => {
   if (a === b) return true

@@ -27,7 +27,7 @@ const page_bytes_max = 64 * 1_048_576
 
 const owned = { ability: "*", permission: null, weight: 0, server_only: true } as const
 /** All of a business leaves or arrives at once: its owner's alone to do. */
-const ownerOnly = (viewer: Viewer): Effect.Effect<void, Rejection> =>
+const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
   viewer.is_owner ? Effect.void : Effect.fail(new Rejection({ kind: "forbidden", message: "Only the owner may take all data out or bring it in." }))
 
 const sum_fields = object({
@@ -52,14 +52,13 @@ const areCounters = (value: JsonObject | undefined): value is { readonly [name: 
   value !== undefined && Object.values(value).every((next) => Number.isSafeInteger(next) && Number(next) >= 0)
 
 const begin = ask("/api/v1/system/restores", {
-  name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, answers: 201, body_max: page_bytes_max,
+  name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, answers: 201, body_max: page_bytes_max, admits: ownerOnly,
   fields: {
     position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
     schema_version: integer({ required: true, min: 1 }), tables: list(sum_fields, { required: true }),
     ids: json<JsonObject>({ form: "object", default: {} }), numbers: json<JsonObject>({ form: "object", default: {} })
   },
   run: ({ viewer, values, now }): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
-    yield* ownerOnly(viewer)
     const store = yield* Store
     const { ids, numbers } = values
     if (values.schema_version! > schema_version) return yield* invalidField("schema_version", `The export is of a newer release (schema ${values.schema_version!}); this server knows ${schema_version}. Bring the server up to date first.`)
@@ -80,10 +79,9 @@ const begin = ask("/api/v1/system/restores", {
 })
 
 const receive = ask("/api/v1/system/restores/{id}/events", {
-  name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max,
+  name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max, admits: ownerOnly,
   params: { id: { table: restores } }, fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
-  run: ({ viewer, rows, values }) => Effect.gen(function*() {
-    yield* ownerOnly(viewer)
+  run: ({ rows, values }) => Effect.gen(function*() {
     const store = yield* Store
     if (rows.id.finished_at !== null) return yield* invalidField("id", "This import is complete.")
     const events = values.events!
@@ -103,7 +101,7 @@ const receive = ask("/api/v1/system/restores/{id}/events", {
 const finish = ask("/api/v1/system/restores/{id}/finish", {
   name: "system.finish_restore", summary: "Become what the journal tells, if its tables come to what the export said", ...owned, params: { id: { table: restores } },
   run: ({ viewer, rows, now }) => Effect.gen(function*() {
-    yield* ownerOnly(viewer)
+    yield* ownerOnly({ viewer })
     const store = yield* Store
     const { catalogue } = yield* Site
     if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
@@ -136,7 +134,7 @@ export const restoreSlice: ServerSlice = {
       name: "system.journal", summary: "All that happened, in order, for its owner to take away", ...owned,
       fields: { after: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }), limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max }) },
       run: ({ viewer, values }) => Effect.gen(function*() {
-        yield* ownerOnly(viewer)
+        yield* ownerOnly({ viewer })
         const store = yield* Store
         const head = yield* headOf(store)
         const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(({ position }) => position <= head)
@@ -146,7 +144,7 @@ export const restoreSlice: ServerSlice = {
     get("/api/v1/system/manifest", {
       name: "system.manifest", summary: "What the journal and every table come to, for an export to be checked against", ...owned,
       run: ({ viewer }) => Effect.gen(function*() {
-        yield* ownerOnly(viewer)
+        yield* ownerOnly({ viewer })
         const store = yield* Store
         const { catalogue } = yield* Site
         return ok({ manifest: (yield* store.transaction(Effect.andThen(withoutLimits, manifestHere(catalogue)))) as unknown as JsonObject })
@@ -156,7 +154,7 @@ export const restoreSlice: ServerSlice = {
     get("/api/v1/system/restores/{id}", {
       name: "system.show_restore", summary: "How far an import has come", ...owned, params: { id: { table: restores } },
       run: ({ viewer, rows }) => Effect.gen(function*() {
-        yield* ownerOnly(viewer)
+        yield* ownerOnly({ viewer })
         return ok(yield* standing(rows.id))
       })
     }),

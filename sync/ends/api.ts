@@ -14,7 +14,7 @@ import { commands_per_push_max } from "../wire.ts"
 import { bundleEndpoints } from "./bundles.ts"
 import { claim_fields, claimBlocks } from "./claims.ts"
 import { command_fields, decideInOrder, tooOld, wireCommands } from "./commands.ts"
-import { client_schema_min, deviceEndpoints, replica_devices, welcome } from "./devices.ts"
+import { client_schema_min, deviceEndpoints, replica_devices, someDevice, welcome } from "./devices.ts"
 import { fillEndpoints } from "./fill-api.ts"
 import { lease, leasedTables } from "./leases.ts"
 import { ownReplica } from "./push.ts"
@@ -88,7 +88,7 @@ const claims = ask("/api/v1/sync/leases/claim", {
 /** A batch of commands may be as long as what each of them may say. */
 const push_bytes_max = 64 * 1_048_576
 const push = ask("/api/v1/sync/commands", {
-  name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true, body_max: push_bytes_max,
+  name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true, body_max: push_bytes_max, admits: someDevice,
   fields: { replica_id: integer({ required: true, min: 1 }), commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }) },
   run: (input) => Effect.gen(function*() {
     const commands = yield* wireCommands(input.values.commands!)

@@ -3,6 +3,7 @@
  * signature speaks for the device; the courier needs no more than a token that may sync.
  */
 import { Clock, Effect, Option } from "effect"
+import { wire_depth_max } from "../../core/kernel/body.ts"
 import { ask, type Fault } from "../../core/kernel/endpoint.ts"
 import { retried } from "../../core/kernel/engine.ts"
 import { integer, json, list, object, text, type ValueOf } from "../../core/kernel/field.ts"
@@ -18,7 +19,7 @@ import { able, type Viewer } from "../../core/kernel/viewer.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { bundle_bytes_max, BundleFault, commands_per_bundle_max, type EventsBody, type Page, seal, sealedBy, sealedFrom } from "../sealed.ts"
+import { bundle_bytes_max, BundleFault, commands_per_bundle_max, type EventsBody, type Page, sealInPieces, sealedByInPieces, sealedFrom } from "../sealed.ts"
 import { commands_per_push_max, type LeaseRange, type Verdict } from "../wire.ts"
 import { command_fields, decideInOrder, tooOld, wireCommands } from "./commands.ts"
 import { type Claim, claim_fields, claimBlocks, leasesKnown } from "./claims.ts"
@@ -44,7 +45,7 @@ type Given = { readonly [K in keyof typeof body_fields]: ValueOf<(typeof body_fi
 
 const deliver = ask("/api/v1/sync/bundles", {
   name: "replicas.deliver", summary: "Deliver a device's bundle; the answer holds the bundle to carry back", ability: "sync:write", permission: null, weight: 0,
-  server_only: true, body_max: bundle_bytes_max, fields: { bundle: json<JsonObject>({ required: true }) },
+  server_only: true, body_max: bundle_bytes_max, fields: { bundle: json<JsonObject>({ required: true, levels: wire_depth_max }) },
   run: (input) => Effect.gen(function*() {
     const key = yield* Effect.serviceOption(BundleKey)
     if (Option.isNone(key)) return yield* new Rejection({ kind: "unavailable", message: "This server signs no bundles." })
@@ -71,7 +72,7 @@ const deliver = ask("/api/v1/sync/bundles", {
     const rejected = verdicts.filter((one) => one.status === "rejected").length
     const made_at = instantOf(yield* Clock.currentTimeMillis)
     return ok({
-      bundle: { ...seal("events", body as unknown as JsonObject, key.value.seed, made_at) },
+      bundle: { ...(yield* Effect.promise(() => sealInPieces("events", body as unknown as JsonObject, key.value.seed, made_at))) },
       delivered: { replica_id: given.replica_id, device: given.device, commands: commands.length, accepted: verdicts.length - rejected, rejected, events: pages.reduce((sum, page) => sum + page.rows.length, 0), position, complete }
     })
   })
@@ -93,7 +94,8 @@ const opened = Effect.fnUntraced(function*(bundle: JsonObject, now: string): Eff
   const device = yield* store.get(replica_devices, replica.id)
   if (device?.public_key === null || device?.public_key === undefined) return yield* refused("The device has told this server no key yet; it must sync over the network once.")
   if (sealed.key !== device.public_key) return yield* refused("The bundle was signed by another device than the one it names, or is for another server.")
-  if (!sealedBy(sealed, device.public_key)) return yield* refused("The bundle was changed after it was made: its signature does not fit.")
+  const public_key = device.public_key
+  if (!(yield* Effect.promise(() => sealedByInPieces(sealed, public_key)))) return yield* refused("The bundle was changed after it was made: its signature does not fit.")
   const read = readFields(body_fields, sealed.body, { mode: "create", base_currency: "GBP" })
   if (Object.keys(read.errors).length > 0) return yield* invalid(Object.fromEntries(Object.entries(read.errors).map(([path, texts]) => [`bundle.body.${path}`, texts])))
   return { given: { handle: null, ...read.values } as Given, viewer: yield* userOf(replica.user_id, device, now) }

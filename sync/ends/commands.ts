@@ -1,5 +1,6 @@
 /** Commands as devices send them, by network or by bundle: read the same, decided in the same order. */
 import { Effect } from "effect"
+import { body_depth_max } from "../../core/kernel/body.ts"
 import type { Fault } from "../../core/kernel/endpoint.ts"
 import { integer, json, list, object, text, timestamp, type ValueOf } from "../../core/kernel/field.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
@@ -12,7 +13,7 @@ import { decidePushed } from "./push.ts"
 
 export const command_fields = object({
   n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
-  payload: json<JsonObject>({ required: true }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
+  payload: json<JsonObject>({ required: true, levels: body_depth_max + 1 }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
   needs: list(text({ max: 64 }), { default: [], max_items: needs_max }), rows_seen: json<JsonObject>({ default: {} })
 })
 

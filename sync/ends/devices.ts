@@ -1,8 +1,10 @@
 /** Devices as the server knows them: met, listed, renamed, revoked. */
 import { Clock, Effect, Option } from "effect"
-import { type Answer, ask, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
+import { type Answer, ask, type Caller, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/change.ts"
 import { integer, list, object, text } from "../../core/kernel/field.ts"
+import { wholeNumber } from "../../core/kernel/input.ts"
+import { valueOf } from "../../core/kernel/query.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
 import { listOf, noContent, ok, resource, shown, shownById, viewContext } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
@@ -194,6 +196,17 @@ export const deviceEndpoints = [
   { ...ask("/api/v1/sync/replicas/{id}", { name: "replicas.revoke", summary: "Revoke a device; its token opens nothing from then on", ...writes, params: one, run: revoke }), method: "DELETE" as const },
   hello, verdicts
 ]
+
+/** The device that asks, as far as it can be known without the body: by the query, by its own token, or as one that its person has. */
+export const someDevice = Effect.fnUntraced(function*({ viewer, query }: Caller) {
+  const store = yield* Store
+  const own = viewer.token_id === null ? undefined : yield* store.first(replica_devices, { token_id: viewer.token_id })
+  const named = wholeNumber(valueOf(query, "replica_id")) ?? own?.replica_id
+  if (named !== undefined) return void (yield* ownReplica(named, viewer, false))
+  const devices = viewer.is_owner ? [] : yield* store.find(replicas, { user_id: viewer.user_id })
+  const device = devices.find(({ revoked_at }) => revoked_at === null) ?? devices[0]
+  if (!viewer.is_owner) yield* ownReplica(device?.id ?? 0, viewer, false)
+})
 
 /** The device whose own token this was, if it was revoked. */
 export const revokedDevice = Effect.fnUntraced(function*(token_id: number) {

@@ -1,5 +1,6 @@
 /** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
 import { Clock, Effect } from "effect"
+import { isLongerThan, json_body_max } from "../../core/kernel/body.ts"
 import { type RowChange, update } from "../../core/kernel/change.ts"
 import type { CommandEndpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { decideInSavepoint, retried } from "../../core/kernel/engine.ts"
@@ -41,7 +42,7 @@ const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: Wire
   const store = yield* Store
   const replica = yield* ownReplica(replica_id, viewer, true)
   // What was said stays out of it: a person who is erased is in no payload that was kept.
-  const fingerprint = digestOf(canonicalJson([command.name, command.payload]))
+  const fingerprint = isTooLong(command) ? "too long" : digestOf(canonicalJson([command.name, command.payload]))
   const known = yield* store.get(replica_verdicts, verdictKey(replica_id, command.id))
   const other = known !== undefined && known.fingerprint !== fingerprint && digestOf(known.fingerprint) !== fingerprint
   if (known !== undefined && (!other || command.n <= replica.last_n)) return other ? { id: command.id, status: "rejected", error: otherContents(known) } : verdictOf(known)
@@ -102,6 +103,7 @@ const refusedNeed = Effect.fnUntraced(function*(replica_id: number, { needs = []
 /** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
 const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<WireError | undefined, Fault, Store | Site> {
   const { catalogue } = yield* Site
+  if (isTooLong(command)) return { status: statusOf.too_large, message: `What was recorded is longer than ${json_body_max} bytes, which is more than one request may say. Record it in parts.` }
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined || endpoint.kind !== "command" || endpoint.server_only) {
     return { status: 422, message: `This server knows no command ${command.name} that can be sent later.`, errors: { name: [command.name] } }
@@ -158,6 +160,9 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
   }
   return undefined
 })
+
+/** By characters, and twice what a request may have: what a device took is not refused for how it counts. */
+const isTooLong = ({ payload }: WireCommand): boolean => isLongerThan(payload, 2 * json_body_max)
 
 /** A verdict as it was kept. */
 export const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({

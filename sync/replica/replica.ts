@@ -33,6 +33,7 @@ import { namedRows, rowName, rowsOfPath, rowsSeen } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
 import type { KeptCommand, WayRecorded } from "./outbox/kept-command.ts"
 import { withOwnFields } from "./own-fields.ts"
+import { beyondOneRequest } from "./recordable.ts"
 import { renewTables } from "./renew.ts"
 import { type Standing, standing } from "./standing.ts"
 import { appendProvisionally, foldProvisionally, hasProvisional, takeBack } from "./provisional.ts"
@@ -208,6 +209,8 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       yield* onlyWithNamedRows(catalogue, found.endpoint, request, viewer)
       return yield* answerRead(catalogue, request, viewer)
     }
+    const tooMuch = beyondOneRequest(request.body)
+    if (tooMuch !== undefined) return yield* tooMuch
     return yield* record({ ...found, request, viewer }, plan, again)
   })
   /** Decides a change as what its person changed; where that does not hold or changes nothing, as it was sent. */

@@ -98,7 +98,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a bundle's signature is not looked at", file: "sync/ends/bundles.ts",
-    find: "  if (!sealedBy(sealed, device.public_key)) return", replace: "  if (sealed.signature === \"\") return",
+    find: "  if (!(yield* Effect.promise(() => sealedByInPieces(sealed, public_key)))) return", replace: "  if (sealed.signature === \"\") return",
     killed_by: [{ file: bundle_test, test: "is refused whole when it was changed", engine: "sqlite" }]
   },
   {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { body_depth_max, json_body_max } from "../../server/body.ts"
+import { body_depth_max, json_body_max } from "../../core/kernel/body.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("bodies and paths as they may come", () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
+import { json_body_max } from "../../core/kernel/body.ts"
 import { catalogueOf } from "../../core/kernel/catalogue.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -165,6 +166,13 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     // A device that missed the reply is not taken for a copy of itself.
     const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, { schema_version: 2, last_n: 4, pending: [{ n: 3, id: first.id }] })
     expect(hello.body.copied).toBe(false)
+  })
+  it("longer than one request may be are refused by themselves, and hold up nobody", async () => {
+    const device = await enrol()
+    const long = create(1, device.from, { label: "x".repeat(2 * json_body_max) }), next = create(2, device.from + 1)
+    const told = await verdicts(device, long, next)
+    expect(told).toMatchObject([{ status: "rejected", error: { status: 413, message: expect.stringContaining("Record it in parts") } }, { status: "accepted" }])
+    expect(await verdicts(device, long, next)).toEqual(told)
   })
   it("of a device that is another's, unknown or revoked are not taken", async () => {
     const device = await enrol()

@@ -1,0 +1,101 @@
+/** A server, or whatever answers for one, that never comes to an end, or answers what nobody could have meant. */
+import { createServer, type Server, type ServerResponse } from "node:http"
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import { afterEach, describe, expect, it } from "vitest"
+import { exitFrom } from "../../cli/report.ts"
+import { type Patience, remoteAt } from "../../sync/replica/remote.ts"
+
+let server: Server | undefined
+afterEach(async () => {
+  server?.closeAllConnections()
+  await new Promise((resolve) => server === undefined ? resolve(undefined) : server.close(resolve))
+  server = undefined
+})
+const listening = async (answer: (response: ServerResponse, asked: number, url: URL) => void): Promise<string> => {
+  let asked = 0
+  server = createServer((request, response) => answer(response, ++asked, new URL(request.url!, "http://x"))).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const shape = (response: ServerResponse, offset: string, messages: ReadonlyArray<unknown>, status = 200): void => {
+  response.writeHead(status, { "content-type": "application/json", "electric-handle": "1-1-1-1", "electric-offset": offset, "electric-schema": "{}" })
+  response.end(JSON.stringify(messages))
+}
+const event = (position: number, data = "{}") => ({
+  key: `"journal"/"${position}"`, headers: { operation: "insert" },
+  value: { position: String(position), stream: "lamp:1", version: String(position), type: "lamp.updated", data, command_id: "c", actor_id: null, replica_id: null, recorded_at: "2026-06-18T12:00:00.000Z" }
+})
+const patience: Patience = { call: 400, news: 400, pull: 60_000 }
+const pulled = async (url: string, how: Patience = patience) => {
+  const positions: Array<number> = []
+  const error: unknown = await remoteAt(url, "t", how).pull(1, { offset: "0_0", handle: "1-1-1-1" }, {
+    chunk: async ({ events }) => { positions.push(...events.map(({ position }) => position)) }, refetch: async () => {}
+  }).then(() => undefined, (cause: unknown) => cause)
+  const { code, message } = exitFrom(error)
+  return { positions, code, message }
+}
+
+describe("a pull ends, in words and with the exit code of a network that failed, where the server", () => {
+  it("says again and again that there is nothing, and never that this is all", async () => {
+    const url = await listening((response) => shape(response, "0_0", []))
+    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for 0.4 seconds") })
+  })
+  it("sends what it sent before", async () => {
+    const url = await listening((response) => shape(response, "1_1", [event(1)]))
+    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for") })
+  })
+  it("takes the question and does not answer", async () => {
+    const url = await listening(() => {})
+    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for") })
+  })
+  it("has always more: what came is kept", async () => {
+    const url = await listening((response, asked) => shape(response, `${asked}_1`, [event(asked)]))
+    const { positions, code, message } = await pulled(url, { ...patience, news: 60_000, pull: 400 })
+    expect([code, message]).toEqual([7, expect.stringContaining("there is more")])
+    expect(positions.length).toBeGreaterThan(1)
+    expect(positions).toEqual(positions.map((_, at) => at + 1))
+  })
+  it("begins its history anew each time", async () => {
+    const url = await listening((response, asked) => {
+      response.writeHead(409, { "content-type": "application/json", "electric-handle": `1-1-1-${asked}` })
+      response.end(JSON.stringify([{ headers: { control: "must-refetch" } }]))
+    })
+    expect((await pulled(url, { ...patience, news: 20_000 })).code).toBe(7)
+  })
+  it("waits for no slow disk: applying what came is not held against the server", async () => {
+    const url = await listening((response, asked) => shape(response, `${asked}_1`, asked < 3 ? [event(asked)] : [{ headers: { control: "up-to-date" } }]))
+    await expect(remoteAt(url, "t", patience).pull(1, { offset: "0_0", handle: "1-1-1-1" }, {
+      chunk: () => new Promise((resolve) => setTimeout(resolve, 2 * patience.news)), refetch: async () => {}
+    })).resolves.toBeUndefined()
+  })
+})
+
+describe("rows", () => {
+  it.each(["rows", "checksums"] as const)("(%s) that do not get on end in words", async (kind) => {
+    const url = await listening((response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(JSON.stringify({ page: { position: 5, offset: "5_1", events: [], sections: [], sums: [], next: "lamps:7" } }))
+    })
+    const error: unknown = await remoteAt(url, "t", patience)[kind](1, { handle: "h", offset: "5_1", after: "lamps:7" }).then(() => undefined, (cause: unknown) => cause)
+    expect(exitFrom(error)).toMatchObject({ code: 7, message: expect.stringContaining("the same rows come again") })
+  })
+})
+
+describe("an answer nested three thousand levels deep is refused in words", () => {
+  const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`
+  it("where it is one to a call", async () => {
+    const url = await listening((response) => { response.end(`{"verdicts":${deep}}`) })
+    const error: unknown = await remoteAt(url, "t", patience).push(1, []).then(() => undefined, (cause: unknown) => cause)
+    expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("nests deeper than") })
+  })
+  it("where it is an event", async () => {
+    const url = await listening((response) => shape(response, "1_1", [event(1, deep), { headers: { control: "up-to-date" } }]))
+    expect(await pulled(url)).toMatchObject({ code: 1, message: expect.stringContaining("nests deeper than"), positions: [] })
+  })
+  it("and so is one that is no JSON", async () => {
+    const url = await listening((response) => { response.end("<html>Log in to the hotel's network</html>") })
+    const error: unknown = await remoteAt(url, "t", patience).push(1, []).then(() => undefined, (cause: unknown) => cause)
+    expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("Is it a Flightcase server?") })
+  })
+})
