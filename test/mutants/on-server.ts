@@ -32,6 +32,16 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "under an id that another device has used", engine: "sqlite" }]
   },
   {
+    name: "a long body is read before anybody looks at who sends it", file: "server/pipeline.ts",
+    find: "    yield* admitted(caller)\n", replace: "",
+    killed_by: [{ file: "test/server/long-bodies.test.ts", test: "is read by no endpoint for somebody without a token", engine: "sqlite" }]
+  },
+  {
+    name: "ids passed over for a device's claims are not counted", file: "sync/ends/claims.ts",
+    find: "passed: before + lengthOf(drawn)", replace: "passed: 0 * before",
+    killed_by: [{ file: "test/sync/leases-restored.test.ts", test: "are no way to more ids than one device can have lost", engine: "sqlite" }]
+  },
+  {
     name: "verdicts of the release before are forgotten", file: "sync/ends/api.ts",
     find: "  successions: [verdicts_before],\n", replace: "",
     killed_by: [{ file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }]
