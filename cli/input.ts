@@ -3,6 +3,7 @@ import type { UploadedFile } from "../core/kernel/endpoint.ts"
 import { parseJson } from "../core/kernel/body.ts"
 import type { Json } from "../core/kernel/json.ts"
 import { misused } from "./exits.ts"
+import { typedLinesIn } from "./lines.ts"
 
 /** All of standard input, as text. */
 export const standardInput = async (): Promise<string> => {
@@ -24,14 +25,9 @@ export const jsonArgument = async (given: string | undefined, flag: string): Pro
 
 /** The lines of a file, or of standard input, one by one as they come; blank ones left out. */
 export async function* linesOf(file: string | undefined): AsyncGenerator<string> {
-  const { createInterface } = await import("node:readline")
   const input = file === undefined || file === "-" ? process.stdin : (await import("node:fs")).createReadStream(file)
-  const opened = file === undefined || file === "-" ? undefined : new Promise<never>((_, reject) => input.once("error", reject))
-  const lines = createInterface({ input, crlfDelay: Infinity })[Symbol.asyncIterator]()
-  for (;;) {
-    const next = await (opened === undefined ? lines.next() : Promise.race([lines.next(), opened]))
-    if (next.done === true) return
-    const line = next.value.replace(/^\ufeff/, "").trim()
+  for await (const typed of typedLinesIn(input)) {
+    const line = typed.trim()
     if (line !== "") yield line
   }
 }

@@ -27,7 +27,7 @@ export const declarePlans = (availability: Command): void => {
 const linesOf = async (desk: Desk, given: ReadonlyArray<string>): Promise<ReadonlyArray<{ readonly product_id: number; readonly quantity: number }>> => {
   const lines: Array<{ readonly product_id: number; readonly quantity: number }> = []
   for (const text of given) {
-    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(\d+))?$/.exec(text.trim()) ?? []
+    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(\d+))?$/s.exec(text.trim()) ?? []
     if (code === "") throw misused(`${JSON.stringify(text)} names no product: write SKU or SKU*12.`)
     lines.push({ product_id: await idOf(desk, "products", code), quantity: Number(quantity) })
   }

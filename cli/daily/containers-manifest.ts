@@ -120,7 +120,7 @@ export const codesOf = async (desk: Desk, units: ReadonlyArray<JsonObject>): Pro
   }))
 }
 /** `CABLE*5` is read as five of a bulk product. */
-const counted = /^.+?\s*\*\s*\d{1,6}$/
+const counted = /^.+?\s*\*\s*\d{1,6}$/s
 
 /** Its case's code, which `scan` knows too, else its own barcode; its id when neither leads to it alone. */
 const codeOfContainer = async (desk: Desk, id: number, candidates: ReadonlyArray<string | null | undefined>): Promise<string> => {

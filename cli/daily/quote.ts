@@ -68,7 +68,7 @@ interface Line { readonly item_id: number; readonly name: string; readonly quant
 const readLines = async (desk: Desk, given: ReadonlyArray<string>): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
   for (const text of given) {
-    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(\d+(?:\.\d+)?))?$/.exec(text.trim()) ?? []
+    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(\d+(?:\.\d+)?))?$/s.exec(text.trim()) ?? []
     if (code === "") throw misused(`--line ${JSON.stringify(text)} names no product: write --line SKU or --line SKU*12.`)
     lines.push({ ...await productCalled(desk, code), quantity })
   }

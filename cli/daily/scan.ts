@@ -86,7 +86,7 @@ const orderHolding = async (desk: Desk, asset: Asset): Promise<string> => {
 
 /** `CABLE*5` is five of a bulk product; a code with nothing after it is one, of whatever it names. */
 const countedCode = (text: string): { readonly code: string; readonly quantity: number | undefined } => {
-  const counted = /^(.+?)\s*\*\s*(\d{1,6})$/.exec(text)
+  const counted = /^(.+?)\s*\*\s*(\d{1,6})$/s.exec(text)
   return counted === null ? { code: text, quantity: undefined } : { code: counted[1]!, quantity: Number(counted[2]) }
 }
 const moveBulk = async (desk: Desk, path: string, deal: Deal, code: string, quantity: number, action: "dispatch" | "return"): Promise<{ readonly done: string }> => {

@@ -2,10 +2,10 @@
 import { once } from "node:events"
 import { createReadStream, createWriteStream, type WriteStream } from "node:fs"
 import { rm } from "node:fs/promises"
-import { createInterface } from "node:readline"
 import { stringify } from "csv-stringify"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 import { Exit, exits } from "../exits.ts"
+import { linesIn } from "../lines.ts"
 
 /** An empty file that only its owner may read; whatever stood there is gone. */
 export const openOut = async (file: string): Promise<WriteStream> => {
@@ -54,7 +54,7 @@ const writeTable = async (file: string, columns: ReadonlyArray<string>, from: st
   const out = await openOut(file)
   const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
   table.pipe(out)
-  for await (const line of createInterface({ input: createReadStream(from), crlfDelay: Infinity })) {
+  for await (const line of linesIn(createReadStream(from))) {
     if (line === "") continue
     const row = JSON.parse(line) as JsonObject
     if (!table.write(columns.map((column) => cell(row[column])))) await once(table, "drain")

@@ -3,7 +3,6 @@ import { createReadStream, mkdtempSync, rmSync } from "node:fs"
 import { mkdir } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
@@ -14,6 +13,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { keyOf, rowsAfter } from "../../core/kernel/store/walk.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { linesIn } from "../lines.ts"
 import type { Progress } from "../output/progress.ts"
 import { writeRows } from "./rows.ts"
 
@@ -48,7 +48,7 @@ const fold = async (journal: string, run: Run, progress: Progress): Promise<void
     const store = yield* Store
     yield* store.transaction(store.apply(page.flatMap((event) => foldEvent(catalogue.projection, event, event))))
   }))
-  for await (const line of createInterface({ input: createReadStream(journal), crlfDelay: Infinity })) {
+  for await (const line of linesIn(createReadStream(journal))) {
     if (line === "") continue
     page.push(JSON.parse(line) as StoredEvent)
     if (page.length < events_per_page) continue

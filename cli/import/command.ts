@@ -86,7 +86,7 @@ const run = async (desk: Desk, [given = "", file = ""]: ReadonlyArray<string>, f
 }
 /** Columns such as `stock.Northern Depot` name stores; those that are not there are told before any row is, or made, or promised to a dry run. */
 const prepareStores = async (desk: Desk, columns: ReadonlyArray<string>, make: boolean, dry_run: boolean): Promise<ReadonlyArray<string>> => {
-  const named = [...new Set(columns.flatMap((column) => /^stock\.(.+)$/i.exec(column.trim())?.[1]?.trim() ?? []))]
+  const named = [...new Set(columns.flatMap((column) => /^stock\.(.+)$/is.exec(column.trim())?.[1]?.trim() ?? []))]
   if (named.length === 0) return []
   const list = await desk.requestAtServer({ method: "GET", path: "/api/v1/stores", query: [["per_page", "100"]] })
   if (list.status >= 400) return []

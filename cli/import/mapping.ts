@@ -113,7 +113,7 @@ const withRates = (row: { readonly [column: string]: Json }): JsonObject => {
   const rates = new Map<string, { [name: string]: Json }>()
   const rest: { [column: string]: Json } = {}
   for (const [column, value] of Object.entries(row)) {
-    const match = /^rate\s?(\d*)\.(.+)$/i.exec(column)
+    const match = /^rate\s?(\d*)\.(.+)$/is.exec(column)
     if (match === null) rest[column] = value
     else rates.set(match[1]!, { ...rates.get(match[1]!), [columnName(match[2]!)]: value })
   }

@@ -2,11 +2,11 @@
 import { createHash } from "node:crypto"
 import { createReadStream, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { parseJson, wire_depth_max } from "../../core/kernel/body.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
+import { linesIn } from "../lines.ts"
 import { printRecord } from "../output/print.ts"
 import { progressOf } from "../output/progress.ts"
 import { refusalOf } from "../refusal.ts"
@@ -45,7 +45,7 @@ const send = async (desk: Desk, file: string, manifest: JsonObject): Promise<voi
       page = []
       bytes = 0
     }
-    for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    for await (const line of linesIn(createReadStream(file))) {
       if (line === "") continue
       if (page.length >= events_per_page || bytes + line.length > page_bytes) await flush()
       page.push(parseJson(line, wire_depth_max))

@@ -7,6 +7,8 @@ import type { Answer, DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { boolean, json, list, text } from "../kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
+import { json_levels_max } from "../kernel/field.ts"
+import { unstorableIn } from "../kernel/input.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
 
@@ -14,8 +16,9 @@ export const rows_max = 500
 
 /** The body of every import. */
 export const importFields = {
-  rows: json<ReadonlyArray<Json>, { readonly form: "array"; readonly required: true; readonly describe: string }>(
-    { form: "array", required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
+  // A row that cannot be stored is refused by itself.
+  rows: json<ReadonlyArray<Json>, { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }>(
+    { form: "array", by_item: true, required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
   dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" }),
   promised_skus: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: skus that earlier requests of the same file would have made" }),
   promised_stores: list(text(), { default: [], max_items: 100, describe: "Dry runs: names of stores that would be made before" })
@@ -43,8 +46,8 @@ export interface Row {
   readonly number: number
   readonly cells: JsonObject
   readonly unknown: ReadonlyArray<string>
-  /** Set when the row is no object of columns. */
-  readonly malformed: boolean
+  /** Why the row cannot be read at all; it has no cells then. */
+  readonly unreadable: FieldErrors | undefined
 }
 
 export interface Columns {
@@ -63,7 +66,8 @@ const isBlank = (value: Json | undefined): boolean => value === undefined || val
 /** Reads rows by the columns an import knows. An empty cell is one that was not given: it changes nothing. */
 export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
   rows.map((row, index): Row => {
-    if (!isJsonObject(row)) return { number: index + 1, cells: {}, unknown: [], malformed: true }
+    const unreadable = problemOf(row)
+    if (!isJsonObject(row) || unreadable !== undefined) return { number: index + 1, cells: {}, unknown: [], unreadable }
     const cells: { [column: string]: Json } = {}
     const unknown: Array<string> = []
     for (const [header, value] of Object.entries(row)) {
@@ -77,8 +81,13 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
       } else if (dot < 0 && columns.known.has(column)) cells[column] = value
       else unknown.push(header)
     }
-    return { number: index + 1, cells, unknown, malformed: false }
+    return { number: index + 1, cells, unknown, unreadable }
   })
+const problemOf = (row: Json): FieldErrors | undefined => {
+  if (!isJsonObject(row)) return { row: ["The row must be an object of columns."] }
+  const wrong = unstorableIn(row, json_levels_max)
+  return wrong === undefined ? undefined : { [wrong.at.join(".") || "row"]: [`The ${wrong.at.length === 0 ? "row" : columnName(wrong.at[0]!).replaceAll("_", " ")} ${wrong.says}`] }
+}
 
 /** One row's plan: what is wrong, what is worth saying, and how it is carried out when nothing is wrong. */
 export interface Plan {
@@ -116,7 +125,7 @@ export const decideRows = ({ rows, dry_run }: Importing, plan: (row: Row) => Pla
   const results = rows.map((row): JsonObject => {
     const ignored = row.unknown.filter((column) => !told.has(column))
     for (const column of ignored) told.add(column)
-    const planned = row.malformed ? rejectedPlan(null, { row: ["The row must be an object of columns."] }) : withoutRepeat(plan(row), row, keys)
+    const planned = row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), row, keys)
     const warnings = [...ignored.map((column) => `There is no column ${column}; it is passed over.`), ...planned.warnings]
     const verdict = (status: Status, id: number | null): JsonObject => ({
       row: row.number, status, id, key: planned.key,

@@ -19,8 +19,11 @@ export type Shape =
   | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
   | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
-  /** `search`: the texts of the document are folded in a twin, like searchable text. */
-  | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean; readonly levels: number }
+  /**
+   * `search`: the texts of the document are folded in a twin, like searchable text. `by_item`: whether an item can be stored
+   * is for its reader to judge, so that one wrong item does not refuse the others.
+   */
+  | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean; readonly by_item?: boolean; readonly levels: number }
   | { readonly kind: "list"; readonly of: Field; readonly min_items: number; readonly max_items: number; readonly distinct: boolean }
   | { readonly kind: "object"; readonly fields: Fields }
 
@@ -156,9 +159,11 @@ const ruleOf = ({ clears, merge_while, on_merge, otherwise, way_out, while: coun
   ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while })
 })
 /** Levels of a document: well below what a request's body may have. */
-const json_levels_max = 32
-export const json = <T = Json, const O extends Options & { readonly form?: "object" | "array" | "any"; readonly levels?: number } = {}>(o?: O): Field<Out<O, T>> =>
-  field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max }, o)
+export const json_levels_max = 32
+export const json = <
+  T = Json, const O extends Options & { readonly form?: "object" | "array" | "any"; readonly levels?: number; readonly by_item?: boolean } = {}
+>(o?: O): Field<Out<O, T>> =>
+  field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max, ...(o?.by_item === true ? { by_item: true } : {}) }, o)
 export const list = <T, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(
   of: Field<T>, o?: O
 ): Field<Out<O, ReadonlyArray<T>>> =>

@@ -116,7 +116,7 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
     case "json":
       if (shape.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
       if (shape.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
-      return storableJson(raw, shape.levels) ? raw : fail(`must not hold a NUL or a broken character, nor more than ${shape.levels} levels.`)
+      return shape.by_item === true ? raw : readDocument(raw, shape.levels, path, name, context)
     case "list": {
       if (!Array.isArray(raw)) return fail("must be an array.")
       if (raw.length < shape.min_items) return fail(`must have at least ${shape.min_items} item${shape.min_items === 1 ? "" : "s"}.`)
@@ -144,11 +144,19 @@ type Fail = (text: string) => undefined
 const readText = (shape: Shape & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
   if (typeof raw !== "string") return fail("must be a string.")
   const value = raw.trim()
-  if (!storableText(value)) return fail("holds a NUL or a broken character.")
+  if (!storableText(value)) return fail(broken_text)
   if (shape.length !== undefined && value.length !== shape.length) return fail(`must be ${shape.length} characters.`)
   if ([...value].length > shape.max) return fail(`must not be longer than ${shape.max} characters.`)
   if (shape.format !== undefined && !formats[shape.format].test(value)) return fail(`must be ${formats[shape.format].words}.`)
   return shape.format === "currency" || shape.format === "country" ? value.toUpperCase() : value
+}
+
+/** What is wrong inside is told where it stands: `custom_fields.colour`. */
+const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
+  const wrong = unstorableIn(raw, levels)
+  if (wrong === undefined) return raw
+  context.fail([path, ...wrong.at].join("."), `The ${label([name, ...wrong.at].join("."))} field ${wrong.says}`)
+  return undefined
 }
 
 const readDecimal = (shape: Shape & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {
@@ -171,13 +179,19 @@ export const wholeNumber = (raw: unknown): number | undefined => {
 
 /** Text both databases can hold: no NUL, no lone surrogate. */
 export const storableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
-/** Data both databases can hold, with no more levels than these. */
-export const storableJson = (value: Json, levels: number): boolean => {
-  if (typeof value === "string") return storableText(value)
-  if (typeof value !== "object" || value === null) return true
-  if (levels === 0) return false
-  if (Array.isArray(value)) return value.every((item: Json) => storableJson(item, levels - 1))
-  return Object.entries(value).every(([key, item]) => storableText(key) && storableJson(item, levels - 1))
+const broken_text = "holds a NUL or a broken character."
+/** The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be held is told by what it is a key of. */
+export const unstorableIn = (
+  value: Json, levels: number, at: ReadonlyArray<string> = []
+): { readonly at: ReadonlyArray<string>; readonly says: string } | undefined => {
+  if (typeof value === "string") return storableText(value) ? undefined : { at, says: broken_text }
+  if (typeof value !== "object" || value === null) return undefined
+  if (at.length >= levels) return { at: [], says: `must not hold more than ${levels} levels.` }
+  for (const [key, item] of Object.entries(value)) {
+    const wrong = storableText(key) ? unstorableIn(item, levels, [...at, key]) : { at, says: broken_text }
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
 }
 
 export const label = (name: string): string => name.replace(/_id$/, "").replace(/_/g, " ")

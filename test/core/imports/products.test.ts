@@ -300,8 +300,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(wet.results.map((verdict: Verdict) => verdict.status)).toEqual(["created", "created", "updated", "unchanged", "rejected", "rejected"])
   })
 
-  it.each([[{}, ["rows"]], [{ rows: {} }, ["rows"]], [{ rows: Array.from({ length: 501 }, () => ({})) }, ["rows"]], [{ rows: [], dry_run: "maybe" }, ["dry_run"]],
-    [{ rows: [{ name: "a\u0000b" }] }, ["rows"]]])(
+  it.each([[{}, ["rows"]], [{ rows: {} }, ["rows"]], [{ rows: Array.from({ length: 501 }, () => ({})) }, ["rows"]], [{ rows: [], dry_run: "maybe" }, ["dry_run"]]])(
     "a body that is no batch is refused", async (body, errors) => {
       const refused = await app.call("POST", "/api/v1/products/import", body)
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])

@@ -1,0 +1,46 @@
+/** A business whose every text field holds odd text: it is exported, brought into another server, kept by a device, and shown to people without harm. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { parse } from "csv-parse/sync"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type AskAny, furnishOddly, odd_text } from "../any-text.ts"
+import { openPlace, owner_token, type Place, run } from "./session.ts"
+
+let one: Place, other: Place
+const asking = ({ url }: Place): AskAny => async ({ method, path, body }) => {
+  const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  const text = await response.text()
+  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+}
+const manifestOf = async (place: Place): Promise<any> => (await asking(place)({ method: "GET", path: "/api/v1/system/manifest", query: [], body: undefined })).body.manifest
+const lines = (file: string): ReadonlyArray<any> => readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+
+beforeAll(async () => {
+  [one, other] = [await openPlace(), await openPlace()]
+  expect((await furnishOddly(asking(one))).length).toBeGreaterThan(150)
+  expect(await run(one, ["login", one.url, "--token", owner_token, "--name", `van ${odd_text}`])).toMatchObject({ code: 0 })
+}, 120_000)
+afterAll(async () => {
+  await one.close()
+  await other.close()
+})
+
+describe("odd text", () => {
+  it("is exported whole, as rows, cells, tables and journal, and an empty server becomes the same by it", async () => {
+    const folder = join(one.folder, "out")
+    const exported = await run(one, ["export", folder, "--json"])
+    expect(exported.code, exported.err).toBe(0)
+    const { files, journal } = JSON.parse(exported.out)
+    for (const { file, rows } of files) {
+      expect(lines(join(folder, file)).length, file).toBe(rows)
+      expect((parse(readFileSync(join(folder, file.replace(".ndjson", ".csv"))), { bom: true, columns: true }) as ReadonlyArray<unknown>).length, file).toBe(rows)
+    }
+    expect(lines(join(folder, "tables", "products.ndjson")).filter(({ name }) => name.includes(odd_text)).length).toBeGreaterThan(5)
+    expect((parse(readFileSync(join(folder, "products.csv")), { bom: true, columns: true }) as ReadonlyArray<any>).map(({ id, name }) => ({ id: Number(id), name })))
+      .toEqual(lines(join(folder, "products.ndjson")).map(({ id, name }) => ({ id, name })))
+    const brought = await run(other, ["import", "all", folder])
+    expect(brought.code, brought.err).toBe(0)
+    expect((await manifestOf(other)).events).toBe(journal.manifest.events)
+    expect(await manifestOf(other)).toEqual(await manifestOf(one))
+  }, 120_000)
+})
