@@ -50,12 +50,13 @@ export const scanAll = async (desk: Desk, file: string | undefined, verb: string
       try {
         const { done, asset_id } = await scan(code)
         results.push({ code, status: verb, ...(asset_id === undefined ? {} : { asset_id }) })
-        if (desk.options.json !== true) desk.print(desk.terminal.seen ? `${inked(desk.terminal.colour, "green", "✓")} ${oneLine(code)}  ${done}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n` : `${oneLine(code)}\t${verb}\t${done}\n`)
+        if (desk.options.json !== true) desk.print(desk.terminal.seen ? `${inked(desk.terminal.colour, "green", "✓")} ${oneLine(`${code}  ${done}`)}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n` : `${oneLine(code)}\t${verb}\t${oneLine(done)}\n`)
       } catch (error) {
         if (!(error instanceof Exit) || error.code === exits.network || error.code === exits.not_allowed) throw error
         failed++
         results.push({ code, status: "refused", message: error.message })
-        desk.note(`${desk.terminal.progress ? "\u0007" : ""}✗ ${oneLine(code)}: ${error.message}`)
+        desk.ring()
+        desk.note(oneLine(`✗ ${code}: ${error.message}`))
       }
     }
   } catch (error) {

@@ -6,6 +6,7 @@ import type { Asked, Device } from "../sync/replica/device.ts"
 import type { Occasion } from "./background.ts"
 import { Exit, exits, misused } from "./exits.ts"
 import { type Environment, profileExists, profileFolder, profileName } from "./home.ts"
+import { printContent, printErr, printJsonOut, printOut, ring } from "./output/out.ts"
 import { type Terminal, terminalOf } from "./output/terminal.ts"
 
 export interface Globals {
@@ -34,11 +35,17 @@ export interface Desk {
   readonly offline: boolean
   /** May questions be asked? */
   readonly interactive: boolean
-  /** Data, on standard output. */
-  readonly print: (text: string | Uint8Array) => void
+  /** Data for people, on standard output. */
+  readonly print: (text: string) => void
   readonly printJson: (value: Json) => void
+  /** One of many, each on a line of its own. */
+  readonly printJsonLine: (value: Json) => void
+  /** A file's content, on standard output: exactly what it is, unless a person looks at it. */
+  readonly printContent: (content: string | Uint8Array) => void
   /** Anything but data, on standard error. */
   readonly note: (text: string) => void
+  /** A sound, where somebody may hear it. */
+  readonly ring: () => void
   /** An answer, whatever its status. Throws only when nobody can answer. */
   readonly request: (asking: Asking) => Promise<Asked>
   /** The same from the server, whatever the replica knows; from the replica with --offline. */
@@ -61,6 +68,7 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
   const offline = options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"])
   const profile = (): string => profileName(options.profile, env)
   const folder = (): string => profileFolder(profile(), env)
+  const note = (text: string): void => printErr(`${text}\n`)
   let opened: Promise<Device> | undefined
   const device = (): Promise<Device> => opened ??= openHere(profile(), env)
   /** The replica has answered something: afterwards there may be something to send. */
@@ -69,7 +77,7 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     const open = await opened?.catch(() => undefined)
     opened = undefined
     if (open === undefined) return
-    try { if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, (text) => process.stderr.write(`${text}\n`)) } finally { await open.close() }
+    try { if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, note) } finally { await open.close() }
   }
 
   const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
@@ -91,7 +99,6 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     if ((await device()).lastPending() > 0) note("The server's answer: what was recorded here and not sent yet is not in it.")
     return answer
   }
-  const note = (text: string): void => { process.stderr.write(`${text}\n`) }
   const requestAtServer = async (asking: Asking): Promise<Asked> => offline ? request(asking) : (await server()).ask(wholeOf(asking))
   const request = async (asking: Asking): Promise<Asked> => {
     const whole = wholeOf(asking)
@@ -114,12 +121,14 @@ export const openDesk = (options: Globals, env: Environment = process.env): Desk
     if (answer.status < 400) return answer
     throw (await import("./refusal.ts")).refusalOf(answer)
   }
-  const print = (text: string | Uint8Array): void => { process.stdout.write(text) }
   return {
-    options, env, terminal, offline, profile, folder, device, request, requestAtServer, ask, print,
+    options, env, terminal, offline, profile, folder, device, request, requestAtServer, ask, note,
     interactive: options.input !== false && terminal.answers,
-    printJson: (value) => print(`${JSON.stringify(value, null, 2)}\n`),
-    note,
+    print: printOut,
+    printJson: (value) => printJsonOut(value, 2),
+    printJsonLine: (value) => printJsonOut(value),
+    printContent: (content) => printContent(content, terminal.seen),
+    ring: () => { if (terminal.progress) ring() },
     recordedHere: () => { answered_here = true },
     read: async (path, query = []) => (await ask({ method: "GET", path, query })).body as JsonObject,
     close

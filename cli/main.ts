@@ -3,14 +3,10 @@
  * commander, a hand-made verb without the catalogue, a noun of the API with it.
  */
 import { exits } from "./exits.ts"
+import { onceUnread } from "./output/out.ts"
 import { runTold } from "./run.ts"
 
-// A reader that has seen enough (head, less) ends us quietly.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(exits.ok)
-  throw error
-})
-process.stderr.on("error", () => {})
+onceUnread(() => process.exit(exits.ok))
 // The first interruption lets a command close what it has open; a second one, or one before it began, ends at once.
 let interrupted = false
 process.on("SIGINT", () => {

@@ -3,6 +3,7 @@ import { constants } from "node:os"
 import { Command, Option } from "commander"
 import { type Desk, type Globals, openDesk } from "./desk.ts"
 import { exits } from "./exits.ts"
+import { printErr, printOut } from "./output/out.ts"
 
 /** What a verb does; a number is its exit code, nothing is 0. */
 export type Act = (desk: Desk, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
@@ -34,7 +35,7 @@ export const makeProgram = (): Command => {
   return withGlobals(new Command("flightcase"))
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ writeOut: printOut, writeErr: printErr, outputError: () => {} })
     .configureHelp({ showGlobalOptions: false })
 }
 

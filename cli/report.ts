@@ -1,12 +1,14 @@
 /** Telling what went wrong, on standard error: for people in words, with --json as `{message, errors}`. */
 import { Exit, exits } from "./exits.ts"
 import { misfortuneOf } from "./misfortune.ts"
+import { printErr, printJsonErr } from "./output/out.ts"
+import { oneLine } from "./output/text.ts"
 
 /** Prints the error and gives the exit code it stands for. */
 export const report = (error: unknown, json: boolean): number => {
   const exit = exitFrom(error)
   if (json) {
-    process.stderr.write(`${JSON.stringify({ message: exit.message, ...(exit.errors === undefined ? {} : { errors: exit.errors }), ...(exit.way_out === undefined ? {} : { way_out: exit.way_out }) })}\n`)
+    printJsonErr({ message: exit.message, ...(exit.errors === undefined ? {} : { errors: exit.errors }), ...(exit.way_out === undefined ? {} : { way_out: exit.way_out }) })
     return exit.code
   }
   const lines = [`flightcase: ${exit.message}`]
@@ -18,8 +20,9 @@ export const report = (error: unknown, json: boolean): number => {
     }
   }
   if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
-  process.stderr.write(`${lines.join("\n")}\n`)
-  if (exit.code === exits.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  // Names in a refusal may hold line ends: nothing of them may look like a line of ours.
+  printErr(lines.map((line) => `${oneLine(line)}\n`).join(""))
+  if (exit.code === exits.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error) printErr(`${error.stack}\n`)
   return exit.code
 }
 

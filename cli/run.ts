@@ -1,6 +1,7 @@
 /** One command line, from its words to its exit code. */
 import { exits } from "./exits.ts"
 import { findNoun, firstWord } from "./first-word.ts"
+import { printErr, printOut } from "./output/out.ts"
 
 const version = async (): Promise<string> => {
   const { readFileSync } = await import("node:fs")
@@ -12,12 +13,13 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
   const { word, at } = firstWord(argv)
   if (word === undefined) {
     if (argv.includes("--version") || argv.includes("-V")) {
-      process.stdout.write(`flightcase ${await version()}\n`)
+      printOut(`flightcase ${await version()}\n`)
       return exits.ok
     }
     const { overview } = await import("./help.ts")
     const asked = argv.includes("--help") || argv.includes("-h")
-    ;(asked ? process.stdout : process.stderr).write(overview())
+    const show = asked ? printOut : printErr
+    show(overview())
     return asked ? exits.ok : exits.usage
   }
   if (word === "help") return run([...argv.slice(at + 1).filter((one) => !one.startsWith("-")), "--help"])

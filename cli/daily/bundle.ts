@@ -4,6 +4,7 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import type { KeptCommand } from "../../sync/replica/outbox/kept-command.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
+import { type Cells, cellsFor, ledText } from "../output/csv.ts"
 import { acting } from "../program.ts"
 
 export const declareByHand = (sync: Command): void => {
@@ -15,7 +16,8 @@ export const declareByHand = (sync: Command): void => {
       .option("-o, --output <file>", "where the bundle to carry back goes (default: FILE with .back)"),
     takeIn)
   acting(
-    sync.command("export-pending").description("Write commands not sent yet, and those refused, to a file for review").argument("<file>", "ends in .csv for a table; anything else is JSON; - is standard output"),
+    sync.command("export-pending").description("Write commands not sent yet, and those refused, to a file for review").argument("<file>", "ends in .csv for a table; anything else is JSON; - is standard output")
+      .option("--raw", "cells of a table as they are, also those a spreadsheet would run as formulas"),
     exportPending)
 }
 
@@ -70,21 +72,23 @@ const ownToken = async (desk: Desk): Promise<string | undefined> => {
   return hasProfile(desk.folder()) ? readProfile(desk.folder()).token : undefined
 }
 
-const exportPending = async (desk: Desk, [file = ""]: ReadonlyArray<string>): Promise<void> => {
+const exportPending = async (desk: Desk, [file = ""]: ReadonlyArray<string>, flags: { readonly [name: string]: unknown }): Promise<void> => {
+  const cells = cellsFor(flags["raw"] === true)
   const { unsentIn } = await import("../../sync/replica/unsent.ts")
   const { commands, unreadable, profile } = unsentIn(desk.folder())
-  const text = file.toLowerCase().endsWith(".csv") ? csvOf(commands)
+  const text = file.toLowerCase().endsWith(".csv") ? csvOf(commands, cells)
     : `${JSON.stringify({ unsent: { ...profile, exported_at: new Date().toISOString(), unreadable, commands: commands.map((one) => ({ ...one })) } }, null, 2)}\n`
-  if (file === "-") desk.print(text)
+  if (file === "-") desk.printContent(text)
   else await writePrivately(file, text)
   if (file !== "-" && desk.options.json === true) desk.printJson({ exported: { file, commands: commands.length, unreadable } })
   else desk.note(`Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}${unreadable > 0 ? `; ${unreadable} could not be read any more` : ""}.`)
+  if (cells.led() > 0) desk.note(ledText(cells.led()))
 }
 
-const csvOf = (commands: ReadonlyArray<Pick<KeptCommand, "n" | "id" | "state" | "name" | "issued_at" | "payload" | "error">>): string => {
+const csvOf = (commands: ReadonlyArray<Pick<KeptCommand, "n" | "id" | "state" | "name" | "issued_at" | "payload" | "error">>, cells: Cells): string => {
   const cell = (text: string): string => /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text
   const rows = commands.map(({ n, id, state, name, issued_at, payload, error }) =>
-    [String(n), id, state, name, issued_at, JSON.stringify(payload.params), JSON.stringify(payload.body), error?.message ?? ""].map(cell).join(","))
+    [String(n), id, state, name, issued_at, JSON.stringify(payload.params), JSON.stringify(payload.body), error?.message ?? ""].map((text) => cell(cells.of(text))).join(","))
   return `${["number,id,state,command,issued_at,params,body,refused_because", ...rows].join("\r\n")}\r\n`
 }
 

@@ -5,6 +5,7 @@
 import type { Command } from "commander"
 import { isJsonObject } from "../../core/kernel/json.ts"
 import { printAnswer } from "../output/print.ts"
+import { oneLine } from "../output/text.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
@@ -20,6 +21,6 @@ export const declare = (program: Command): void => {
     const { body } = await desk.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: [] })
     if (desk.options.json === true && body !== undefined) return desk.printJson(body)
     const feeds = isJsonObject(body) && Array.isArray(body["calendar_feeds"]) ? body["calendar_feeds"].filter(isJsonObject) : []
-    for (const { name, url } of feeds) desk.print(`${String(name)}\n  ${String(url)}\n`)
+    for (const { name, url } of feeds) desk.print(`${oneLine(String(name))}\n  ${oneLine(String(url))}\n`)
   })
 }

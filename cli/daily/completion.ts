@@ -3,6 +3,7 @@ import type { Command } from "commander"
 import type { Desk } from "../desk.ts"
 import { misused } from "../exits.ts"
 import { profileExists } from "../home.ts"
+import { oneLine } from "../output/text.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
@@ -50,12 +51,12 @@ const candidates = async (typed: ReadonlyArray<string>, desk: Desk): Promise<Rea
   const argument = at.registeredArguments[operands.length]
   return [...matching(at.commands.map((child) => child.name())), ...argument === undefined ? [] : await namesOf(desk, argument.name(), current)]
 }
-/** From the replica alone: whoever presses the tab key waits for no network. */
+/** Names a line of a shell cannot hold are left out. From the replica alone: whoever presses the tab key waits for no network. */
 const namesOf = async (desk: Desk, what: string, beginning: string): Promise<ReadonlyArray<string>> => {
   const { namesBeginning, tableCalled } = await import("../find.ts")
   const table = tableCalled(what)
   if (table === undefined || desk.options.url !== undefined || !profileExists(desk.profile(), desk.env)) return []
-  return namesBeginning(desk, table, beginning).then((names) => [...new Set(names)], () => [])
+  return namesBeginning(desk, table, beginning).then((names) => [...new Set(names)].filter((name) => name === oneLine(name)), () => [])
 }
 const flagsOf = (command: Command): ReadonlyArray<string> => command.options.filter((option) => !option.hidden).flatMap((option) => option.long ?? [])
 

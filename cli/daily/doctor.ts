@@ -6,6 +6,7 @@ import { type Desk, privately } from "../desk.ts"
 import { Exit, exits } from "../exits.ts"
 import { progressOf } from "../output/progress.ts"
 import { inked } from "../output/terminal.ts"
+import { oneLine } from "../output/text.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
@@ -15,7 +16,7 @@ export const declare = (program: Command): void => {
     if (desk.options.json === true) desk.printJson({ findings: findings.map((one) => ({ ...one })) })
     else {
       for (const { check, ok, detail } of findings) {
-        desk.print(desk.terminal.seen ? `${ok ? inked(desk.terminal.colour, "green", "ok ") : inked(desk.terminal.colour, "red", "bad")} ${check}: ${detail}\n` : `${ok ? "ok" : "bad"}\t${check}\t${detail}\n`)
+        desk.print(desk.terminal.seen ? `${ok ? inked(desk.terminal.colour, "green", "ok ") : inked(desk.terminal.colour, "red", "bad")} ${check}: ${oneLine(detail)}\n` : `${ok ? "ok" : "bad"}\t${check}\t${oneLine(detail)}\n`)
       }
     }
     return findings.every(({ ok }) => ok) ? exits.ok : exits.failed

@@ -10,23 +10,26 @@ import { writeRows } from "../export/rows.ts"
 import { writeTables } from "../export/tables.ts"
 import { profileExists } from "../home.ts"
 import { coreEndpoints } from "../nouns/endpoints.ts"
+import { cellsFor, ledText } from "../output/csv.ts"
 import { progressOf } from "../output/progress.ts"
 import { everyRow } from "../pages.ts"
 import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
   const out = program.command("export").description("All data as files: .csv and .ndjson per list and per table, and the journal, which import all brings into an empty server").argument("<dir>", "a folder; made when it is not there")
-  acting(out, async (desk, [folder = ""]) => {
+    .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")
+  acting(out, async (desk, [folder = ""], flags) => {
     await mkdir(folder, { recursive: true })
     const progress = progressOf(desk)
     const files: Array<JsonObject> = []
+    const cells = cellsFor(flags["raw"] === true)
     let journal: Awaited<ReturnType<typeof writeJournal>>
     const lists = coreEndpoints.filter((endpoint) => operationOf(endpoint) === "list" && endpoint.path.startsWith("/api/v1/"))
     try {
       for (const list of lists.filter(({ path }) => paramNames(path).length === 0)) {
         const ids: Array<number> = []
         const name = list.path.slice("/api/v1/".length).replaceAll("/", ".")
-        const count = await writeRows(join(folder, name), noted(everyRow(desk, list.path), ids, progress.at, name))
+        const count = await writeRows(join(folder, name), noted(everyRow(desk, list.path), ids, progress.at, name), cells)
         if (typeof count === "string") {
           desk.note(`Left out ${name}: ${count}`)
           continue
@@ -34,18 +37,19 @@ export const declare = (program: Command): void => {
         files.push({ file: `${name}.ndjson`, rows: count })
         for (const inner of lists.filter((one) => paramNames(one.path).length === 1 && one.path.startsWith(`${list.path}/{`))) {
           const inner_name = `${name}.${inner.path.split("}/")[1]!.replaceAll("/", ".")}`
-          const rows = await writeRows(join(folder, inner_name), innerRows(desk, inner, ids, progress.at, inner_name))
+          const rows = await writeRows(join(folder, inner_name), innerRows(desk, inner, ids, progress.at, inner_name), cells)
           if (typeof rows === "number") files.push({ file: `${inner_name}.ndjson`, rows })
         }
       }
       journal = await writeJournal(desk, folder, progress)
       const source = typeof journal !== "string" ? { journal: join(folder, journal_file) }
         : profileExists(desk.profile(), desk.env) ? { replica: join(desk.folder(), "replica.sqlite") } : undefined
-      if (source !== undefined) files.push(...await writeTables(folder, source, progress))
+      if (source !== undefined) files.push(...await writeTables(folder, source, progress, cells))
     } finally { progress.end() }
     const manifest = { exported_at: new Date().toISOString(), files, journal: typeof journal === "string" ? null : journal }
     await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
     if (typeof journal === "string") desk.note(journal)
+    if (cells.led() > 0) desk.note(ledText(cells.led()))
     if (desk.options.json === true) desk.printJson(manifest)
     else desk.note(`Wrote ${files.reduce((sum, file) => sum + Number(file["rows"]), 0)} rows in ${files.length} files to ${folder}${typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events`}.`)
   })

@@ -34,16 +34,16 @@ export const conflictText = (desk: Desk, { n, summary, name, issued_at, error, c
   const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) => texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${readable(text)}`))
   const width = Math.max(0, ...ways_out.map(({ command }) => command.length))
   return [
-    `${inked(desk.terminal.colour, "bold", `${n}  ${summary}`)}  ${dim(`${name}, recorded ${shortened(issued_at)}`)}`,
+    `${inked(desk.terminal.colour, "bold", oneLine(`${n}  ${summary}`))}  ${dim(`${name}, recorded ${shortened(issued_at)}`)}`,
     `   ${readable(error.message)}`,
     ...reasons,
     ...(changes.length === 0 ? [] : ["   Meanwhile:", ...changes.map(({ who, when, what, event, field, from, to }) => {
       const change = field === null ? deed(event) : field === "held_by" ? `held by ${shown(to)}` : `${words(field)}: ${shown(from)} → ${shown(to)}`
-      return `     ${dim(shortened(when))}  ${who ?? "the server"}  ${what}  ${change}`
+      return `     ${dim(shortened(when))}  ${oneLine(`${who ?? "the server"}  ${what}`)}  ${change}`
     })]),
     ...(held.length === 0 ? [] : ["   Waiting for it:", ...held.map((one) => `     ${one.n}  ${one.name}`)]),
     "   Ways out:",
-    ...ways_out.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(says)}`)
+    ...ways_out.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(oneLine(says))}`)
   ]
 }
 
@@ -57,7 +57,7 @@ const toldLine = ({ n, kind, what, field, here, there, who }: JsonObject): strin
   ? `${n}  ${what}: ${words(String(field))} is ${shown(here ?? null)} as you set it; ${who} had set ${shown(there ?? null)} meanwhile.`
   : field === null ? `${n}  ${what}: ${deeds[String(there)] ?? "left alone"} by the server, ${deeds[String(here)] ?? "left alone"} here.`
   : `${n}  ${what}: ${words(String(field))} is ${shown(there ?? null)}; ${shown(here ?? null)} was shown here.`
-export const toldLines = (told: ReadonlyArray<Told>): ReadonlyArray<string> => toldRows(told).map(toldLine)
+export const toldLines = (told: ReadonlyArray<Told>): ReadonlyArray<string> => toldRows(told).map((row) => oneLine(toldLine(row)))
 
 /** Accepted commands with something to tell; `--seen` ticks off what is listed. */
 export const toldReport = async (desk: Desk, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {

@@ -3,12 +3,15 @@ import { existsSync, statSync, watch as watchFiles } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { type Command, Option } from "commander"
 import { takeLock } from "../../sync/file-lock.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Device } from "../../sync/replica/device.ts"
 import type { WatchEvent } from "../../sync/replica/watch.ts"
 import { type Attempt, background_lock, noteAttempt, readAttempt, watch_lock } from "../background.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
 import { inked } from "../output/terminal.ts"
+import { oneLine } from "../output/text.ts"
+import { asJson } from "./sync-conflicts.ts"
 
 export const withWatch = (sync: Command): Command => sync
   .option("--watch", "keep in sync until stopped; says so when a conflict arrives")
@@ -33,7 +36,7 @@ const unit = async (desk: Desk, flags: { readonly [name: string]: unknown }): Pr
     return exits.ok
   }
   if (flags["print"] === true) {
-    desk.print(made.text)
+    desk.printContent(made.text)
     return exits.ok
   }
   installUnit(made)
@@ -105,9 +108,9 @@ const onRecorded = (folder: string) => (look: () => void): () => void => {
 
 const teller = (desk: Desk, device: Device) => (event: WatchEvent): void => {
   const at = new Date().toISOString()
-  if (desk.options.json === true) return desk.print(`${JSON.stringify({ at, ...event })}\n`)
-  if (event.event === "conflict" && desk.terminal.progress) process.stderr.write("\u0007")
-  desk.print(`${desk.terminal.seen ? inked(desk.terminal.colour, "dim", at.slice(11, 19)) : at} ${sentence(event, device)}\n`)
+  if (desk.options.json === true) return desk.printJsonLine({ at, ...asJson(event) as JsonObject })
+  if (event.event === "conflict") desk.ring()
+  desk.print(`${desk.terminal.seen ? inked(desk.terminal.colour, "dim", at.slice(11, 19)) : at} ${oneLine(sentence(event, device))}\n`)
 }
 const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 const sentence = (event: WatchEvent, device: Device): string => {

@@ -3,9 +3,10 @@ import { once } from "node:events"
 import { createReadStream, createWriteStream, type WriteStream } from "node:fs"
 import { rm } from "node:fs/promises"
 import { stringify } from "csv-stringify"
-import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
 import { Exit, exits } from "../exits.ts"
 import { linesIn } from "../lines.ts"
+import type { Cells } from "../output/csv.ts"
 
 /** An empty file that only its owner may read; whatever stood there is gone. */
 export const openOut = async (file: string): Promise<WriteStream> => {
@@ -26,7 +27,7 @@ export const closeOut = async (out: WriteStream): Promise<void> => {
 const left_out: ReadonlySet<number> = new Set([exits.not_allowed, exits.network])
 
 /** How many rows were written to `name.ndjson` and `name.csv`; what was said instead when there are none to be had. Memory for a page. */
-export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>): Promise<number | string> => {
+export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>, cells: Cells): Promise<number | string> => {
   const file = `${path}.ndjson`
   const columns = new Set<string>()
   let out: WriteStream | undefined
@@ -45,22 +46,20 @@ export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>):
     return error.message
   }
   await closeOut(out ?? await openOut(file))
-  await writeTable(`${path}.csv`, [...columns], file)
+  await writeTable(`${path}.csv`, [...columns], file, cells)
   return count
 }
 
-/** Every column any row has; what is no plain value stands in its cell as JSON. */
-const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string): Promise<void> => {
+/** Every column any row has. */
+const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string, cells: Cells): Promise<void> => {
   const out = await openOut(file)
   const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
   table.pipe(out)
   for await (const line of linesIn(createReadStream(from))) {
     if (line === "") continue
     const row = JSON.parse(line) as JsonObject
-    if (!table.write(columns.map((column) => cell(row[column])))) await once(table, "drain")
+    if (!table.write(columns.map((column) => cells.of(row[column])))) await once(table, "drain")
   }
   table.end()
   await once(out, "finish")
 }
-const cell = (value: Json | undefined): string =>
-  value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)

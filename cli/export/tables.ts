@@ -14,6 +14,7 @@ import { keyOf, rowsAfter } from "../../core/kernel/store/walk.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import { linesIn } from "../lines.ts"
+import type { Cells } from "../output/csv.ts"
 import type { Progress } from "../output/progress.ts"
 import { writeRows } from "./rows.ts"
 
@@ -23,15 +24,15 @@ const events_per_page = 1_000
 type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
 
 /** Rows as the database holds them: money in minor units, moments in UTC. `{file, rows}` of each table. */
-export const writeTables = async (folder: string, from: { readonly journal: string } | { readonly replica: string }, progress: Progress): Promise<ReadonlyArray<JsonObject>> => {
+export const writeTables = async (folder: string, from: { readonly journal: string } | { readonly replica: string }, progress: Progress, cells: Cells): Promise<ReadonlyArray<JsonObject>> => {
   await mkdir(join(folder, tables_folder), { recursive: true, mode: 0o700 })
-  if ("replica" in from) return opened(from.replica, (run) => dump(folder, run, progress))
+  if ("replica" in from) return opened(from.replica, (run) => dump(folder, run, progress, cells))
   const scratch = mkdtempSync(join(tmpdir(), "flightcase-export-"))
   try {
     return await opened(join(scratch, "folded.sqlite"), async (run) => {
       await run(ensureSchema(catalogue, "replica"))
       await fold(from.journal, run, progress)
-      return dump(folder, run, progress)
+      return dump(folder, run, progress, cells)
     })
   } finally { rmSync(scratch, { recursive: true, force: true }) }
 }
@@ -60,11 +61,11 @@ const fold = async (journal: string, run: Run, progress: Progress): Promise<void
   await flush()
 }
 
-const dump = async (folder: string, run: Run, progress: Progress): Promise<ReadonlyArray<JsonObject>> => {
+const dump = async (folder: string, run: Run, progress: Progress, cells: Cells): Promise<ReadonlyArray<JsonObject>> => {
   const files: Array<JsonObject> = []
   for (const [at, table] of catalogue.tables.entries()) {
     progress.at("tables", at, catalogue.tables.length)
-    files.push({ file: `${tables_folder}/${table.name}.ndjson`, rows: await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run)) })
+    files.push({ file: `${tables_folder}/${table.name}.ndjson`, rows: await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run), cells) })
   }
   return files
 }

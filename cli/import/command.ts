@@ -39,6 +39,7 @@ export const declare = (program: Command): void => {
     .addOption(repeatable("--set <column=value>", "the same value in every row"))
     .option("--create-stores", "make the stores that stock columns name and nobody has made yet")
     .option("--verdicts <file>", "a line of JSON per row")
+    .option("--raw", "cells of a CSV as they are: a leading ' before what looks like a formula is part of the text")
     .option("--delimiter <sign>", "when it is not found out by itself; tab for tabs")
     .addOption(new Option("--chunk <rows>", `rows of a request, at most ${chunk_max}`).default(String(chunk_max)))
     .option("--restart", "from the first row, whatever an interrupted import left")
@@ -59,14 +60,14 @@ const run = async (desk: Desk, [given = "", file = ""]: ReadonlyArray<string>, f
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max) throw misused(`--chunk is a number from 1 to ${chunk_max}.`)
   const list = (name: string): ReadonlyArray<string> => (flags[name] ?? []) as ReadonlyArray<string>
   const mapping = readMapping(list("map"), flags["mapFile"] as string | undefined, list("set"))
-  const source = await openSource(file, flags["delimiter"] as string | undefined)
+  const source = await openSource(file, flags["delimiter"] as string | undefined, flags["raw"] === true)
   const mapper = mapperFor(mapping, source.headers, new Set(kind.columns), source.comma_decimals)
   for (const note of source.notes) desk.note(note)
   if (mapper.left_out.length > 0) desk.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
   const dry_run = flags["dryRun"] === true
   const columns = [...source.headers ?? [], ...mapping.sources.keys(), ...mapping.constants.keys()]
   const promised_stores = given === "products" ? await prepareStores(desk, columns, flags["createStores"] === true, dry_run) : []
-  const identity = createHash("sha256").update(JSON.stringify([given, source.hash, [...mapping.sources], [...mapping.constants], await whereTo(desk)])).digest("hex").slice(0, 32)
+  const identity = createHash("sha256").update(JSON.stringify([given, flags["raw"] === true ? "raw" : "", source.hash, [...mapping.sources], [...mapping.constants], await whereTo(desk)])).digest("hex").slice(0, 32)
   const state = dry_run ? undefined : resumable(privateFolder(homeFolder(desk.env), "imports"), identity, flags["restart"] === true)
   if (state !== undefined && state.at.rows > 0) desk.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
   const verdicts: Array<RowVerdict> = []

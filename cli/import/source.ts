@@ -8,6 +8,7 @@ import { parseJson, TooDeep } from "../../core/kernel/body.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { Exit, exits, misused } from "../exits.ts"
 import { standardInput } from "../input.ts"
+import { unledCell } from "../output/csv.ts"
 
 export interface SourceRow {
   /** 1 for the first row below the heading. */
@@ -30,7 +31,7 @@ export interface Source {
   readonly rows: () => AsyncGenerator<SourceRow>
 }
 
-export const openSource = async (file: string, delimiter: string | undefined): Promise<Source> => {
+export const openSource = async (file: string, delimiter: string | undefined, raw = false): Promise<Source> => {
   const piped = file === "-" ? Buffer.from(await standardInput(), "utf8") : undefined
   if (piped === undefined && (await stat(file)).isDirectory()) throw misused(`${file} is a folder.`)
   const open = (): Readable => piped === undefined ? createReadStream(file) : Readable.from([piped])
@@ -47,7 +48,7 @@ export const openSource = async (file: string, delimiter: string | undefined): P
   const headers = await headersOf(decoded(open(), encoding), separator)
   return {
     hash, total_bytes: bytes, headers, comma_decimals: separator === ";", notes,
-    rows: () => csvRows(decoded(open(), encoding), separator, headers)
+    rows: () => csvRows(decoded(open(), encoding), separator, headers, raw ? (cell) => cell : unledCell)
   }
 }
 
@@ -103,7 +104,8 @@ const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyA
   throw new Exit(exits.invalid, "The file has no heading.")
 }
 
-async function* csvRows(stream: Readable, separator: string, headers: ReadonlyArray<string>): AsyncGenerator<SourceRow> {
+/** `read`: a cell as it is meant; an export leads what a spreadsheet would run with an apostrophe. */
+async function* csvRows(stream: Readable, separator: string, headers: ReadonlyArray<string>, read: (cell: string) => string): AsyncGenerator<SourceRow> {
   let row = -1
   for await (const { record, info } of readable(parserOf(stream, separator))) {
     row++
@@ -112,7 +114,7 @@ async function* csvRows(stream: Readable, separator: string, headers: ReadonlyAr
     const extra = record.slice(headers.length).some((cell) => cell.trim() !== "")
     yield {
       row, line: info.lines, ...extra ? { broken: `The row has ${record.length} cells, the heading ${headers.length}: is a separator not quoted?` } : {},
-      cells: extra ? {} : Object.fromEntries(headers.flatMap((name, at) => name === "" ? [] : [[name, record[at] ?? ""]]))
+      cells: extra ? {} : Object.fromEntries(headers.flatMap((name, at) => name === "" ? [] : [[name, read(record[at] ?? "")]]))
     }
   }
 }

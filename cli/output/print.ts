@@ -8,7 +8,7 @@ import { column, recordText, tableText } from "./table.ts"
 export const printAnswer = async (desk: Desk, answer: Asked, file?: string): Promise<void> => {
   if (answer.events !== undefined) return printPlan(desk, answer)
   if (answer.content !== undefined) {
-    if (file === undefined) return desk.print(answer.content.text)
+    if (file === undefined) return desk.printContent(answer.content.text)
     const { writeFile } = await import("node:fs/promises")
     await writeFile(file, answer.content.text)
     return desk.note(`Wrote ${file}.`)

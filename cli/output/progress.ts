@@ -1,5 +1,6 @@
 /** Progress on standard error: a moving line on a terminal, silence elsewhere. */
 import type { Desk } from "../desk.ts"
+import { clearMoving, showMoving } from "./out.ts"
 
 export interface Progress {
   readonly at: (what: string, done: number, total: number | undefined) => void
@@ -20,8 +21,8 @@ export const progressOf = (desk: Desk): Progress => {
       last = now
       const share = total === undefined || total === 0 ? undefined : Math.min(1, done / total)
       const bar = share === undefined ? `${done}` : `${"█".repeat(Math.round(share * width)).padEnd(width, "░")} ${done}/${total}`
-      process.stderr.write(`\r\u001b[K${what} ${bar}`)
+      showMoving(`${what} ${bar}`)
     },
-    end: () => { process.stderr.write("\r\u001b[K") }
+    end: clearMoving
   }
 }

@@ -1,5 +1,6 @@
 /** What the streams around us are: terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
 import type { Environment } from "../home.ts"
+import { inkMark } from "./out.ts"
 
 export interface Terminal {
   /** Standard output is looked at by a person. */
@@ -32,4 +33,4 @@ const wholeOr = (text: string | undefined, otherwise: number): number => {
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
 export type Ink = keyof typeof codes
-export const inked = (colour: boolean, ink: Ink, text: string): string => colour ? `\u001b[${codes[ink]}m${text}\u001b[0m` : text
+export const inked = (colour: boolean, ink: Ink, text: string): string => colour ? `${inkMark(codes[ink])}${text}${inkMark(0)}` : text

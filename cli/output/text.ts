@@ -1,5 +1,6 @@
 /** Values as one line of text, and how wide such a line is on a terminal. */
 import { isJsonObject, type Json } from "../../core/kernel/json.ts"
+import { printableLine } from "../../core/values/printable.ts"
 
 /** A value in a cell: yes and no for booleans, names for things with one, nothing for null. */
 export const cellText = (value: Json | undefined): string => {
@@ -20,8 +21,8 @@ export const shortened = (text: string): string => {
   return instant === null ? text : `${instant[1]} ${instant[2]}Z`
 }
 
-/** One line: no tabs, no line breaks, no escape sequences that would take over the terminal. */
-export const oneLine = (text: string): string => text.replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ").replace(/[\u0000-\u001f\u007f-\u009f]/g, "\ufffd")
+/** One line: no tabs, no line breaks, nothing that would take over the terminal. */
+export const oneLine = printableLine
 
 let segmenter: Intl.Segmenter | undefined
 /** Made when the first text that is not plain ASCII comes along: it takes longer to make than most commands to run. */

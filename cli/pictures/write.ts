@@ -13,7 +13,7 @@ export const checkPlace = (desk: Desk, file: string, flag = "--html"): void => {
 
 /** `-` goes to standard output. A file is written beside its place and moved there: readers see the old one or the new one. */
 export const writePicture = async (desk: Desk, file: string, text: string, flag = "--html"): Promise<void> => {
-  if (file === "-") return desk.print(text)
+  if (file === "-") return desk.printContent(text)
   try { await writeWhole(file, text) } catch (error) {
     const why = error instanceof Error && "code" in error ? reasons[String(error.code)] : undefined
     if (why === undefined) throw error

@@ -28,7 +28,7 @@ afterAll(async () => {
 describe("odd text", () => {
   it("is exported whole, as rows, cells, tables and journal, and an empty server becomes the same by it", async () => {
     const folder = join(one.folder, "out")
-    const exported = await run(one, ["export", folder, "--json"])
+    const exported = await run(one, ["export", folder, "--json", "--raw"])
     expect(exported.code, exported.err).toBe(0)
     const { files, journal } = JSON.parse(exported.out)
     for (const { file, rows } of files) {
@@ -42,5 +42,26 @@ describe("odd text", () => {
     expect(brought.code, brought.err).toBe(0)
     expect((await manifestOf(other)).events).toBe(journal.manifest.events)
     expect(await manifestOf(other)).toEqual(await manifestOf(one))
+  }, 120_000)
+
+  it("that a spreadsheet would run as a formula is exported as text, and read back as it was", async () => {
+    const formulas = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "\uff1d1", "'=already", "''=twice"]
+    const plain = ["-5.00", "+44", "Lamp = light", "'tis", "1-2"]
+    const named: ReadonlyArray<string> = [...formulas, ...plain]
+    for (const [at, name] of named.entries()) expect(await run(one, ["products", "create", "--name", name, "--sku", `F-${at}`, "--remote"])).toMatchObject({ code: 0 })
+    const cellsOf = (folder: string): ReadonlyArray<string> =>
+      (parse(readFileSync(join(folder, "products.csv")), { bom: true, columns: true }) as ReadonlyArray<any>).filter(({ sku }) => sku.startsWith("F-")).sort((a, b) => Number(a.id) - Number(b.id)).map(({ name }) => name)
+    const [led, raw] = [join(one.folder, "led"), join(one.folder, "raw")]
+    const exported = await run(one, ["export", led, "--url", one.url])
+    expect([exported.code, exported.err]).toEqual([0, expect.stringMatching(/^\d+ cells that a spreadsheet would run as formulas begin with ' in the CSV; --raw writes them as they are\.$/m)])
+    expect(cellsOf(led)).toEqual([...formulas.map((text) => `'${text}`), ...plain])
+    expect(lines(join(led, "products.ndjson")).filter(({ sku }) => String(sku).startsWith("F-")).map(({ name }) => name)).toEqual(expect.arrayContaining([...named]))
+    const again = await run(one, ["export", raw, "--url", one.url, "--raw"])
+    expect([again.code, again.err.includes("spreadsheet"), cellsOf(raw)]).toEqual([0, false, named])
+    const verdicts = async (...words: ReadonlyArray<string>): Promise<ReadonlyArray<string>> =>
+      JSON.parse((await run(one, ["import", "products", ...words, "--map", "sku=sku,name=name", "--json"])).out).verdicts.filter(({ key }: any) => key?.startsWith("F-")).map(({ status }: any) => status)
+    const unchanged = named.map(() => "unchanged")
+    expect(await verdicts(join(led, "products.csv"))).toEqual(unchanged)
+    expect(await verdicts(join(raw, "products.csv"), "--raw")).toEqual(unchanged)
   }, 120_000)
 })

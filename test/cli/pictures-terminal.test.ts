@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { barsText, type Chart, gridText } from "../../cli/output/grid.ts"
+import { forTerminal } from "../../cli/output/out.ts"
 import type { Terminal } from "../../cli/output/terminal.ts"
 import { widthOf } from "../../cli/output/text.ts"
 import { dayFrom } from "../browser/sample.ts"
@@ -32,7 +33,7 @@ describe("the calendar on a terminal", () => {
   })
   it("has colours when they are wanted, and no escape sequence otherwise", () => {
     expect(gridText(products, terminal(80))).not.toMatch(escapes)
-    expect(gridText(products, terminal(80, { colour: true }))).toContain("\u001b[31m  -2\u001b[0m")
+    expect(forTerminal(gridText(products, terminal(80, { colour: true })))).toContain("\u001b[31m  -2\u001b[0m")
   })
   it("is a line per product and day in a pipe", () => {
     expect(gridText(products, terminal(80, { seen: false, colour: true }))).toBe("1\tHead\t2027-06-29\t4\n1\tHead\t2027-06-30\t4\n1\tHead\t2027-07-01\t0\n1\tHead\t2027-07-02\t-2\n")
