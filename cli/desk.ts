@@ -168,5 +168,8 @@ export const privately = async <A>(work: () => Promise<A>): Promise<A> => {
 const openHere = async (profile: string, env: Environment): Promise<Device> => {
   if (!profileExists(profile, env)) throw nobodyLoggedIn(profile)
   const { openDevice } = await import("../sync/replica/device.ts")
-  return privately(() => openDevice(profileFolder(profile, env)))
+  const device = await privately(() => openDevice(profileFolder(profile, env)))
+  const lost = await device.missing()
+  if (lost !== undefined) printErr(`${(await import("../sync/replica/missing.ts")).missingText(lost)}: flightcase doctor says what can be done.\n`)
+  return device
 }

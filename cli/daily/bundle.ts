@@ -1,11 +1,14 @@
 /** Sync by hand: `sync bundle out|in FILE`, and unsent commands written out for review. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../core/kernel/json.ts"
+import type { Missing } from "../../sync/replica/missing.ts"
 import type { KeptCommand } from "../../sync/replica/outbox/kept-command.ts"
+import type { UnsentThere } from "../../sync/replica/unsent.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits, misused } from "../exits.ts"
 import { type Cells, cellsFor, ledText } from "../output/csv.ts"
 import { acting } from "../program.ts"
+import { asJson } from "./sync-conflicts.ts"
 
 export const declareByHand = (sync: Command): void => {
   const bundle = sync.command("bundle").description("Sync without a network: by a file somebody carries")
@@ -75,14 +78,27 @@ const ownToken = async (desk: Desk): Promise<string | undefined> => {
 const exportPending = async (desk: Desk, [file = ""]: ReadonlyArray<string>, flags: { readonly [name: string]: unknown }): Promise<void> => {
   const cells = cellsFor(flags["raw"] === true)
   const { unsentIn } = await import("../../sync/replica/unsent.ts")
-  const { commands, unreadable, profile } = unsentIn(desk.folder())
+  const { commands, profile, ...left } = unsentIn(desk.folder())
   const text = file.toLowerCase().endsWith(".csv") ? csvOf(commands, cells)
-    : `${JSON.stringify({ unsent: { ...profile, exported_at: new Date().toISOString(), unreadable, commands: commands.map((one) => ({ ...one })) } }, null, 2)}\n`
+    : `${JSON.stringify({ unsent: { ...profile, exported_at: new Date().toISOString(), ...left, commands } }, null, 2)}\n`
   if (file === "-") desk.printContent(text)
   else await writePrivately(file, text)
-  if (file !== "-" && desk.options.json === true) desk.printJson({ exported: { file, commands: commands.length, unreadable } })
-  else desk.note(`Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}${unreadable > 0 ? `; ${unreadable} could not be read any more` : ""}.`)
+  if (file !== "-" && desk.options.json === true) desk.printJson({ exported: { file, commands: commands.length, unreadable: left.unreadable, unreadable_numbers: asJson(left.unreadable_numbers), lost: asJson(left.lost), traces: left.traces.length } })
+  else desk.note(`Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}.`)
+  for (const line of leftText(left, commands)) desk.note(line)
   if (cells.led() > 0) desk.note(ledText(cells.led()))
+}
+
+/** What is not in the file, and what is in it with a doubt. */
+const leftText = ({ unreadable_numbers, lost, traces }: Omit<UnsentThere, "commands" | "profile">, commands: UnsentThere["commands"]): ReadonlyArray<string> => {
+  const numbers = (ranges: ReadonlyArray<Missing>): string => ranges.map(({ from, to }) => from === to ? String(from) : `${from} to ${to}`).join(", ")
+  const altered = commands.filter((one) => one.altered === true).map(({ n }) => n)
+  return [
+    ...(unreadable_numbers.length === 0 ? [] : [`Could not be read any more: ${numbers(unreadable_numbers)}, sent or not.`]),
+    ...(altered.length === 0 ? [] : [`Read, but not as it was written: ${altered.join(", ")}; look at what the file says of ${altered.length === 1 ? "it" : "them"} with care.`]),
+    ...(lost === null ? [] : [`Acknowledged here, and not in the outbox any more: ${numbers([lost])}.`]),
+    ...(traces.length === 0 ? [] : [`What ${traces.length === 1 ? "one of these" : `${traces.length} of these`} did here is in the file under traces (not in a table).`])
+  ]
 }
 
 const csvOf = (commands: ReadonlyArray<Pick<KeptCommand, "n" | "id" | "state" | "name" | "issued_at" | "payload" | "error">>, cells: Cells): string => {

@@ -11,7 +11,9 @@ import { acting } from "../program.ts"
 
 export const declare = (program: Command): void => {
   const doctor = program.command("doctor").description("Check the replica, the outbox and the server").option("--repair", "put right what can be")
+    .option("--accept-loss", "go on without commands the outbox has lost")
   acting(doctor, async (desk, _args, flags) => {
+    if (flags["acceptLoss"] === true) await acceptLoss(desk)
     const findings = await examined(desk, flags["repair"] === true)
     if (desk.options.json === true) desk.printJson({ findings: findings.map((one) => ({ ...one })) })
     else {
@@ -23,9 +25,14 @@ export const declare = (program: Command): void => {
   })
 }
 
+const acceptLoss = async (desk: Desk): Promise<void> => {
+  const lost = await (await desk.device()).acceptLoss()
+  desk.note(lost === undefined ? "The outbox has lost nothing." : `Going on without ${lost.from === lost.to ? `command ${lost.from}` : `commands ${lost.from} to ${lost.to}`}; what ${lost.from === lost.to ? "it" : "they"} did here is taken back.`)
+}
+
 /** What of a fault is the doctor's to tell, by where it was found. */
 const checks: { readonly [kind: string]: string } = {
-  "profile damaged": "profile", "outbox missing": "outbox file", "outbox damaged": "outbox file", "replica damaged": "replica file", "newer schema": "replica file", revoked: "device"
+  "profile damaged": "profile", "outbox missing": "outbox file", "outbox damaged": "outbox file", "commands missing": "outbox numbers", "replica damaged": "replica file", "newer schema": "replica file", revoked: "device"
 }
 
 const examined = async (desk: Desk, repair: boolean): Promise<ReadonlyArray<Finding>> => {

@@ -29,6 +29,7 @@ import {
   revokedFault, sqliteCodeIn, writeProfile
 } from "./folder.ts"
 import { copiedFault, greet } from "./greet.ts"
+import { acceptMissing, type Missing, missingFault, missingNow } from "./missing.ts"
 import { openOutboxFile, type Outbox } from "./outbox.ts"
 import { type Remote, RemoteError, remoteAt, Unreachable } from "./remote.ts"
 import { type Asked, makeReplica, type Replica } from "./replica.ts"
@@ -84,6 +85,10 @@ export interface Device {
   readonly seen: (n: number) => void
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
+  /** Commands acknowledged here that the outbox has lost; nothing is recorded or synced while there are any. */
+  readonly missing: () => Promise<Missing | undefined>
+  /** Goes on without them; says which they were. */
+  readonly acceptLoss: () => Promise<Missing | undefined>
   readonly close: () => Promise<void>
 }
 
@@ -151,7 +156,8 @@ export const openDevice = async (folder: string, options: { readonly at?: (step:
   try { await run(replica.open) } catch (error) {
     await runtime.dispose().catch(() => {})
     outbox.close()
-    throw isDamage(error) ? replicaDamaged(folder, error)
+    throw error instanceof DeviceFault ? error
+      : isDamage(error) ? replicaDamaged(folder, error)
       : error instanceof Rejection && error.kind === "unavailable" ? new DeviceFault("newer schema", `The replica in ${folder} was written by a newer release. ${error.message}`, "Update Flightcase on this machine; nothing recorded is lost.", error)
       : error
   }
@@ -179,6 +185,12 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     const n = outbox.lastN()
     return n > before ? Object.assign(error, { recorded_n: n }) : error
   }
+  const missing = (): Promise<Missing | undefined> => run(missingNow(outbox))
+  /** A pull takes back what is provisional, and with it what is still known here of commands the outbox has lost. */
+  const nothingMissing = async (): Promise<void> => {
+    const lost = await missing()
+    if (lost !== undefined) throw missingFault(lost)
+  }
   const conflicts = conflictsOver({
     outbox, ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))), runDue: () => run(replica.open),
     base: async () => (await run(replica.standing)).position, commandId: () => uuidv7(), now: () => new Date().toISOString()
@@ -200,7 +212,7 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
   }
   /** What the server's refusal means for this folder. A device that was revoked holds its data no longer, nor does that of somebody who has no account any more. */
   const toldHere = (error: unknown): unknown => {
-    if (error instanceof DeviceFault && error.kind === "copied") return isCopy(error)
+    if (error instanceof DeviceFault) return error.kind === "copied" ? isCopy(error) : error
     if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
     if (error.status === 403 && (error.body.errors?.["replica"]?.includes("revoked") === true || error.body.message === deactivated_message)) {
       forgetReplica(folder, profile, new Date().toISOString())
@@ -214,6 +226,7 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     sync: async (progress, options) => {
       const release = lockSync(folder, options?.patience_millis ?? 30_000)
       try {
+        await nothingMissing()
         const warnings = await met()
         await conflicts.release()
         return { ...await syncOnce({ profile, outbox, replica, remote, run, ...(progress === undefined ? {} : { progress }) }), warnings }
@@ -221,8 +234,12 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     },
     place: () => run(replica.standing),
     lastPending: () => outbox.lastPending(),
-    bundleOut: () => bundleOut({ profile, outbox, replica, run }, new Date().toISOString()),
+    bundleOut: async () => {
+      await nothingMissing()
+      return bundleOut({ profile, outbox, replica, run }, new Date().toISOString())
+    },
     bundleIn: async (text) => {
+      await nothingMissing()
       const release = lockSync(folder, 30_000)
       try { return await bundleIn({ profile, outbox, replica, run }, text) } finally { release() }
     },
@@ -242,6 +259,14 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     doctor: async (repair, { offline = false } = {}) => {
       const release = lockSync(folder, 30_000)
       try { return await examine({ profile, outbox, replica, run, remote }, repair, offline) } finally { release() }
+    },
+    missing,
+    acceptLoss: async () => {
+      const lost = await missing()
+      if (lost === undefined) return undefined
+      await run(acceptMissing(catalogue, outbox))
+      await run(replica.open)
+      return lost
     },
     close: async () => {
       await dispose()

@@ -6,6 +6,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { writeMeta } from "./local-tables.ts"
 import { command_states } from "./outbox/kept-command.ts"
 import { compareWithServer } from "./compare.ts"
+import { missing_way_out, missingNow, missingText } from "./missing.ts"
 import { takeBack } from "./provisional.ts"
 import type { Remote } from "./remote.ts"
 import { fillAnew, type SyncParts } from "./sync.ts"
@@ -23,6 +24,12 @@ export const examine = async (parts: Parts, repair: boolean, offline = false): P
   const findings: Array<Finding> = []
   const file = await run(integrity)
   findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
+  const missing = await run(missingNow(outbox))
+  if (missing !== undefined) {
+    // To repair anything would take back what is still known of them.
+    findings.push({ check: "outbox numbers", ok: false, detail: `${missingText(missing)}. Nothing is recorded or sent until that is decided. ${missing_way_out}` })
+    return findings
+  }
   const pending = outbox.pending()
   const numbers = command_states.flatMap((state) => outbox.byState(state))
     .map((command) => command.n).sort((a, b) => a - b)

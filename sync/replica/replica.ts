@@ -29,6 +29,7 @@ import { beginFill, dropFill, type Filling, fillingNow, type Laying, layDown, ta
 import { onlyWithHistory } from "./history.ts"
 import { onlyWithNamedRows } from "./named-at-server.ts"
 import { ensureLocalTables, purge, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
+import { noteRun, refuseWhileMissing } from "./missing.ts"
 import { namedRows, rowName, rowsOfPath, rowsSeen } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
 import type { KeptCommand, WayRecorded } from "./outbox/kept-command.ts"
@@ -154,13 +155,12 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     if (refused !== undefined) yield* store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
   })
   const redo = Effect.fnUntraced(function*(due: ReadonlyArray<KeptCommand>) {
-    const store = yield* Store
     if (due.length === 0) return
     // Before a replica is filled nobody is known here; what is due waits.
     const viewer = yield* options.viewer.pipe(Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(fault)))
     if (viewer === undefined) return
     for (const command of due) yield* redoOne(command, viewer)
-    yield* writeMeta(store, "run_n", String(due.at(-1)!.n))
+    yield* noteRun(due.at(-1)!.n)
   })
   const somethingIsDue = Effect.gen(function*() {
     return outbox.lastPending() > Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
@@ -222,6 +222,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   const record = Effect.fnUntraced(function*(call: Call, plan: boolean, again?: Again): Effect.fn.Return<Asked, Fault, Store | Site> {
     const store = yield* Store
     return yield* unhurried(store.transaction(Effect.gen(function*(): Effect.fn.Return<Asked, Fault, Store | Site> {
+      yield* refuseWhileMissing(outbox)
       yield* runDue
       const id = options.commandId()
       const rows = yield* rowsOfPath(call.endpoint, call.params)
@@ -240,7 +241,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       }
       const kept = yield* Effect.sync(() => outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: outcome.events[0]!.recorded_at }, about))
       at("in the outbox")
-      yield* writeMeta(store, "run_n", String(kept.n))
+      yield* noteRun(kept.n)
       return { ...outcome.answer, command: { n: kept.n, id } }
     }))).pipe(Effect.catchDefect((defect) => defect instanceof Planned
       ? Effect.succeed<Asked>({ ...defect.outcome.answer, events: defect.outcome.events.map(({ stream, type, data }) => ({ stream, type, data })) })

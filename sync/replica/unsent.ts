@@ -1,34 +1,93 @@
 /** What a device has not sent, or got back refused, read from its outbox alone: whatever else is wrong with it. */
+import { existsSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
-import type { CommandState, KeptCommand } from "./outbox/kept-command.ts"
-import { isDamage, openOutboxOf, outboxPath, readProfile } from "./folder.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { isDamage, openOutboxOf, outboxPath, readProfile, replicaPath } from "./folder.ts"
+import { provisional_base } from "./local-tables.ts"
+import { knownHere, type Missing, missingBetween } from "./missing.ts"
+import type { CommandState } from "./outbox/kept-command.ts"
+import { type Saved, salvage } from "./outbox/salvage.ts"
 
-export type Unsent = Pick<KeptCommand, "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error">
 export interface UnsentThere {
-  readonly commands: ReadonlyArray<Unsent>
-  /** How many rows of a damaged outbox could not be read. */
+  readonly commands: ReadonlyArray<Saved>
+  /** How many commands of a damaged outbox could not be read, and which. */
   readonly unreadable: number
+  readonly unreadable_numbers: ReadonlyArray<Missing>
+  /** Acknowledged here, and not in the outbox any more. */
+  readonly lost: Missing | null
+  /** What commands the outbox cannot give did here, as far as the replica still knows. */
+  readonly traces: ReadonlyArray<Trace>
   readonly profile: { readonly device: string; readonly replica_id: number; readonly server: string }
 }
+export interface Trace { readonly command_id: string; readonly recorded_at: string; readonly events: ReadonlyArray<{ readonly type: string; readonly stream: string; readonly data: Json }> }
 
-const states: ReadonlyArray<CommandState> = ["pending", "rejected", "held"]
+const states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
 
 export const unsentIn = (folder: string): UnsentThere => {
   const profile = profileThere(folder)
+  const { commands, last } = commandsIn(folder)
+  const known = Math.max(last, highestRun(folder))
+  const lost = missingBetween(known, last) ?? null
+  const unreadable_numbers = gapsIn(commands, last)
+  const all = [...commands.values()].sort((one, other) => one.n - other.n)
+  return {
+    profile, lost, unreadable_numbers, unreadable: unreadable_numbers.reduce((sum, { from, to }) => sum + to - from + 1, 0),
+    commands: all.filter(({ state }) => states.has(state)),
+    traces: lost === null && unreadable_numbers.length === 0 ? [] : tracesIn(folder, new Set(all.map(({ id }) => id)))
+  }
+}
+
+/** As the outbox gives them; what of a damaged one can still be read. */
+const commandsIn = (folder: string): { readonly commands: ReadonlyMap<number, Saved>; readonly last: number } => {
   try {
     const outbox = openOutboxOf(folder)
     try {
-      const commands = states.flatMap((state) => outbox.byState(state)).sort((one, other) => one.n - other.n)
-      return { profile, unreadable: 0, commands: commands.map(({ n, id, name, issued_at, state, payload, ids, error }) => ({ n, id, name, issued_at, state, payload, ids, error })) }
+      const kept = outbox.all().map(({ n, id, name, issued_at, state, payload, ids, error }): Saved => ({ n, id, name, issued_at, state, payload, ids, error }))
+      return { commands: new Map(kept.map((one) => [one.n, one])), last: outbox.lastN() }
     } finally { outbox.close() }
   } catch (error) {
-    const damaged = isDamage(error) || (error instanceof Error && "kind" in error && error.kind === "outbox damaged")
-    if (!damaged) throw error
-    const saved = salvaged(outboxPath(folder))
-    // Of a file that is no database any more nothing can be read: then the fault itself is the answer.
+    if (!isDamage(error) && !(error instanceof Error && "kind" in error && error.kind === "outbox damaged")) throw error
+    const saved = salvage(outboxPath(folder))
+    // Where there is no trace of any command, the fault itself is the answer.
     if (saved === undefined) throw error
-    return { profile, ...saved }
+    return saved
   }
+}
+/** Numbers are given from one on without a gap. */
+const gapsIn = (commands: ReadonlyMap<number, unknown>, last: number): ReadonlyArray<Missing> => {
+  const gaps: Array<Missing> = []
+  let before = 0
+  for (const n of [...[...commands.keys()].sort((one, other) => one - other), last + 1]) {
+    if (n > before + 1) gaps.push({ from: before + 1, to: n - 1 })
+    before = n
+  }
+  return gaps
+}
+
+/** From the replica, as far as it can be read: it only adds to what the outbox says. */
+const inReplica = <A>(folder: string, otherwise: A, read: (db: DatabaseSync) => A): A => {
+  if (!existsSync(replicaPath(folder))) return otherwise
+  let db: DatabaseSync | undefined
+  try {
+    db = new DatabaseSync(replicaPath(folder), { readOnly: true })
+    return read(db)
+  } catch { return otherwise } finally { db?.close() }
+}
+const highestRun = (folder: string): number => inReplica(folder, 0, (db) => Number(db.prepare(knownHere).get()?.["n"] ?? 0))
+const tracesIn = (folder: string, there: ReadonlySet<string>): ReadonlyArray<Trace> => inReplica<ReadonlyArray<Trace>>(folder, [], (db) => {
+  const found = new Map<string, { command_id: string; recorded_at: string; events: Array<Trace["events"][number]> }>()
+  for (const row of db.prepare("select command_id, recorded_at, stream, type, data from journal where position >= ? order by position").all(provisional_base)) {
+    const [command_id, recorded_at, stream, type] = [row["command_id"], row["recorded_at"], row["stream"], row["type"]].map(String) as [string, string, string, string]
+    if (there.has(command_id)) continue
+    const trace = found.get(command_id) ?? { command_id, recorded_at, events: [] }
+    found.set(command_id, trace)
+    trace.events.push({ type, stream, data: dataIn(row["data"]) })
+  }
+  return [...found.values()]
+})
+const dataIn = (text: unknown): JsonObject => {
+  const data: unknown = JSON.parse(String(text))
+  return isJsonObject(data) ? data : {}
 }
 
 const profileThere = (folder: string): UnsentThere["profile"] => {
@@ -39,34 +98,4 @@ const profileThere = (folder: string): UnsentThere["profile"] => {
     if (error instanceof Error && error.name === "NoProfile") throw error
     return { device: "unknown", replica_id: 0, server: "unknown" }
   }
-}
-
-const rows_tried_max = 100_000
-/** Row by row, each for itself: one bad page takes only its own rows along. */
-const salvaged = (path: string): { readonly commands: ReadonlyArray<Unsent>; readonly unreadable: number } | undefined => {
-  const db = new DatabaseSync(path, { readOnly: true })
-  try {
-    const last = highest(db)
-    if (last === undefined) return undefined
-    const commands: Array<Unsent> = []
-    let unreadable = 0
-    for (let n = 1; n <= Math.min(last, rows_tried_max); n++) {
-      try {
-        const row = db.prepare("select n, id, name, payload, ids, issued_at, state, error from commands where n = ?").get(n)
-        if (row === undefined || !states.includes(String(row["state"]) as CommandState)) continue
-        commands.push({
-          n, id: String(row["id"]), name: String(row["name"]), issued_at: String(row["issued_at"]), state: String(row["state"]) as CommandState,
-          payload: JSON.parse(String(row["payload"])), ids: JSON.parse(String(row["ids"])), error: row["error"] === null ? null : JSON.parse(String(row["error"]))
-        })
-      } catch { unreadable++ }
-    }
-    return { commands, unreadable }
-  } catch { return undefined } finally { db.close() }
-}
-/** The highest number, from the table or from any index that is still whole. */
-const highest = (db: DatabaseSync): number | undefined => {
-  for (const sql of ["select max(n) as n from commands", "select max(n) as n from commands indexed by commands_state", "select count(*) as n from commands not indexed"]) {
-    try { return Number(db.prepare(sql).get()!["n"] ?? 0) } catch { continue }
-  }
-  return undefined
 }

@@ -87,7 +87,9 @@ describe("nothing steers the terminal", () => {
       for (const [stream, text] of [["stdout", out], ["stderr", err]] as const) {
         const plain = inks ? text.replace(our_inks, "") : text
         const found = steering.exec(plain)
-        if (found !== null) problems.push(`${JSON.stringify(words)} ${stream}: ${JSON.stringify(plain.slice(Math.max(0, found.index - 60), found.index + 20))}`)
+        // A file's content is kept as it is where nobody looks at it.
+        const is_file = stream === "stdout" && words.join(" ").startsWith("calendar-feeds export") && env["FLIGHTCASE_TTY"] === undefined
+        if (found !== null && !is_file) problems.push(`${JSON.stringify(words)} ${stream}: ${JSON.stringify(plain.slice(Math.max(0, found.index - 60), found.index + 20))}`)
         if (text.includes("\ufffd")) visible++
       }
     }
@@ -104,7 +106,7 @@ describe("nothing steers the terminal", () => {
     expect(asked).toBeGreaterThan(200)
     expect(visible).toBeGreaterThan(100)
     const { out } = await cli.type(["product-groups", "list", "--json"])
-    expect(JSON.parse(out).product_groups.map(({ name }: any) => name)).toContain(`Theirs ${odd_text}`)
+    expect(JSON.parse(out).product_groups.filter(({ name }: any) => name.endsWith(odd_text)).length).toBeGreaterThan(1)
   }, 300_000)
 
   it("every first word there is has been among them", () => {

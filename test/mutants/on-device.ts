@@ -7,6 +7,7 @@ const [outbox_leases, outbox_needs] = ["sync/replica/outbox/leases.ts", "sync/re
 const outbox_reopening = "sync/replica/outbox/reopening.ts"
 const replica = "sync/replica/replica.ts"
 const outbox_test = "test/sync/outbox.test.ts"
+const damage_test = "test/sync/outbox-damage.test.ts"
 const merge_test = "test/sync/merge.test.ts"
 const fill_test = "test/sync/fill.test.ts"
 const broken_test = "test/sync/broken-off.test.ts"
@@ -27,6 +28,21 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     name: "after one transaction that need not wait for the disk none does", file: "sync/sqlite-client.ts",
     find: "waitFor(wanted ?? usual)", replace: "if (wanted !== undefined) waitFor(wanted)",
     killed_by: [{ file: "test/sync/durable.test.ts", test: "a transaction that need not wait for the disk leaves those after it waiting" }]
+  },
+  {
+    name: "commands the outbox has lost are not missed", file: "sync/replica/missing.ts",
+    find: "known > last ? {", replace: "known < 0 ? {",
+    killed_by: [{ file: damage_test, test: "is told on opening by number" }]
+  },
+  {
+    name: "a command that is not what was acknowledged is taken for it", file: "sync/replica/outbox/checksum.ts",
+    find: "row.checksum === checksumOf(row)", replace: "row.checksum !== \"\"",
+    killed_by: [{ file: damage_test, test: "with another body than was acknowledged is seen" }]
+  },
+  {
+    name: "a damaged outbox is salvaged by its trees alone", file: "sync/replica/outbox/salvage.ts",
+    find: "for (const saved of byPages(path))", replace: "for (const saved of byPages(path).slice(0, 0))",
+    killed_by: [{ file: damage_test, test: "acknowledges nothing, whichever page it is" }]
   },
   {
     name: "a command is acknowledged before it is in the outbox", file: replica,

@@ -3,7 +3,8 @@ import type { Verdict, WireCommand, WireError } from "../../wire.ts"
 import { type About, type CommandState, command_states, type KeptCommand, type WayRecorded } from "./kept-command.ts"
 import type { Leasing } from "./leases.ts"
 import type { OutboxNeeds } from "./needs.ts"
-import { columns, kept, type OutboxTables } from "./tables.ts"
+import { checksumOf } from "./checksum.ts"
+import { columns, type OutboxTables } from "./tables.ts"
 
 export interface OutboxCommands {
   /**
@@ -21,6 +22,8 @@ export interface OutboxCommands {
   readonly lastSettled: () => number
   /** The highest number ever given here; 0 before the first. */
   readonly lastN: () => number
+  /** Every command there ever was, in order. */
+  readonly all: () => ReadonlyArray<KeptCommand>
   readonly byState: (state: CommandState) => ReadonlyArray<KeptCommand>
   readonly find: (id: string) => KeptCommand | undefined
   /** Commands recorded to settle this one, in order. */
@@ -49,7 +52,7 @@ const isAboutStanding = (error: WireError | undefined): boolean =>
 
 /** A command, what it needs and the ids it takes are kept in one step. */
 export const openCommands = (
-  { all, prepared, transaction, lastN }: OutboxTables, { takeIds }: Pick<Leasing, "takeIds">,
+  { all, kept, prepared, sign, transaction, lastN }: OutboxTables, { takeIds }: Pick<Leasing, "takeIds">,
   { keepMade, entangle, disentangle, followed, seenOf }: OutboxNeeds
 ): OutboxCommands => {
   // What was dropped or replaced can be so only once; a release is of held commands alone.
@@ -61,15 +64,17 @@ export const openCommands = (
       const { base, recorded, replaces } = about
       const needs = entangle(n, command.ids, about)
       const rows_seen = seenOf(about)
-      prepared("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome, rows_seen) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .run(n, command.id, command.name, JSON.stringify(command.payload), JSON.stringify(command.ids), command.issued_at, JSON.stringify(needs), base ?? null,
-          replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded), JSON.stringify(rows_seen))
+      const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
+      prepared("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome, rows_seen, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .run(n, command.id, command.name, payload, ids, command.issued_at, JSON.stringify(needs), base ?? null,
+          replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded), JSON.stringify(rows_seen), checksumOf({ ...command, n, payload, ids }))
       if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
       takeIds(command.ids)
       return { ...command, n, ...(needs.length === 0 ? {} : { needs }), ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }) }
     }),
     extendIds: (n, ids) => transaction(() => {
       prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
+      sign(n)
       keepMade(n, ids)
       takeIds(ids)
     }),
@@ -77,6 +82,7 @@ export const openCommands = (
     lastN,
     lastSettled: () => Number(all(`select coalesce((${highest_settled}), 0) as n`)[0]!["n"]),
     lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
+    all: () => all(`select ${columns} from commands order by n`).map(kept),
     byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
     find: (id) => all(`select ${columns} from commands where id = ?`, id).map(kept)[0],
     successors: (id) => all(`select ${columns} from commands where replaces = ? order by n`, id).map(kept),

@@ -2,7 +2,7 @@
 import { needs_max, type WireCommand } from "../../wire.ts"
 import type { About, KeptCommand } from "./kept-command.ts"
 import type { Leasing } from "./leases.ts"
-import { columns, kept, type OutboxTables, parsed } from "./tables.ts"
+import { columns, type OutboxTables, parsed } from "./tables.ts"
 
 const rowThing = (row: string): string => `row:${row}`
 const streamThing = (stream: string): string => `stream:${stream}`
@@ -25,19 +25,19 @@ export interface OutboxNeeds {
 }
 
 /** Reads and writes inside its caller's transaction. */
-export const openNeeds = ({ all, prepared }: OutboxTables, { leases: { isLost }, isLeased }: Leasing): OutboxNeeds => {
+export const openNeeds = ({ all, kept, prepared }: OutboxTables, { leases: { isLost }, isLeased }: Leasing): OutboxNeeds => {
   const keepMade = (n: number, ids: WireCommand["ids"]): void => {
     const keep = prepared("insert or ignore into things (thing, n, made) values (?, ?, 1)")
     for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowThing(`${table}/${id}`), n)
   }
   const makersBefore = (n: number, named: ReadonlyArray<string>): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
-    const making = prepared("select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?")
+    const making = "select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?"
     for (const row of named) {
       const [table = "", id] = row.split("/")
       const lost = isLost({ n }, { table, id: Number(id) })
       // Once the id is lost it is another row that is named by it.
-      for (const maker of making.all(rowThing(row), n)) if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) })) makers.set(Number(maker["n"]), String(maker["id"]))
+      for (const maker of all(making, rowThing(row), n)) if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) })) makers.set(Number(maker["n"]), String(maker["id"]))
     }
     return [...makers].sort(([one], [other]) => one - other).slice(0, needs_max).map(([, id]) => id)
   }

@@ -6,7 +6,7 @@ import { type LeaseRange, needs_max, type WireCommand } from "../../wire.ts"
 import type { KeptCommand } from "./kept-command.ts"
 import type { Leasing } from "./leases.ts"
 import type { OutboxNeeds } from "./needs.ts"
-import { columns, kept, type OutboxTables, parsed } from "./tables.ts"
+import { columns, type OutboxTables, parsed } from "./tables.ts"
 
 export interface OutboxReopening {
   /**
@@ -21,7 +21,7 @@ export interface OutboxReopening {
 
 /** All of a reopening is kept in one step. */
 export const openReopening = (
-  { all, prepared, transaction }: OutboxTables, { lose }: Pick<Leasing, "lose">, { keepMade, makersBefore }: Pick<OutboxNeeds, "keepMade" | "makersBefore">
+  { all, kept, prepared, transaction }: OutboxTables, { lose }: Pick<Leasing, "lose">, { keepMade, makersBefore }: Pick<OutboxNeeds, "keepMade" | "makersBefore">
 ): OutboxReopening => ({
   reopen: (last_n, leases, named) => transaction(() => {
     const changed = prepared("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../wire.ts"
 import type { KeptCommand, Recorded } from "./kept-command.ts"
-import { columns, kept, type OutboxTables, parsed } from "./tables.ts"
+import { columns, type OutboxTables, parsed } from "./tables.ts"
 
 export interface OutboxTold {
   /** Nothing once the server's outcome was compared with it. */
@@ -25,7 +25,7 @@ export interface OutboxTold {
 }
 
 /** Never changes a command's state. */
-export const openTold = ({ all, prepared, transaction }: OutboxTables): OutboxTold => ({
+export const openTold = ({ all, kept, prepared, sign, transaction }: OutboxTables): OutboxTold => ({
   recordedOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? undefined,
   account: (accounts) => {
     if (accounts.length === 0) return
@@ -46,7 +46,12 @@ export const openTold = ({ all, prepared, transaction }: OutboxTables): OutboxTo
     if (sent !== undefined) {
       const changed = all(`select ${columns} from commands where state not in ('pending', 'rejected', 'held')`).map(kept)
         .flatMap((command) => { const left = sent(command); return left === command.payload ? [] : [{ n: command.n, left }] })
-      if (changed.length > 0) transaction(() => { for (const { n, left } of changed) prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n) })
+      if (changed.length > 0) transaction(() => { 
+        for (const { n, left } of changed) {
+          prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n)
+          sign(n)
+        }
+      })
     }
     return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
   },
