@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { unitFor } from "../../cli/daily/unit.ts"
 import { openPlace, owner_token, type Place, run } from "./session.ts"
@@ -41,6 +42,25 @@ describe("the doctor", () => {
     expect(readFileSync(join(JSON.parse(anew.out).aside, "outbox.sqlite"), "utf8")).toContain("garbage")
     expect((await run(place, ["product-groups", "list"])).code).toBe(0)
   })
+})
+
+it("commands the outbox has lost are told by every command, written out, and gone without only when that is said", async () => {
+  // Two more were acknowledged here than the outbox has.
+  const replica = new DatabaseSync(join(profile(), "replica.sqlite"))
+  replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
+  replica.close()
+  const listed = await run(place, ["product-groups", "list"])
+  expect([listed.code, listed.out, listed.err]).toEqual([0, expect.stringContaining("Unsent"), expect.stringContaining("Commands 2 to 3 were acknowledged here, and the outbox does not have them any more: flightcase doctor says")])
+  for (const words of [["product-groups", "create", "--name", "More"], ["sync"]]) {
+    expect(await run(place, words)).toMatchObject({ code: 1, err: expect.stringMatching(/Commands 2 to 3 .*\n.*doctor --accept-loss goes on without them/) })
+  }
+  const written = await run(place, ["sync", "export-pending", "left.json"])
+  expect([written.code, written.err]).toEqual([0, expect.stringContaining("Acknowledged here, and not in the outbox any more: 2 to 3.")])
+  expect(JSON.parse(readFileSync(join(place.folder, "left.json"), "utf8")).unsent).toMatchObject({ lost: { from: 2, to: 3 }, unreadable: 0, commands: [{ n: 1, payload: { body: { name: "Unsent" } } }] })
+  expect(await run(place, ["doctor"])).toMatchObject({ code: 1, out: expect.stringMatching(/bad\toutbox numbers\tCommands 2 to 3 .*doctor --accept-loss/) })
+  const accepted = await run(place, ["doctor", "--accept-loss"])
+  expect([accepted.code, accepted.err]).toEqual([0, expect.stringContaining("Going on without commands 2 to 3")])
+  expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, pending: 0 })
 })
 
 it("a copied folder is told so, and goes on as a device of its own with what it had not sent", async () => {

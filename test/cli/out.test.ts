@@ -107,7 +107,7 @@ describe("nothing steers the terminal", () => {
     expect(visible).toBeGreaterThan(100)
     const { out } = await cli.type(["product-groups", "list", "--json"])
     expect(JSON.parse(out).product_groups.filter(({ name }: any) => name.endsWith(odd_text)).length).toBeGreaterThan(1)
-  }, 300_000)
+  }, 900_000)
 
   it("every first word there is has been among them", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
