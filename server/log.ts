@@ -62,8 +62,8 @@ const humanLine = (time: Date, level: Level, event: string, details: Details): s
     .map(([key, value]) => `${key}=${value instanceof Error ? errorText(value) : typeof value === "object" ? JSON.stringify(value) : printable(String(value))}`)
   return [time.toISOString().slice(11, 19), ...(level === "info" ? [] : [level.toUpperCase()]), event, ...words].join(" ")
 }
-/** What a client sent may hold control characters that would move a terminal's cursor. Line ends of stacks stay. */
-const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?")
+/** What a client sent may hold control characters that would move a terminal's cursor, and such as turn text around. Line ends of stacks stay. */
+const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")
 
 /** An error with what caused it; never an object's own enumerable fields, which may hold values somebody sent. */
 export const errorText = (error: unknown): string => {

@@ -43,9 +43,9 @@ describe("the log", () => {
   })
   it("speaks in words at a terminal, which nobody's input can steer", () => {
     const { log, written } = logTo({ human: true })
-    log.at("info", "request", { path: "/a\u001b[31m\u0007b\r\u009b", status: 200, user_id: null })
+    log.at("info", "request", { path: "/a\u001b[31m\u0007b\r\u009b\u202e\u2066", status: 200, user_id: null })
     log.at("error", "request failed", { error: new Error("why") })
-    expect(written[0]).toBe("12:34:56 request path=/a?[31m?b?? status=200\n")
+    expect(written[0]).toBe("12:34:56 request path=/a?[31m?b???? status=200\n")
     expect(written[1]).toMatch(/^12:34:56 ERROR request failed error=Error: why\n/)
   })
 })
