@@ -87,7 +87,8 @@ const noted = (product_id: number, stream: string) => insert(product_streams, { 
  * Rows outlive what they name. A move says where to and not of which product; the row of the level's making does.
  */
 export const stock_places = plainTable("stock_places", "key", {
-  key: text(), stock_level_id: integer(), product_id: integer({ nullable: true }), store_id: integer()
+  key: text(), stock_level_id: ref("stock_levels", { on_delete: "keep" }),
+  product_id: ref("products", { nullable: true, on_delete: "keep", on_merge: "follow" }), store_id: ref("stores", { on_delete: "keep" })
 }, {
   sight: { whole: ["availability.view"] }, indexes: [["product_id"], ["stock_level_id"], ["store_id"]], first_wins: true
 })
@@ -120,8 +121,6 @@ export const claimsSlice: Slice = {
       [updateWhere(claims, { source_type, source_id: source_ids }, { phase, updated_at: recorded_at })],
     "stock_level.created": (level: Level) => [...notedAs("stock_level")(level), placed(level.id, level.product_id, level.store_id)],
     "stock_level.updated": ({ id, store_id }: Pick<Level, "id"> & Partial<Level>) => store_id === undefined ? [] : [placed(id, null, store_id)],
-    "product.merged": ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }) =>
-      [updateWhere(stock_places, { product_id: secondary_id }, { product_id: primary_id })],
     "component.created": notedAs("component"),
     "component.updated": notedAs("component"),
     "container.created": notedAs("container")

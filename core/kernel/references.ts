@@ -90,8 +90,9 @@ export const withReferences = (projection: Projection, tables: ReadonlyArray<Tab
   }]))
 }
 
-/** Rows that a command deletes, by table. */
-type Deleted = ReadonlyMap<Table, ReadonlyArray<number>>
+/** Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see singly. */
+interface Gone { readonly ids: ReadonlyArray<number>; readonly along: ReadonlySet<number> }
+type Deleted = ReadonlyMap<Table, Gone>
 
 /** The parts of the catalogue that references are about. */
 interface Declared { readonly projection: Projection; readonly references: References; readonly table: (name: string) => Table }
@@ -112,7 +113,7 @@ export const followDeletions = Effect.fnUntraced(function*(
 const lockDeleted = Effect.fnUntraced(function*(deleted: Deleted) {
   const store = yield* Store
   if (store.dialect !== "pg") return
-  for (const [table, ids] of deleted) {
+  for (const [table, { ids }] of deleted) {
     const bound = bindings(store.dialect)
     yield* store.run(`select 1 from ${quote(table.name)} where ${whereSql(table, { [table.key]: [...ids].sort((a, b) => a - b) }, store.dialect, bound)} for update`, bound.values)
   }
@@ -121,8 +122,14 @@ const lockDeleted = Effect.fnUntraced(function*(deleted: Deleted) {
 /** The rows of referenced tables that these events delete. Reads only where rows go together with what they belong to. */
 const deletedBy = Effect.fnUntraced(function*(references: References, projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string) {
   const store = yield* Store
-  const deleted = new Map<Table, Set<number>>()
-  const goes = (table: Table, id: unknown): void => { if (typeof id === "number") deleted.set(table, (deleted.get(table) ?? new Set()).add(id)) }
+  const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
+  const goes = (table: Table, id: unknown, along = false): void => {
+    if (typeof id !== "number") return
+    const gone = deleted.get(table) ?? { ids: new Set(), along: new Set() }
+    gone.ids.add(id)
+    if (along) gone.along.add(id)
+    deleted.set(table, gone)
+  }
   for (const one of events) {
     for (const change of foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 })) {
       const { table } = change
@@ -130,22 +137,23 @@ const deletedBy = Effect.fnUntraced(function*(references: References, projection
       if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && effectOf(reference) !== "clear")) continue
       if (change.op === "delete") goes(table, change.key)
       else if (change.op === "update" && typeof change.set["deleted_at"] === "string" && pointing.some(({ rule }) => rule?.on_delete === "refuse")) goes(table, change.key)
-      else if (change.op === "delete_where") for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key])
+      else if (change.op === "delete_where") for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
     }
   }
-  return new Map([...deleted].map(([table, ids]) => [table, [...ids]])) as Deleted
+  return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
 })
 
-/** Events that take deleted rows out of the lists that name them. */
+/** Events that take deleted rows out of the lists that name them, and rows that went along out of any column. */
 const clearedEvents = Effect.fnUntraced(function*(references: References, deleted: Deleted) {
   const store = yield* Store
   const events: Array<NewEvent> = []
-  for (const [table, ids] of deleted) {
+  for (const [table, { along, ids }] of deleted) {
     for (const one of references.get(table.name) ?? []) {
-      if (!one.is_list || effectOf(one) !== "clear") continue
-      for (const row of yield* holders(store, one, ids, false)) {
-        const left = (row[one.column] as ReadonlyArray<number>).filter((id) => !ids.includes(id))
-        events.push(clearedEvent(one.holder, row, { [one.column]: left }))
+      const named = one.is_list ? ids : ids.filter((id) => along.has(id))
+      if (effectOf(one) !== "clear" || named.length === 0) continue
+      for (const row of yield* holders(store, one, named, false)) {
+        const set = one.is_list ? { [one.column]: (row[one.column] as ReadonlyArray<number>).filter((id) => !ids.includes(id)) } : cleared(one)
+        events.push(clearedEvent(one.holder, row, set))
       }
     }
   }
@@ -162,7 +170,7 @@ const stillInUse = Effect.fnUntraced(function*(
   references: References, deleted: Deleted, viewer: Viewer, tableNamed: (name: string) => Table
 ): Effect.fn.Return<Rejection | undefined, SqlError.SqlError, Store> {
   const store = yield* Store
-  for (const [table, ids] of deleted) {
+  for (const [table, { ids }] of deleted) {
     for (const one of references.get(table.name) ?? []) {
       if (one.rule?.on_delete !== "refuse") continue
       const [holder] = yield* holders(store, one, ids, true, tableNamed)

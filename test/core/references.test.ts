@@ -26,8 +26,8 @@ describe("references", () => {
   it("of what is really deleted are never kept for the past without saying so", () => {
     const deleted = new Set(catalogue.endpoints.filter(({ method }) => method === "DELETE").map(({ params }) => Object.values(params as { [name: string]: { table: { name: string } } }).at(-1)?.table.name))
     const kept = every.filter(({ rule, target }) => deleted.has(target) && !catalogue.table(target).soft_delete && rule?.on_delete === "keep").map(named)
-    // Users are deactivated and their rows stay; what a surcharge came to and the line it was taken from are history.
-    expect(kept.filter((name) => !/user|owned_by|created_by|surcharge|origin_item_id/.test(name))).toEqual([])
+    // Users are deactivated and their rows stay; what a surcharge came to, the line it was taken from and where stock ever was are history.
+    expect(kept.filter((name) => !/user|owned_by|created_by|surcharge|origin_item_id|^stock_places/.test(name))).toEqual([])
   })
 })
 
@@ -126,6 +126,14 @@ describe.each(engines)("references on %s", (engine) => {
     const job = await quote({ member_id: member, delivery_address_id: address })
     expect((await destroy(`/members/${member}/addresses/${address}`)).status).toBe(204)
     expect((await get(`/opportunities/${job}`)).opportunity.delivery_address_id).toBeNull()
+  })
+  it("the addresses of somebody who is anonymised leave the jobs they were for", async () => {
+    const member = (await house.post("/members", { name: "Ann", membership_type: "organisation" })).member.id
+    const address = (await house.post(`/members/${member}/addresses`, { street: "2 High Street" })).address.id
+    const job = await quote({ member_id: member, collection_address_id: address })
+    await house.post(`/members/${member}/anonymise`)
+    expect((await get(`/opportunities/${job}`)).opportunity.collection_address_id).toBeNull()
+    expect(await dangling()).toEqual([])
   })
   it("a list value that custom fields have chosen is not deleted", async () => {
     const list = (await house.post("/list_names", { name: `Colours ${engine}` })).list_name.id
