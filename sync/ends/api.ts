@@ -62,7 +62,7 @@ const leases = ask("/api/v1/sync/leases", {
     const { catalogue } = yield* Site
     const { replica_id, entity, request_no } = input.values
     return yield* store.transaction(Effect.gen(function*() {
-      const replica = yield* ownReplica(replica_id!, input.viewer, true)
+      const replica = yield* ownReplica(replica_id!, input.viewer, false)
       if (!leasedTables(catalogue).includes(entity!)) return yield* invalidField("entity", "Ids of this entity are not leased.")
       return created({ lease: (yield* lease(replica, entity!, request_no!)).map((range) => ({ ...range })) })
     }))

@@ -121,7 +121,7 @@ const leasesFor = Effect.fnUntraced(function*(given: Given) {
     const replica = { id: given.replica_id, last_n: (yield* store.get(replicas, given.replica_id))?.last_n ?? 0 }
     return yield* Effect.forEach(given.leases.filter(({ entity }) => known.includes(entity)), ({ entity, request_no }) =>
       Effect.map(lease(replica, entity, request_no), (ranges) => ({ entity, request_no, ranges })))
-  }))
+  })).pipe(retried)
 })
 
 /** What was forgotten of the device's blocks, shown again before anything is decided. */

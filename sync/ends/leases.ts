@@ -7,7 +7,7 @@ import { invalidField } from "../../core/kernel/rejection.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../wire.ts"
-import { id_leases } from "./tables.ts"
+import { id_leases, lockReplica } from "./tables.ts"
 
 /** Ids in one block: half of it, the least a device leaves the network with, is a long evening of quotes and packing; fewer of what is rarely made in the field. */
 const block_sizes: { readonly [table: string]: number } = { claims: 2_000, opportunity_items: 2_000, asset_assignments: 1_000, opportunities: 200, container_items: 1_000 }
@@ -26,10 +26,12 @@ export const leaseRows = (replica_id: number, entity: string, request_no: number
 
 /**
  * The block of a request number: drawn once, repeated as often as asked, as long as the device does not ask for more than
- * its commands (`last_n` so far) can have used. Runs in the caller's transaction.
+ * its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its repetition may be under
+ * way at once, over the network or in bundles: whoever comes second waits for the first to commit.
  */
 export const lease = Effect.fnUntraced(function*({ id: replica_id, last_n }: { readonly id: number; readonly last_n: number }, entity: string, request_no: number) {
   const store = yield* Store
+  yield* lockReplica(replica_id)
   const known = yield* store.find(id_leases, { replica_id, entity, request_no })
   if (known.length > 0) return known.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
   const { bind, values } = bindings(store.dialect)

@@ -17,14 +17,14 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { decided_event, held_status, otherContents, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 import { digestOf } from "./erasing.ts"
-import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
+import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
 /** The replica, if it is this viewer's and not revoked. */
 export const ownReplica = Effect.fnUntraced(function*(replica_id: number, viewer: Viewer, lock: boolean) {
   const store = yield* Store
-  if (lock && store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
+  if (lock) yield* lockReplica(replica_id)
   const replica = yield* store.get(replicas, replica_id)
   if (replica === undefined || (replica.user_id !== viewer.user_id && !viewer.is_owner)) return yield* notFound("No such replica.")
   if (replica.revoked_at !== null) return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })

@@ -1,7 +1,9 @@
 /** What the server keeps about replicas, outside the journal. */
+import { Effect } from "effect"
 import type { Succession } from "../../core/kernel/catalogue.ts"
 import { boolean, integer, json, text, timestamp } from "../../core/kernel/field.ts"
 import { type Json } from "../../core/kernel/json.ts"
+import { Store } from "../../core/kernel/store/store.ts"
 import { plainTable, table } from "../../core/kernel/table.ts"
 
 export const replicas = table("replicas", {
@@ -12,6 +14,12 @@ export const replicas = table("replicas", {
   seen_at: timestamp({ nullable: true }),
   revoked_at: timestamp({ nullable: true })
 }, { indexes: [["user_id"]] })
+
+/** Until the end of the transaction nobody else decides or leases for this replica. SQLite has one writer anyway. */
+export const lockReplica = Effect.fnUntraced(function*(replica_id: number) {
+  const store = yield* Store
+  if (store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
+})
 
 /** Blocks of ids a replica may use; a request repeated gets the same block again. */
 export const id_leases = plainTable("id_leases", "key", {

@@ -1,8 +1,11 @@
 /** The deliberate mutants: every rule that keeps offline work safe, broken one at a time. `npm run mutants` runs them. */
+import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
 import type { Mutant } from "./mutant.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
 import { serving_mutants } from "./serving.ts"
 
-export const mutants: ReadonlyArray<Mutant> = [...outbox_mutants, ...replica_mutants, ...verdict_mutants, ...reader_mutants, ...kernel_mutants, ...rule_mutants, ...serving_mutants]
+export const mutants: ReadonlyArray<Mutant> = [
+  ...outbox_mutants, ...replica_mutants, ...verdict_mutants, ...reader_mutants, ...guard_mutants, ...kernel_mutants, ...rule_mutants, ...serving_mutants
+]

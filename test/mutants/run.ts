@@ -1,6 +1,6 @@
 /**
  * `npm run mutants` breaks the source one rule at a time, in a copy, and proves that tests notice each. `-- --list` names
- * the mutants, `-- --only WORDS` runs those whose names hold the words. Ends with 1 when one survives.
+ * the mutants, `-- --only WORDS` (as often as wanted) runs those whose names hold the words. Ends with 1 when one survives.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,14 +10,14 @@ import { isSeeds, type Mutant, occurrences, type TestKiller, words } from "./mut
 import { mutants } from "./mutants.ts"
 import { copyOf, endAll, isAssertion, loadFault, patternOf, remove, runKiller, runTests } from "./trial.ts"
 
-const { values } = parseArgs({ options: { only: { type: "string" }, list: { type: "boolean", default: false } } })
-const wanted = mutants.filter(({ name }) => values.only === undefined || name.includes(values.only))
+const { values } = parseArgs({ options: { only: { type: "string", multiple: true }, list: { type: "boolean", default: false } } })
+const wanted = mutants.filter(({ name }) => values.only === undefined || values.only.some((words) => name.includes(words)))
 if (values.list) {
   for (const { file, killed_by, name } of wanted) console.log(`${name}\n    ${file}${killed_by.map((killer) => `\n    ${words(killer)}`).join("")}`)
   process.exit(0)
 }
 if (wanted.length === 0) {
-  console.error(`No mutant is called ${values.only}.`)
+  console.error(`No mutant is called ${values.only?.join(" or ")}.`)
   process.exit(1)
 }
 

@@ -2,10 +2,8 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
 import { product_groups } from "../../core/registers/product-groups.ts"
-import { openServerApp } from "../../server/app.ts"
 import { engines } from "../app.ts"
-import { freshDatabase } from "../postgres.ts"
-import { askOf, owner_token, serve, type Serving } from "./serving.ts"
+import { serve, type Serving } from "./serving.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 const namesOf = (id: number) => Effect.gen(function*() {
@@ -79,32 +77,6 @@ describe.each(engines)("rows kept between requests on %s", (engine) => {
     for (let time = 0; time < 2; time++) {
       const [row] = await server.run(Effect.flatMap(Store, (store) => store.getMany(product_groups, [id])))
       expect(() => { (row as { name: string }).name = "Mine" }).toThrow(TypeError)
-    }
-  })
-})
-
-describe("two servers on one Postgres", () => {
-  it("show each other's changes well before what is kept would expire", async () => {
-    const database = await freshDatabase()
-    const options = { database: { kind: "pg", url: database.url, connections_max: 3 }, key: "key-of-the-tests-which-is-long", owner_token } as const
-    const one = await openServerApp(options)
-    const other = await openServerApp(options)
-    try {
-      const made = await askOf(one, "/api/v1/product_groups", { json: { name: "Cables" } })
-      const path = `/api/v1/product_groups/${made.body.product_group.id}`
-      const child = await askOf(one, "/api/v1/product_groups", { json: { name: "Short cables", parent_id: made.body.product_group.id } })
-      const parentName = async () => (await askOf(other, `/api/v1/product_groups/${child.body.product_group.id}?include=parent`, {})).body.product_group.parent.name
-      expect(await parentName()).toBe("Cables")
-      await askOf(one, path, { method: "PUT", json: { name: "Leads" } })
-      let seen = ""
-      for (let tries = 0; tries < 80 && seen !== "Leads"; tries++) {
-        seen = await parentName()
-        if (seen !== "Leads") await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-      expect(seen).toBe("Leads")
-    } finally {
-      await Promise.all([one.close(), other.close()])
-      await database.drop()
     }
   })
 })

@@ -82,6 +82,25 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(await deliver(out.text)).toMatchObject({ status: 403, body: { message: expect.stringContaining("log in anew") } })
   })
 
+  it("does no more than the token its device enrolled with opens, whatever the courier's opens", async () => {
+    const enrolledWith = async (name: string, abilities: ReadonlyArray<string>) =>
+      grounds.enrol(name, (await grounds.ask("POST", "/api/v1/tokens", { name, abilities })).body.token.secret)
+    const sealedBy = async (device: Device, commands: ReadonlyArray<JsonObject>) => {
+      const { body, made_at } = readSealed((await device.bundleOut()).text)
+      return JSON.stringify(seal("commands", { ...body, commands }, device.profile.key!, made_at))
+    }
+    const command = (n: number, name: string, body: JsonObject): JsonObject => ({ n, id: `sealed-${n}`, name, payload: { params: {}, body }, ids: {}, issued_at: "2026-06-18T12:00:00.000Z" })
+    const till = await enrolledWith("till", ["sync:read", "sync:write", "members:write"])
+    const { status, body } = await deliver(await sealedBy(till, [
+      command(1, "product_groups.create", { name: "Lighting" }), command(2, "members.create", { name: "Client", membership_type: "organisation" })
+    ]))
+    expect(status).toBe(200)
+    expect(body.bundle.body.verdicts).toMatchObject([
+      { status: "rejected", error: { status: 403, message: expect.stringContaining("products:write") } }, { status: "accepted" }
+    ])
+    expect((await grounds.ask("GET", "/api/v1/product_groups")).body.meta.total).toBe(0)
+  })
+
   it("is refused whole when it was changed, cut off, made by another device, or is none", async () => {
     const device = await grounds.enrol("van")
     const other = await grounds.enrol("office")

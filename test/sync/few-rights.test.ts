@@ -1,6 +1,6 @@
 /**
  * What people with few rights ask of their own device is answered as the server answers them: what is kept from a device
- * is nothing that its person would have been shown, and what rules need is there.
+ * is nothing that its person would have been shown, and what rules need is there. Nor does it hold anything beyond that.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
@@ -8,12 +8,15 @@ import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { can } from "../../core/kernel/viewer.ts"
 import { permissions, systemRoles } from "../../core/users/permissions.ts"
-import { viewerWith } from "../app.ts"
+import { roles, users } from "../../core/users/schema.ts"
+import { viewerOf } from "../../core/users/viewer.ts"
+import { owner, viewerWith } from "../app.ts"
 import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
 import { chanceOf } from "../sim/chance.ts"
 import { furniture } from "../sim/furniture.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { Effect } from "effect"
+import { beyondSight } from "./beyond-sight.ts"
 import { type Business, enrolled, type Filled, openBusiness } from "./filling.ts"
 
 const areas = [...new Set(permissions.map(({ area }) => area))]
@@ -58,7 +61,8 @@ describe("people with few rights, at a device and at the server", () => {
     await business.close()
   })
   let made = 0
-  const deviceOf = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]): Promise<{ readonly device: Filled; readonly token: string }> => {
+  interface Held { readonly device: Filled; readonly token: string; readonly beyond: () => Promise<ReadonlyArray<string>> }
+  const deviceOf = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]): Promise<Held> => {
     const name = `Person ${++made}`
     await business.ask("POST", "roles", { name, permissions: held })
     const { user } = (await business.ask("POST", "users", { name, email: `person-${made}@example.com`, roles: [name], active: true })).body
@@ -66,7 +70,11 @@ describe("people with few rights, at a device and at the server", () => {
     const device = await enrolled(business, `device-${made}`, { limit: 1_000, snapshot_beyond: made % 2 === 0 ? 0 : Number.POSITIVE_INFINITY }, token)
     devices.push(device)
     await device.sync()
-    return { device, token }
+    const viewer = await business.run(Effect.gen(function*() {
+      const store = yield* Store
+      return viewerOf((yield* store.get(users, user.id))!, yield* store.find(roles, {}), null)
+    }))
+    return { device, token, beyond: async () => beyondSight(viewer, await device.tables()) }
   }
 
   const paths = (endpoint: Endpoint): ReadonlyArray<string> => {
@@ -79,7 +87,7 @@ describe("people with few rights, at a device and at the server", () => {
   const questions = catalogue.endpoints.filter((endpoint) => endpoint.kind === "query" && !endpoint.server_only && !endpoint.public && endpoint.produces === undefined)
 
   /** Where a device answers otherwise than the server, among all questions. */
-  const differencesIn = async ({ device, token }: { readonly device: Filled; readonly token: string }, may: (endpoint: Endpoint) => boolean) => {
+  const differencesIn = async ({ device, token }: Held, may: (endpoint: Endpoint) => boolean) => {
     const different: Array<unknown> = []
     let asked = 0
     const one = async (endpoint: Endpoint, path: string, query: URLSearchParams, body: object | undefined): Promise<void> => {
@@ -110,8 +118,10 @@ describe("people with few rights, at a device and at the server", () => {
     return different
   }
 
-  it.each(people)("%s: every question has one answer", async (_, held) => {
-    expect(await differencesIn(await deviceOf(held), (endpoint) => permitted(held, endpoint))).toEqual([])
+  it.each(people)("%s: every question has one answer, and the device holds nothing beyond what its person may see", async (_, held) => {
+    const device = await deviceOf(held)
+    expect(await device.beyond()).toEqual([])
+    expect(await differencesIn(device, (endpoint) => permitted(held, endpoint))).toEqual([])
   })
 
   it.each(tokens)("a token to %s: every question has one answer, though its person may do everything", async (_, abilities) => {
@@ -122,7 +132,7 @@ describe("people with few rights, at a device and at the server", () => {
 
   const commands = people.filter(([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of "))
   it.each(commands)("%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason", async (_, held) => {
-    const { device, token } = await deviceOf(held)
+    const { device, token, beyond } = await deviceOf(held)
     const chance = chanceOf(made)
     const look: Look = (sql, values = []) => business.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
     const different: Array<unknown> = []
@@ -147,5 +157,14 @@ describe("people with few rights, at a device and at the server", () => {
       }
     }
     expect(different).toEqual([])
+    expect(await beyond()).toEqual([])
+  })
+
+  it("what is looked for beyond their rights would be found", async () => {
+    const tables = await business.tables()
+    const found = beyondSight(viewerWith(["products.view"], ["*"]), tables)
+    expect(found.some((cell) => cell.startsWith("opportunities/"))).toBe(true)
+    expect(found.some((cell) => cell.startsWith("products/") && !cell.includes("."))).toBe(false)
+    expect(beyondSight(owner, tables)).toEqual([])
   })
 })

@@ -1,0 +1,158 @@
+/**
+ * Several servers on one Postgres keep what nearly every request asks for. What one of them changes the others are told by a
+ * notice; should the notice be lost, what they keep is believed for less than a second.
+ */
+import { Effect } from "effect"
+import pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type RowChange, update } from "../../core/kernel/change.ts"
+import { settings_table } from "../../core/kernel/settings.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { roles, users } from "../../core/users/schema.ts"
+import { openServerApp, type ServerApp } from "../../server/app.ts"
+import { Hosting } from "../../server/hosting.ts"
+import { tokens } from "../../server/tokens/schema.ts"
+import { engines } from "../app.ts"
+import { type FreshDatabase, freshDatabase } from "../postgres.ts"
+import { askOf, clockAt, owner_token, type Sent, serve, type Serving } from "./serving.ts"
+
+const noon = Date.parse("2026-06-18T12:00:00.000Z")
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+type Ask = (target: string, sent?: Sent) => Promise<{ readonly status: number; readonly body: any }>
+
+/** Somebody with a role of their own and a token. */
+const somebody = async (ask: Ask, name: string) => {
+  const made = async (path: string, json: object) => {
+    const { status, body } = await ask(`/api/v1/${path}`, { json })
+    expect(status, JSON.stringify(body)).toBe(201)
+    return Object.values<any>(body)[0]
+  }
+  const role = await made("roles", { name: `${name}'s role`, permissions: ["products.create"] })
+  const user = await made("users", { name, email: `${name.toLowerCase()}@example.com`, roles: [role.name], active: true })
+  const token = await made("tokens", { name, abilities: ["*"], user_id: user.id })
+  return { role_id: role.id as number, user_id: user.id as number, token_id: token.id as number, secret: token.secret as string }
+}
+type Somebody = Awaited<ReturnType<typeof somebody>>
+const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> => (await ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })).status
+
+/** Resolves once the server hears what others commit: it tells its listeners once that it listens, and of each notice. */
+const listens = async (app: ServerApp, url: string): Promise<void> => {
+  let heard = 0
+  const stop = await app.run(Effect.map(Hosting, (hosting) => hosting.onCommit(() => { heard++ })))
+  const client = new pg.Client(url)
+  await client.connect()
+  for (let tries = 0; heard < 2; tries++) {
+    if (tries > 500) throw new Error("the server does not listen")
+    const before = heard
+    await client.query("notify flightcase_journal")
+    for (let waits = 0; heard === before && waits < 10; waits++) await pause(20)
+  }
+  await client.end()
+  stop()
+}
+
+describe("two servers on one Postgres, whose clocks stand still so that nothing kept expires", () => {
+  let database: FreshDatabase, one: ServerApp, other: ServerApp
+  beforeAll(async () => {
+    database = await freshDatabase()
+    const options = {
+      database: { kind: "pg", url: database.url, connections_max: 3 }, key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000, services: clockAt(() => noon)
+    } as const
+    one = await openServerApp(options)
+    other = await openServerApp(options)
+    await Promise.all([one, other].map((app) => listens(app, database.url)))
+  })
+  afterAll(async () => {
+    await Promise.all([one.close(), other.close()])
+    await database.drop()
+  })
+  const here: Ask = (target, sent = {}) => askOf(one, target, sent)
+  const there: Ask = (target, sent = {}) => askOf(other, target, sent)
+  /** What is seen once it is what is awaited, or at last. */
+  const eventually = async <A>(look: () => Promise<A>, awaited: A): Promise<A> => {
+    let seen = await look()
+    for (let tries = 0; tries < 250 && seen !== awaited; tries++) {
+      await pause(20)
+      seen = await look()
+    }
+    return seen
+  }
+
+  it.each<[string, number, (who: Somebody) => [string, Sent]]>([
+    ["a token revoked", 401, (who) => [`/api/v1/tokens/${who.token_id}`, { method: "DELETE" }]],
+    ["a role changed", 403, (who) => [`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } }]],
+    ["a user given other roles", 403, (who) => [`/api/v1/users/${who.user_id}`, { method: "PUT", json: { roles: [] } }]],
+    ["a user deactivated", 403, (who) => [`/api/v1/users/${who.user_id}`, { method: "DELETE" }]]
+  ])("%s at one is refused at the other", async (what, status, change) => {
+    const who = await somebody(here, what.replaceAll(" ", "-"))
+    expect(await makesProducts(there, who)).toBe(201)
+    const [target, sent] = change(who)
+    expect((await here(target, sent)).status).toBeLessThan(300)
+    // At once where it was changed.
+    expect(await makesProducts(here, who)).toBe(status)
+    expect(await eventually(() => makesProducts(there, who), status)).toBe(status)
+  })
+  it("a right given at one opens at the other", async () => {
+    const who = await somebody(here, "Newcomer")
+    await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } })
+    expect(await eventually(() => makesProducts(there, who), 403)).toBe(403)
+    await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.create"] } })
+    expect(await eventually(() => makesProducts(there, who), 201)).toBe(201)
+  })
+  it("a device revoked at one is told so at the other", async () => {
+    const { body: { replica, token } } = await here("/api/v1/sync/replicas", { json: { name: "van", public_key: "A".repeat(43) } })
+    const asked = async () => (await there("/api/v1/products", { token: token.secret })).status
+    expect(await asked()).toBe(200)
+    expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
+    expect(await eventually(asked, 403)).toBe(403)
+  })
+  it("settings changed at one are those of the other", async () => {
+    const name = async () => (await there("/api/v1/settings/company")).body.settings.name
+    await name()
+    expect((await here("/api/v1/settings/company", { method: "PUT", json: { settings: { name: "Another house" } } })).status).toBe(200)
+    expect(await eventually(name, "Another house")).toBe("Another house")
+  })
+  it("a row that answers are made with, renamed at one, has its new name at the other", async () => {
+    const made = async (json: object) => (await here("/api/v1/product_groups", { json })).body.product_group.id as number
+    const parent = await made({ name: "Cables" })
+    const child = await made({ name: "Short cables", parent_id: parent })
+    const parentName = async () => (await there(`/api/v1/product_groups/${child}?include=parent`)).body.product_group.parent.name
+    expect(await parentName()).toBe("Cables")
+    await here(`/api/v1/product_groups/${parent}`, { method: "PUT", json: { name: "Leads" } })
+    expect(await eventually(parentName, "Leads")).toBe("Leads")
+  })
+})
+
+/** As another server does whose notice is lost: the database is changed, and nobody is told. */
+const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, (store) => store.apply(changes))
+
+describe.each(engines)("what another server changed without being heard, on %s", (engine) => {
+  let server: Serving
+  beforeAll(async () => { server = await serve(engine) })
+  afterAll(() => server.close())
+
+  it.each<[string, number, (who: Somebody) => RowChange]>([
+    ["a token revoked", 401, (who) => update(tokens, who.token_id, { revoked_at: "2026-06-18T12:00:00.000Z" })],
+    ["a role changed", 403, (who) => update(roles, who.role_id, { permissions: ["products.view"] })],
+    ["a user given other roles", 403, (who) => update(users, who.user_id, { role_ids: [] })],
+    ["a user deactivated", 403, (who) => update(users, who.user_id, { is_active: false })]
+  ])("%s is believed for less than a second", async (what, status, change) => {
+    server.setClock(noon)
+    const who = await somebody(server.ask, what.replaceAll(" ", "-"))
+    expect(await makesProducts(server.ask, who)).toBe(201)
+    await server.run(unheard(change(who)))
+    server.setClock(noon + 1_000)
+    expect(await makesProducts(server.ask, who)).toBe(status)
+  })
+  it("settings are believed for less than a second", async () => {
+    server.setClock(noon)
+    const expiry = async () => (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body.token.expires_at
+    expect((await server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { token_expiration_days: 30 } } })).status).toBe(200)
+    expect(await expiry()).toBe("2026-07-18T12:00:00.000Z")
+    // Read once more outside of a transaction, it is kept.
+    expect((await server.ask("/api/v1/products")).status).toBe(200)
+    await server.run(unheard(update(settings_table, "api.token_expiration_days", { value: 10 })))
+    server.setClock(noon + 1_000)
+    expect(await expiry()).toBe("2026-06-28T12:00:01.000Z")
+  })
+})
