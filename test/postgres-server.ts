@@ -12,7 +12,14 @@ export interface PostgresServer {
   /** Of the database `postgres`, as superuser. */
   readonly url: string
   readonly stop: () => Promise<void>
+  /** Kills all its processes at once: nothing they hold in memory is written any more. Resolves when they are gone. */
+  readonly kill: () => Promise<void>
+  /** Starts it again after it was killed, on the same files and port; resolves when it has recovered. */
+  readonly startAgain: () => Promise<void>
 }
+
+/** Of a server whose acknowledged commits must outlive it, as they are where nobody changes them. */
+export const DURABLE = { fsync: "on", full_page_writes: "on", synchronous_commit: "on" }
 
 /**
  * Settings of a server thrown away after the run. The time zone and the collation are deliberately not those the
@@ -44,8 +51,9 @@ const GUARD = `
   "$@" </dev/null 3<&- >>"$FOLDER/log" 2>&1 &
   server=$!
   ( cat <&3 >/dev/null; : >"$FOLDER/closed"; kill -QUIT $server 2>/dev/null ) &
+  watcher=$!
   wait $server
-  if [ -e "$FOLDER/closed" ]; then cd / && rm -rf "$FOLDER"; fi
+  if [ -e "$FOLDER/closed" ]; then cd / && rm -rf "$FOLDER"; else kill -KILL $watcher 2>/dev/null; fi
 `
 
 /** Makes and starts a Postgres of its own on a free port, in a temporary folder; about 0.7 s. `settings` override those above. */
@@ -66,8 +74,10 @@ export const startPostgres = async (settings: { readonly [name: string]: string 
     const data = join(folder, "data")
     await run(join(native.bin, "initdb"), [...INITDB, "--no-sync", "-D", data], { ...owner, env, cwd: folder })
     for (let tries = 0; tries < 5; tries++) {
-      const server = await startOn(await freePort(), join(native.bin, "postgres"), data, { ...owner, env, cwd: folder }, settings)
-      if (server !== undefined) return server
+      const port = await freePort()
+      const start = () => startOn(port, join(native.bin, "postgres"), data, { ...owner, env, cwd: folder }, settings)
+      const running = await start()
+      if (running !== undefined) return restartable(running, start)
     }
     throw new Error(`Postgres did not start: ${await readFile(join(folder, "log"), "utf8")}`)
   } catch (cause) {
@@ -135,6 +145,14 @@ const chownAll = async (folder: string, owner: Owner): Promise<void> => {
   }
 }
 
+const childrenOf = async (parent: number): Promise<ReadonlyArray<number>> => {
+  const listing = spawn("ps", ["-A", "-o", "pid=,ppid="], { stdio: ["ignore", "pipe", "ignore"] })
+  let output = ""
+  listing.stdout.on("data", (chunk) => (output += chunk))
+  await once(listing, "close")
+  return output.trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number)).flatMap(([pid, of]) => of === parent ? [pid!] : [])
+}
+
 const run = async (program: string, args: ReadonlyArray<string>, surroundings: Surroundings): Promise<void> => {
   const child = spawn(program, args, { ...surroundings, stdio: ["ignore", "pipe", "pipe"] })
   let output = ""
@@ -154,6 +172,25 @@ const freePort = async (): Promise<number> => {
   return address.port
 }
 
+type Running = Omit<PostgresServer, "startAgain">
+const restartable = (first: Running, start: () => Promise<Running | undefined>): PostgresServer => {
+  let running = first
+  return {
+    url: first.url,
+    stop: () => running.stop(),
+    kill: () => running.kill(),
+    startAgain: async () => {
+      // What is left of the processes before may hold on to their memory for a moment.
+      for (let tries = 0; tries < 20; tries++) {
+        const again = await start()
+        if (again !== undefined) { running = again; return }
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+      throw new Error("Postgres did not start again")
+    }
+  }
+}
+
 /** The server once it answers; undefined if it ended instead, as when another process took the port meanwhile. */
 const startOn = async (
   port: number,
@@ -161,7 +198,7 @@ const startOn = async (
   data: string,
   surroundings: Surroundings,
   more: { readonly [name: string]: string }
-): Promise<PostgresServer | undefined> => {
+): Promise<Running | undefined> => {
   const settings = Object.entries({ ...SETTINGS, ...more }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const args = ["-c", GUARD, "postgres", program, "-D", data, "-p", String(port), ...settings]
   // In a group of its own: an interrupt from the keyboard reaches this process, which then closes the pipe.
@@ -181,8 +218,18 @@ const startOn = async (
     await ended
     await rm(surroundings.cwd, { recursive: true, force: true })
   }
+  const kill = async () => {
+    guard.ref()
+    const postmaster = Number((await readFile(join(data, "postmaster.pid"), "utf8")).split("\n")[0])
+    const children = await childrenOf(postmaster)
+    // The first of them first: it would start the others again.
+    for (const pid of [postmaster, ...children]) {
+      try { process.kill(pid, "SIGKILL") } catch { /* It went with the first. */ }
+    }
+    await ended
+  }
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  if (await answers(url, data, () => hasEnded)) return { url, stop }
+  if (await answers(url, data, () => hasEnded)) return { url, stop, kill }
   guard.stdin.end()
   await ended
   return undefined

@@ -52,6 +52,11 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/few-rights.test.ts", test: "%s: every question has one answer, and the device holds nothing beyond" }]
   },
   {
+    name: "the server answers before Postgres has written the commit", file: "server/pg-session.ts",
+    find: "\"-c TimeZone=UTC ", replace: "\"-c synchronous_commit=off -c TimeZone=UTC ",
+    killed_by: [{ file: "test/server/killed.test.ts", test: "is there when Postgres is killed" }]
+  },
+  {
     name: "two commands of one device may have one number", file: "sync/ends/tables.ts",
     find: "columns: [\"replica_id\", \"n\"]", replace: "columns: [\"replica_id\", \"n\", \"id\"]",
     killed_by: [{ file: truths_test, test: "holds one verdict of a device's number", engine: "sqlite" }, { file: truths_test, test: "holds one verdict of a device's number", engine: "pg" }]
