@@ -95,6 +95,11 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/sqlite-client.test.ts", test: "is on disk when a commit answers" }]
   },
   {
+    name: "transactions of one server do not wait for each other on SQLite", file: "sync/sqlite-client.ts",
+    find: "semaphore: Semaphore.makeUnsafe(1)", replace: "semaphore: Semaphore.makeUnsafe(99)",
+    killed_by: [{ seeds: [1, 10] }]
+  },
+  {
     name: "two processes on one SQLite file both begin by reading", file: "sync/sqlite-client.ts",
     find: "options.readOnly === true ? \"BEGIN\" : \"BEGIN IMMEDIATE\"", replace: "options.readOnly === true ? \"BEGIN\" : \"BEGIN DEFERRED\"",
     killed_by: [{ file: "test/sync/sqlite-client.test.ts", test: "waits for a transaction or a single write without blocking anybody" }]

@@ -14,8 +14,8 @@ import { syncOnce } from "../../sync/replica/sync.ts"
 import * as Sqlite from "../../sync/sqlite-client.ts"
 import type { Look, Row } from "./any-command.ts"
 import type { Chance } from "./chance.ts"
-import { afterPowerCut, copyDatabase } from "./disk.ts"
-import { clockAt, type Faults, told } from "./faults.ts"
+import { afterPowerCut, assertSound, copyDatabase } from "./disk.ts"
+import { clockAt, type Faults, type Tally, told } from "./faults.ts"
 import { type House, ofAnotherRelease, type Trace } from "./house.ts"
 import { flakyNetwork } from "./network.ts"
 import { Crash, type Fuse, isCrash, shakyStore } from "./shaky.ts"
@@ -54,6 +54,7 @@ interface Opening {
   readonly uuid: () => string
   readonly now: () => number
   readonly trace: Trace
+  readonly tally: Tally
   readonly grants: () => Grants
   /** A new history longer than this comes as rows. */
   readonly snapshot_beyond: number
@@ -75,10 +76,11 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
 
   let cut = false, online = true, old = false, skew = 0
   const cutPower = (): void => {
-    const replica_lost = afterPowerCut(chance, replicaAt(generation), replicaAt(generation + 1)).lost_bytes
-    const outbox_lost = afterPowerCut(chance, outboxAt(generation), outboxAt(generation + 1)).lost_bytes
+    const replica = afterPowerCut(chance, replicaAt(generation), replicaAt(generation + 1))
+    const outbox = afterPowerCut(chance, outboxAt(generation), outboxAt(generation + 1))
     cut = true
-    trace(`  the power is cut; ${replica_lost} bytes of the replica and ${outbox_lost} of the outbox were never written`)
+    opening.tally.torn_pages += replica.torn_pages + outbox.torn_pages
+    trace(`  the power is cut; ${replica.lost_bytes} bytes of the replica and ${outbox.lost_bytes} of the outbox were never written, ${replica.torn_pages} and ${outbox.torn_pages} pages are torn`)
   }
   const fuse: Fuse = { left: undefined, blown: () => { if (chance.happens(faults.power)) cutPower() } }
   const drawSkew = (): void => { skew = faults.skew_millis === 0 ? 0 : Math.round((chance.next() * 2 - 1) * faults.skew_millis) }
@@ -113,6 +115,17 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
   }
   drawSkew()
   let process = boot(openFiles())
+  /** Another disk: what was written of the files, and no less than was acknowledged. */
+  const afterCut = (): void => {
+    generation++
+    cut = false
+    assertSound(outboxAt(generation))
+    assertSound(replicaAt(generation))
+  }
+  const nothingLost = (): void => {
+    const lost = [...acknowledged].find((command) => process.outbox.find(command) === undefined)
+    if (lost !== undefined) throw new Error(`device ${id} lost the acknowledged command ${lost}`)
+  }
   const closeFiles = async (): Promise<void> => {
     await process.runtime.dispose()
     process.outbox.close()
@@ -159,10 +172,10 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
       drawSkew()
       if (cut || how === "another release") {
         await closeFiles()
-        if (cut) generation++
-        cut = false
+        if (cut) afterCut()
         if (how === "another release") ofAnotherRelease(replicaAt(generation), chance)
         process = boot(openFiles())
+        nothingLost()
       } else process = boot(process)
       for (;;) {
         // Opening may crash as well; the next opening must still come through.
@@ -170,9 +183,9 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
           if (!isCrash(error)) throw error
           if (!cut) continue
           await closeFiles()
-          generation++
-          cut = false
+          afterCut()
           process = boot(openFiles())
+          nothingLost()
         }
       }
     },

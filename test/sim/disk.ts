@@ -1,4 +1,7 @@
-/** What a power cut leaves on a disk: of each database what was synced, and of what was not, a torn beginning. */
+/**
+ * What a power cut leaves on a disk: of each log what was synced, and of what was not, a torn beginning; of each database the
+ * pages a checkpoint was copying, old, new or torn, as SQLite syncs the log before and the database after (wal.html, atomiccommit.html).
+ */
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -36,15 +39,54 @@ export const committedBytes = (wal: Buffer): number => {
   return committed
 }
 
+/** What a checkpoint copies of a log: each page as of its last frame, by page number, none beyond the end of the database. */
+const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> => {
+  const pages = new Map<number, Buffer>()
+  if (committed === 0) return pages
+  const page_bytes = wal.readUInt32BE(8)
+  const last = committed - page_bytes - frame_header_bytes
+  const pages_max = wal.readUInt32BE(last + 4)
+  for (let at = header_bytes; at <= last; at += frame_header_bytes + page_bytes) {
+    const number = wal.readUInt32BE(at)
+    if (number <= pages_max) pages.set(number, wal.subarray(at + frame_header_bytes, at + frame_header_bytes + page_bytes))
+  }
+  return pages
+}
+
+const sector_bytes = 512
+/** The database in the middle of a checkpoint: none of it is synced, so each page may be there, not there, or there in part. */
+const torn = (chance: Chance, database: Buffer, pages: ReadonlyMap<number, Buffer>): { readonly left: Buffer; readonly torn_pages: number } => {
+  let left = Buffer.from(database), torn_pages = 0
+  for (const [number, page] of pages) {
+    if (chance.happens(0.4)) continue
+    const at = (number - 1) * page.length
+    if (left.length < at + page.length) left = Buffer.concat([left, Buffer.alloc(at + page.length - left.length)])
+    const sectors = page.length / sector_bytes
+    const from = chance.happens(0.5) ? 0 : chance.below(sectors)
+    const until = chance.happens(0.5) ? sectors : from + 1 + chance.below(sectors - from)
+    page.copy(left, at + from * sector_bytes, from * sector_bytes, until * sector_bytes)
+    if (until - from < sectors) torn_pages++
+  }
+  return { left, torn_pages }
+}
+
+export interface PowerCut { readonly lost_bytes: number; readonly torn_pages: number }
 /** Copies a database that is open as it would be found after the power came back; the copy is another disk. */
-export const afterPowerCut = (chance: Chance, path: string, copy: string): { readonly lost_bytes: number } => {
-  copyFileSync(path, copy)
+export const afterPowerCut = (chance: Chance, path: string, copy: string): PowerCut => {
   rmSync(`${copy}-wal`, { force: true })
   rmSync(`${copy}-shm`, { force: true })
-  if (!existsSync(`${path}-wal`)) return { lost_bytes: 0 }
+  if (!existsSync(`${path}-wal`)) {
+    copyFileSync(path, copy)
+    return { lost_bytes: 0, torn_pages: 0 }
+  }
   const wal = readFileSync(`${path}-wal`)
+  const committed = committedBytes(wal)
   // SQLite's own way, which nobody chose, is full.
-  const synced = (told.get(path) ?? "full") === "full" ? committedBytes(wal) : 0
+  const mode = told.get(path) ?? "full"
+  const checkpointing = committed > 0 && chance.happens(0.5)
+  const { left: database, torn_pages } = checkpointing ? torn(chance, readFileSync(path), pagesIn(wal, committed)) : { left: readFileSync(path), torn_pages: 0 }
+  writeFileSync(copy, database)
+  const synced = mode === "full" || (mode === "normal" && checkpointing) ? committed : 0
   const kept = synced + chance.below(wal.length - synced + 1)
   const left = Buffer.from(wal.subarray(0, kept))
   // Not in order either: a sector in the middle of what was not synced may be missing.
@@ -53,7 +95,16 @@ export const afterPowerCut = (chance: Chance, path: string, copy: string): { rea
     left.fill(0, hole, hole + 512)
   }
   writeFileSync(`${copy}-wal`, left)
-  return { lost_bytes: wal.length - kept }
+  return { lost_bytes: wal.length - kept, torn_pages }
+}
+
+/** Throws where SQLite finds a database damaged. */
+export const assertSound = (path: string): void => {
+  const database = new DatabaseSync(path)
+  try {
+    const found = database.prepare("pragma quick_check").all().map((row) => String(row["quick_check"]))
+    if (found.join() !== "ok") throw new Error(`${path} is damaged: ${found.slice(0, 3).join("; ")}`)
+  } finally { database.close() }
 }
 
 /** A closed database, or one that is checkpointed: its file alone. */

@@ -9,6 +9,8 @@ import type { Chance } from "./chance.ts"
 export interface Faults {
   lost_request: number
   lost_reply: number
+  /** A device waits no longer, while the server is still at work on what it asked. */
+  given_up: number
   /** A request arrives twice. */
   repeated: number
   /** Commands sent long ago arrive once more. */
@@ -28,12 +30,20 @@ export interface Faults {
   /** How far a device's clock may be off, either way; drawn again at each start. */
   skew_millis: number
 }
-export const noFaults: Faults = { lost_request: 0, lost_reply: 0, repeated: 0, late: 0, crash: 0, cut_off: 0, power: 0, server_cut_off: 0, anew: 0, busy: 0, skew_millis: 0 }
+export const noFaults: Faults = { lost_request: 0, lost_reply: 0, given_up: 0, repeated: 0, late: 0, crash: 0, cut_off: 0, power: 0, server_cut_off: 0, anew: 0, busy: 0, skew_millis: 0 }
 export const faultsOf = (chance: Chance): Faults => ({
-  lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, repeated: chance.next() * 0.2, late: chance.next() * 0.2,
+  lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, given_up: chance.next() * 0.15, repeated: chance.next() * 0.2, late: chance.next() * 0.2,
   crash: chance.next() * 0.06, cut_off: chance.next() * 0.12, power: chance.pick([0, 0.5, 1]), server_cut_off: chance.next() * 0.06,
   anew: chance.happens(0.3) ? 0.15 : 0, busy: chance.next() * 0.6, skew_millis: chance.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
 })
+
+/** What a world has put up with: where it is little, nothing is shown by its peace. */
+export interface Tally {
+  /** Requests that came to the server while another was under way there. */
+  met: number
+  /** Pages of databases that were written in part when the power was cut. */
+  torn_pages: number
+}
 
 export const clockAt = (now: () => number): Clock.Clock => {
   const nanos = (): bigint => BigInt(now()) * 1_000_000n

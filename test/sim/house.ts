@@ -5,6 +5,7 @@ import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { authority } from "../../core/kernel/authority.ts"
 import { answer } from "../../core/kernel/dispatch.ts"
 import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
+import { Rejection } from "../../core/kernel/rejection.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import { ensureSchema, NewerSchema, seed } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -14,19 +15,22 @@ import * as Sqlite from "../../sync/sqlite-client.ts"
 import { owner } from "../app.ts"
 import type { Look, Row } from "./any-command.ts"
 import type { Chance } from "./chance.ts"
-import { afterPowerCut, copyDatabase } from "./disk.ts"
-import { clockAt, type Faults, told } from "./faults.ts"
+import { afterPowerCut, assertSound, copyDatabase } from "./disk.ts"
+import { clockAt, type Faults, type Tally, told } from "./faults.ts"
 import { serverCatalogue } from "./pulled.ts"
 import { type Fuse, isCrash, shakyStore } from "./shaky.ts"
 import { template, world_start } from "./template.ts"
+import { makeUnderway } from "./underway.ts"
 
 export type Trace = (line: string) => void
 export interface House {
-  /** Asks as a request over the network does, one after the other; a crash of the server is nobody answering. */
+  /** Asks as a request over the network does; several may be under way. A crash of the server is nobody answering. */
   readonly ask: (request: Request, viewer?: Viewer) => Promise<Answer>
   readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
+  /** A request whose answer nobody waits for, whatever it is. */
+  readonly unheard: (request: Promise<unknown>) => Promise<void>
   readonly look: Look
-  /** Whatever is on its way is done with. */
+  /** Whatever is on its way is done with; throws where something failed that should not. */
   readonly idle: () => Promise<void>
   readonly restart: (how: "stopped" | "power cut" | "another release") => Promise<void>
   readonly backUp: () => Promise<void>
@@ -36,37 +40,54 @@ export interface House {
   readonly close: () => Promise<void>
 }
 
-export const openHouse = async (parts: { readonly chance: Chance; readonly faults: Faults; readonly folder: string; readonly now: () => number; readonly uuid: () => string; readonly trace: Trace }): Promise<House> => {
-  const { chance, faults, folder, trace } = parts
+interface Parts {
+  readonly chance: Chance
+  readonly faults: Faults
+  readonly folder: string
+  readonly now: () => number
+  readonly uuid: () => string
+  readonly trace: Trace
+  readonly tally: Tally
+}
+
+export const openHouse = async (parts: Parts): Promise<House> => {
+  const { chance, faults, folder, tally, trace } = parts
   let generation = 0, backups = 0, restored = 0
   const pathOf = (at: number): string => join(folder, `server-${at}.sqlite`)
   const next = (): string => pathOf(generation + 1)
   let cut = false
   const cutPower = (): void => {
-    const { lost_bytes } = afterPowerCut(chance, pathOf(generation), next())
+    const { lost_bytes, torn_pages } = afterPowerCut(chance, pathOf(generation), next())
     cut = true
-    trace(`  the server's power is cut; ${lost_bytes} bytes were never written`)
+    tally.torn_pages += torn_pages
+    trace(`  the server's power is cut; ${lost_bytes} bytes were never written, ${torn_pages} pages are torn`)
   }
-  const fuse: Fuse = { left: undefined, blown: () => { if (chance.happens(faults.power)) cutPower() } }
+  /** One process of the server: what was under way when it died is answered by nobody. */
+  let life = { died: false, end: new AbortController() }
+  const fuse: Fuse = {
+    left: undefined,
+    blown: () => {
+      life.died = true
+      if (chance.happens(faults.power)) cutPower()
+    }
+  }
+  const underway = makeUnderway(chance, tally)
   copyDatabase((await template()).server, pathOf(0))
   const open = () => ManagedRuntime.make(Layer.mergeAll(
-    Layer.provide(shakyStore(fuse), Sqlite.layer({ path: pathOf(generation) })),
+    Layer.provide(shakyStore(fuse, underway.turn), Sqlite.layer({ path: pathOf(generation) })),
     authority({ catalogue: serverCatalogue, commandId: parts.uuid }), Layer.succeed(Clock.Clock, clockAt(parts.now))))
   let runtime = open()
 
-  let turn: Promise<unknown> = Promise.resolve()
-  const inTurn = <A>(body: () => Promise<A>): Promise<A> => {
-    const mine = turn.then(body, body)
-    turn = mine.catch(() => undefined)
-    return mine
-  }
   const reopen = async (change?: (path: string) => void): Promise<void> => {
     await runtime.dispose()
     if (cut) {
       cut = false
       generation++
+      assertSound(pathOf(generation))
     }
     change?.(pathOf(generation))
+    fuse.left = undefined
+    life = { died: false, end: new AbortController() }
     runtime = open()
     // As the server starts.
     await runtime.runPromise(Effect.gen(function*() {
@@ -74,31 +95,68 @@ export const openHouse = async (parts: { readonly chance: Chance; readonly fault
       yield* seed(serverCatalogue, new Date(world_start).toISOString())
     }))
   }
-  const run: House["run"] = (effect) => inTurn(async () => {
-    if (chance.happens(faults.server_cut_off)) fuse.left = 1 + chance.below(80)
-    try { return await runtime.runPromise(effect) } catch (error) {
-      if (!isCrash(error)) throw error
-      trace(`  the server crashes at ${error instanceof Error ? error.message : ""}`)
-      await reopen()
-      throw new Unreachable("sim", error)
-    } finally { fuse.left = undefined }
-  })
+  let reopening: Promise<void> | undefined
+  /** The process is gone, with all that was under way; then another one starts. */
+  const startAnew = (died: typeof life, why: unknown): Promise<void> => reopening ??= (async () => {
+    trace(`  the server crashes at ${why instanceof Error ? why.message : ""}`)
+    died.end.abort()
+    await underway.settled()
+    await reopen()
+    reopening = undefined
+  })()
+  const within = async <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => {
+    const mine = life
+    const asked = runtime.runPromise(effect, { signal: mine.end.signal })
+    underway.begin(asked)
+    try {
+      const answer = await asked
+      if (!mine.died) return answer
+    } catch (error) {
+      if (!mine.died) {
+        if (!(error instanceof Rejection)) underway.failed(error)
+        throw error
+      }
+      if (isCrash(error)) await startAnew(mine, error)
+    } finally {
+      underway.end(asked)
+      if (underway.isEmpty()) fuse.left = undefined
+    }
+    await reopening
+    throw new Unreachable("sim", new Error("the server has crashed"))
+  }
+  const run: House["run"] = async (effect) => {
+    await reopening
+    if (chance.happens(faults.server_cut_off)) fuse.left ??= 1 + chance.below(80)
+    return within(effect)
+  }
+  const idle = async (): Promise<void> => {
+    while (!underway.isEmpty() || reopening !== undefined) await Promise.all([underway.settled(), reopening])
+    underway.assertSound()
+  }
+  const alone = async <A>(body: () => Promise<A>): Promise<A> => {
+    await idle()
+    return body()
+  }
   const backupPath = join(folder, "backup.sqlite")
   return {
     run,
     ask: (request, viewer = owner) => run(told(answer(serverCatalogue, request, viewer))),
-    look: (sql, values = []) => inTurn(() => runtime.runPromise(Effect.flatMap(Store, (store) => store.run<Row>(sql, values)))),
-    idle: async () => { await turn },
-    restart: (how) => inTurn(async () => {
+    unheard: (request) => request.then(() => undefined, () => undefined),
+    look: async (sql, values = []) => {
+      await reopening
+      return within(Effect.flatMap(Store, (store) => store.run<Row>(sql, values)))
+    },
+    idle,
+    restart: (how) => alone(async () => {
       if (how === "power cut") cutPower()
       await reopen(how === "another release" ? (path) => ofAnotherRelease(path, chance) : undefined)
     }),
-    backUp: () => inTurn(async () => {
+    backUp: () => alone(async () => {
       await runtime.runPromise(Effect.flatMap(Store, (store) => store.run("pragma wal_checkpoint(truncate)")))
       copyDatabase(pathOf(generation), backupPath)
       backups++
     }),
-    putBack: () => inTurn(async () => {
+    putBack: () => alone(async () => {
       if (backups === 0) return false
       await runtime.dispose()
       generation++
@@ -108,7 +166,7 @@ export const openHouse = async (parts: { readonly chance: Chance; readonly fault
       return true
     }),
     restored: () => restored,
-    close: () => inTurn(() => runtime.dispose())
+    close: () => alone(() => runtime.dispose())
   }
 }
 

@@ -32,9 +32,15 @@ export const flakyNetwork = ({ chance, faults, house, viewer, online, trace }: W
   }
   const over = async <A>(request: () => Promise<A>): Promise<A> => {
     if (!online() || chance.happens(faults.lost_request)) throw lost("a request")
+    if (chance.happens(faults.given_up)) {
+      void house.unheard(request())
+      throw lost("a reply that took too long")
+    }
     if (chance.happens(faults.repeated)) {
-      trace("  a request arrives twice")
-      await request()
+      const at_once = chance.happens(0.5)
+      trace(`  a request arrives twice${at_once ? " at once" : ""}`)
+      const first = house.unheard(request())
+      if (!at_once) await first
     }
     const reply = await request()
     if (!online() || chance.happens(faults.lost_reply)) throw lost("a reply")

@@ -15,8 +15,9 @@ export interface Fuse {
   readonly blown: () => void
 }
 
-export const shakyStore = (fuse: Fuse): Layer.Layer<Store, never, SqlClient.SqlClient> => Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => {
-  const unsafe = (text: string, values: ReadonlyArray<unknown>) => Effect.suspend(() => {
+/** Before each statement others may take their turn, as long as `pause` says. */
+export const shakyStore = (fuse: Fuse, pause: Effect.Effect<void> = Effect.void): Layer.Layer<Store, never, SqlClient.SqlClient> => Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => {
+  const unsafe = (text: string, values: ReadonlyArray<unknown>) => Effect.flatMap(pause, () => {
     if (fuse.left !== undefined && --fuse.left <= 0) {
       fuse.left = undefined
       fuse.blown()

@@ -5,7 +5,7 @@ import { type Chance, chanceOf } from "./chance.ts"
 import { check, type Counted } from "./checks.ts"
 import { type Device, openDevice } from "./device.ts"
 import { newFolder } from "./disk.ts"
-import { type Faults, faultsOf, noFaults } from "./faults.ts"
+import { type Faults, faultsOf, noFaults, type Tally } from "./faults.ts"
 import { type House, openHouse, type Trace } from "./house.ts"
 import { isCrash } from "./shaky.ts"
 import { devices_max, fewer, type Grants, world_start } from "./template.ts"
@@ -18,7 +18,7 @@ export interface SimulationOptions {
   /** Told what happens, line by line. */
   readonly trace?: Trace
 }
-export type Outcome = Counted & { readonly replicas: number; readonly steps: number }
+export type Outcome = Counted & Readonly<Tally> & { readonly replicas: number; readonly steps: number }
 
 interface World {
   readonly seed: number
@@ -40,11 +40,12 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
   const replicas = options.replicas ?? chance.pick([1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5 + chance.below(devices_max - 4)])
   const steps = options.steps ?? 6 + chance.below(8) + replicas * (2 + chance.below(3))
   const faults: Faults = { ...noFaults }
+  const tally: Tally = { met: 0, torn_pages: 0 }
   const folder = newFolder("world")
   let now = world_start, ids = 0
   const clock = (): number => now
   const uuid = (): string => `sim-${String(++ids).padStart(8, "0")}`
-  const house = await openHouse({ chance, faults, folder, now: clock, uuid, trace })
+  const house = await openHouse({ chance, faults, folder, now: clock, uuid, trace, tally })
   const devices: Array<Device> = []
   const world: World = {
     seed, chance, faults, house, devices, trace, duties: dutiesOf(seed), pass: (millis) => { now += millis }, grants: "all", restores: chance.happens(0.12)
@@ -52,7 +53,7 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
   try {
     const snapshot_beyond = chance.happens(0.08) ? 0 : Number.POSITIVE_INFINITY
     for (let id = 1; id <= replicas; id++) {
-      const device = await openDevice({ chance, faults, folder, id, house, uuid, now: clock, trace, grants: () => world.grants, snapshot_beyond })
+      const device = await openDevice({ chance, faults, folder, id, house, uuid, now: clock, trace, tally, grants: () => world.grants, snapshot_beyond })
       devices.push(device)
       await device.restart()
     }
@@ -66,9 +67,9 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
     Object.assign(faults, noFaults)
     trace("peace")
     await settle(world)
-    return { ...await check(house, devices, seed % 8 === 0), replicas, steps }
+    return { ...await check(house, devices, seed % 8 === 0), ...tally, replicas, steps }
   } catch (error) {
-    throw new Error(`seed ${seed} (${replicas} replicas, ${steps} steps): ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`seed ${seed} (${replicas} replicas, ${steps} steps): ${error instanceof Error ? error.message : String(error)}\n${replayOf(seed, options)}`, { cause: error })
   } finally {
     for (const device of devices) await device.close().catch(() => undefined)
     await house.close()
@@ -76,22 +77,62 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
   }
 }
 
+/** How often several do something at once. */
+const at_once = 0.15
+
+/** Somebody works on the server directly. */
+const workAtServer = async ({ chance, duties, house, trace }: World): Promise<void> => {
+  try {
+    const request = await nextRequest(chance, house.look, duties)
+    const { status } = await house.ask(request)
+    trace(`at the server: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}`)
+  } catch (error) { unreachable(error) }
+}
+
+/** Somebody works on a device. */
+const record = async ({ chance, duties, trace }: World, device: Device): Promise<void> => {
+  const request = await nextRequest(chance, device.look, duties)
+  const { status, command } = await device.ask(request)
+  trace(`device ${device.id}: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}${command === undefined ? "" : `, command ${command.n}`}`)
+}
+
+/** Who hears nothing may try again at once, while the server is still at work on what was asked. */
+const sync = async ({ chance, trace }: World, device: Device): Promise<void> => {
+  trace(`device ${device.id} syncs`)
+  try { await device.sync() } catch (error) {
+    if (!(error instanceof Unreachable) || chance.happens(0.5)) throw error
+    trace(`device ${device.id} tries again`)
+    await device.sync()
+  }
+}
+
+/** Several devices record and sync at once, and somebody may work on the server meanwhile: their requests meet there. */
+const severalAtOnce = async (world: World): Promise<void> => {
+  const { chance, devices, faults, trace } = world
+  const some = devices.filter(() => chance.happens(0.7))
+  trace(`at once: ${some.map(({ id }) => `device ${id}`).join(", ") || "nobody"}`)
+  const works = Array.from({ length: chance.below(3) }, () => workAtServer(world))
+  await Promise.all([...works, ...some.map(async (device) => {
+    if (chance.happens(faults.cut_off)) device.light(1 + chance.below(120))
+    await surviving(world, device, async () => {
+      if (chance.happens(0.7)) await record(world, device)
+      await sync(world, device)
+    })
+    device.light(undefined)
+  })])
+}
+
+/** A seed means the same only as long as what draws from it does: what it found is replayed at the commit that found it. */
+const replayOf = (seed: number, { replicas, steps }: SimulationOptions): string =>
+  `At this commit it happens again, step by step: npm run sim -- --seed ${seed}${replicas === undefined ? "" : ` --replicas ${replicas}`}${steps === undefined ? "" : ` --steps ${steps}`} --trace`
+
 const takeStep = async (world: World): Promise<void> => {
   const { chance, house, trace, faults } = world
   world.pass(chance.below(900_000))
   const device = chance.pick(world.devices)
   const roll = chance.below(1_000)
-  if (roll < 90) {
-    // Somebody works on the server directly.
-    const request = await nextRequest(chance, house.look, world.duties)
-    try {
-      const { status } = await house.ask(request)
-      return trace(`at the server: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}`)
-    } catch (error) {
-      if (!(error instanceof Unreachable)) throw error
-      return
-    }
-  }
+  if (roll < 90) return workAtServer(world)
+  if (chance.happens(at_once)) return severalAtOnce(world)
   if (roll < 130) {
     device.setOnline(!device.online())
     return trace(`device ${device.id} is ${device.online() ? "back on the network" : "cut off from the network"}`)
@@ -124,24 +165,19 @@ const takeStep = async (world: World): Promise<void> => {
   }
   if (chance.happens(faults.cut_off)) device.light(1 + chance.below(120))
   await surviving(world, device, async () => {
-    if (roll < 400) { trace(`device ${device.id} syncs`); await device.sync() }
+    if (roll < 400) await sync(world, device)
     else if (roll < 460) { trace(`device ${device.id} settles a conflict`); await device.resolve() }
-    else {
-      const request = await nextRequest(chance, device.look, world.duties)
-      const { status, command } = await device.ask(request)
-      trace(`device ${device.id}: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}${command === undefined ? "" : `, command ${command.n}`}`)
-    }
+    else await record(world, device)
   })
   device.light(undefined)
 }
 
 const unreachable = (error: unknown): void => { if (!(error instanceof Unreachable)) throw error }
 /** A lost network ends the step; a crash ends the process, and another one opens the files. */
-const surviving = async ({ house, trace }: World, device: Device, step: () => Promise<void>): Promise<void> => {
+const surviving = async ({ trace }: World, device: Device, step: () => Promise<void>): Promise<void> => {
   try { await step() } catch (error) {
     if (isCrash(error) && !(error instanceof Unreachable)) {
       trace(`device ${device.id} crashes: ${error instanceof Error ? error.message : ""}`)
-      await house.idle()
       await device.restart()
     } else unreachable(error)
   }

@@ -10,7 +10,7 @@ const accepted_share_min = 0.85
 
 export const simulatePart = (part: number): void => {
   const first = part * seeds_per_part + 1
-  const total = { submitted: 0, accepted: 0, refused: 0, replicas_max: 0, submitted_names: new Set<string>(), accepted_names: new Set<string>() }
+  const total = { submitted: 0, accepted: 0, refused: 0, replicas_max: 0, met: 0, torn_pages: 0, submitted_names: new Set<string>(), accepted_names: new Set<string>() }
   describe(`seeds from ${first}`, () => {
     it.each(Array.from({ length: seeds_per_part / per_test }, (_, at) => first + at * per_test))(
       "devices that lose the network, replies, power and their process agree with the server in the end: seeds from %i",
@@ -21,6 +21,8 @@ export const simulatePart = (part: number): void => {
           total.submitted += outcome.submitted
           total.accepted += outcome.accepted
           total.refused += outcome.refused
+          total.met += outcome.met
+          total.torn_pages += outcome.torn_pages
           total.replicas_max = Math.max(total.replicas_max, outcome.replicas)
           for (const name of outcome.submitted_names) total.submitted_names.add(name)
           for (const name of outcome.accepted_names) total.accepted_names.add(name)
@@ -39,6 +41,10 @@ export const simulatePart = (part: number): void => {
       expect(total.submitted).toBeGreaterThan(seeds_per_part * 5)
       expect(total.refused).toBeGreaterThan(seeds_per_part / 10)
       expect(total.replicas_max).toBe(8)
+    })
+    it("has requests meet at the server, and databases torn by power cuts", () => {
+      expect(total.met).toBeGreaterThan(seeds_per_part)
+      expect(total.torn_pages).toBeGreaterThan(seeds_per_part)
     })
   })
 }
