@@ -7,6 +7,7 @@ import { instantOf } from "../values/time.ts"
 import { withAutoNumbers } from "./auto-number.ts"
 import type { Answer, CommandEndpoint, DecideContext, Decided, Endpoint, Fault, Input, Request } from "./endpoint.ts"
 import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
+import type { Fields } from "./field.ts"
 import { missingReference, readFields, type Reference } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
 import { followDeletions, isDeletable } from "./references.ts"
@@ -146,7 +147,7 @@ export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Eff
   const rows = yield* admitted(call)
   if (request.body_fault !== undefined) return yield* request.body_fault
   const settings: Settings = yield* (yield* Site).settings
-  const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request) : request.body ?? {}
+  const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request, endpoint.fields) : request.body ?? {}
   if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
   // Money is read in the currency of what is changed, or of what something is added to.
   const current = Object.values(rows).at(-1) as JsonObject | undefined
@@ -196,15 +197,23 @@ export const permitted = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<voi
 const oneOrMore = (value: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
   value === null ? [] : typeof value === "string" ? [value] : value
 
-/** Query parameters as a body: the last of a plain name, all of `name[]`. */
-const queryBody = (request: Request): JsonObject => {
+/**
+ * Query parameters as a body. Of a plain name the last value counts, and all of `name[]`. Parameters that hold several
+ * values take them as filters do: parted by commas (`ids=1,2`), repeated (`ids=1&ids=2`) or in brackets (`ids[]=1&ids[]=2`).
+ */
+const queryBody = (request: Request, fields: Fields): JsonObject => {
   const body: { [name: string]: string | Array<string> } = {}
+  const add = (name: string, values: ReadonlyArray<string>): void => {
+    const before = body[name]
+    body[name] = Array.isArray(before) ? [...before, ...values] : [...values]
+  }
   for (const [key, value] of request.query) {
-    const many = /^(.*)\[\d*\]$/.exec(key)
-    if (many !== null && !key.startsWith("q[")) {
-      const before = body[many[1]!]
-      body[many[1]!] = Array.isArray(before) ? [...before, value] : [value]
-    } else body[key] = value
+    const many = key.startsWith("q[") ? null : /^(.*)\[\d*\]$/.exec(key)
+    if (many !== null) add(many[1]!, [value])
+    else if (!Object.hasOwn(fields, key) || fields[key]!.shape.kind !== "list") body[key] = value
+    // Nothing after the equals sign is no value, not one empty text.
+    else if (value.trim() !== "") add(key, value.split(",").map((one) => one.trim()))
+    else body[key] ??= value
   }
   return body
 }
