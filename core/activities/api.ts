@@ -17,6 +17,8 @@ import { type Regarding, regardingKey, subjectsOf } from "./regarding.ts"
 import {
   activities, activity_participants, activity_statuses, activityFields, type ActivityRow, completed, priorities, time_statuses
 } from "./schema.ts"
+import { boolean, integer, text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">): ReadonlyArray<Regarding> =>
   row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
@@ -36,6 +38,11 @@ const surroundings = Effect.fnUntraced(function*(rows: ReadonlyArray<ActivityRow
 
 export const activityResource = resource({
   singular: "activity",
+  shows: {
+    type_code: integer({ nullable: true }), activity_type_name: text({ nullable: true }), activity_status_name: text(), priority_name: text(),
+    time_status_name: text(), regarding: Shown.brief(), owner: Shown.brief(), owner_thumb_url: text({ nullable: true }),
+    participants: Shown.objects({ id: integer(), member_id: integer(), member_name: text({ nullable: true }), mute: boolean(), member: Shown.brief() })
+  },
   table: activities,
   filters: ["subject", "type_id", "status_id", "priority", "regarding_type", "regarding_id", "owned_by", "completed", "starts_at", "ends_at", "created_at", "updated_at"],
   sorts: ["subject", "type_id", "status_id", "priority", "starts_at", "ends_at", "created_at", "updated_at"],
@@ -95,6 +102,7 @@ const crud = register({
 })
 
 const complete = command("POST", "/api/v1/activities/{id}/complete", {
+  answer: { activity: Shown.row(() => activityResource) },
   name: "activities.complete", summary: "Complete an activity", ability: access.write, permission: "activities.complete",
   params: { id: { table: activities } },
   facts: () => Effect.succeed(undefined),

@@ -14,6 +14,8 @@ import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { can, type Viewer } from "../kernel/viewer.ts"
 import { users } from "../users/schema.ts"
 import { changesOf, valueTypes, withoutKeys } from "./changes.ts"
+import * as Shown from "../kernel/shown.ts"
+import { auditShown } from "./shown.ts"
 
 const listing: Listing = {
   table: journal,
@@ -97,6 +99,7 @@ export const activityLogSlice: Slice = {
   name: "actions",
   endpoints: [
     get("/api/v1/actions", {
+      answer: { actions: Shown.objects(auditShown), meta: Shown.meta },
       name: "actions.list", summary: "List who did what to what, newest first", ability: "action-log:read", permission: "action-log.view",
       run: (input) => actions(input.query, input.viewer)
     })

@@ -22,6 +22,7 @@ import { pointAvailability } from "./point.ts"
 import { rangeAvailability } from "./range.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
 import { counted, dateOrRangeCheck, inOrderCheck, momentIn, spacious, spanIn } from "./window.ts"
+import { availableAssetsShown, pointOrRangeShown } from "./shown.ts"
 
 const storeField = ref("stores", { required: true })
 
@@ -62,6 +63,7 @@ const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductR
 const rangeJson = ({ slots, ...range }: ReturnType<typeof rangeAvailability>): JsonObject => ({ ...range, slots: slots.map((slot) => ({ ...slot })) })
 
 const flat = get("/api/v1/availability", {
+  answer: pointOrRangeShown,
   name: "availability.show", summary: "What is free of a product at a store, at one moment or over a range", ...access,
   fields: { product_id: ref("products", { required: true, live: false }), store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
@@ -72,6 +74,7 @@ const flat = get("/api/v1/availability", {
 })
 
 const ofProduct = get("/api/v1/products/{product}/availability", {
+  answer: pointOrRangeShown,
   name: "products.availability", summary: "What is free of this product at a store, at one moment or over a range", ...access,
   params: { product: { table: products } },
   fields: { store_id: storeField, ...whenFields },
@@ -80,6 +83,7 @@ const ofProduct = get("/api/v1/products/{product}/availability", {
 })
 
 const availableAssets = get("/api/v1/products/{product}/available-assets", {
+  answer: availableAssetsShown,
   name: "products.available_assets", summary: "Serialised units of this product that nobody claims in a window", ...access,
   params: { product: { table: products } },
   fields: {

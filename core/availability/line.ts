@@ -48,6 +48,7 @@ export const lineAvailability = (book: Book, line: LineAsked, source_type = "opp
   }
 }
 
+export const tracking_types = { bulk: "Bulk", serialised: "Serialised" } as const
 export interface LineShortage {
   readonly opportunity_item_id: number
   readonly opportunity_id: number

@@ -22,6 +22,7 @@ import { spanMaxIn } from "./settings.ts"
 import { shortages } from "./shortages.ts"
 import { availabilityReasons } from "./why.ts"
 import { counted, inOrderCheck, momentIn, type Span, spacious, spanIn } from "./window.ts"
+import { calendarShown, ganttShown, sweepShown, whyShown } from "./shown.ts"
 
 /** What a grid, a chart or a sweep costs in metering (conventions 16). */
 const weight = 5
@@ -30,6 +31,7 @@ const include_kits = boolean({ default: false, describe: "Kits and other compose
 const windowOf = (span: Span, zone: string): Period => spacious({ from: span.from.at, to: endOfMoment(span.to, zone) })
 
 const calendar = get("/api/v1/availability/calendar", {
+  answer: calendarShown,
   name: "availability.calendar", summary: "Lowest availability of every product of a store, day by day", ...access, weight,
   fields: { store_id: ref("stores", { required: true }), ...spanFields, product_ids: list(integer(), { nullable: true }), include_kits },
   check: inOrderCheck,
@@ -46,6 +48,7 @@ const calendar = get("/api/v1/availability/calendar", {
 })
 
 const gantt = get("/api/v1/availability/{product}/gantt", {
+  answer: ganttShown,
   name: "availability.gantt", summary: "Every claim on a product at a store, and the days it is short", ...access, weight,
   params: { product: { table: products } },
   fields: { store_id: ref("stores", { required: true }), ...spanFields, asset_ids: list(integer(), { nullable: true }), include_kits },
@@ -72,6 +75,7 @@ const kitOf = Effect.fnUntraced(function*(book: Book, product_id: number, span: 
 })
 
 const sweep = get("/api/v1/availability/shortages", {
+  answer: sweepShown,
   name: "availability.shortages", summary: "Days on which more is promised than a store has; of all stores unless one is named", ...access, weight,
   fields: {
     store_id: ref("stores", { nullable: true }), ...spanFields,
@@ -93,6 +97,7 @@ const sweep = get("/api/v1/availability/shortages", {
 })
 
 const why = get("/api/v1/availability/why", {
+  answer: whyShown,
   name: "availability.why", summary: "What one number rests on: the stock counted, the claims that take it, the parts that limit it", ...access,
   fields: {
     product_id: ref("products", { required: true }), store_id: ref("stores", { required: true }), date: timestamp({ required: true }),

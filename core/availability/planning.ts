@@ -17,6 +17,7 @@ import { planAnswers, type PlannedLine } from "./planned.ts"
 import { span_days_ceiling, spanMaxIn } from "./settings.ts"
 import { slotCeiling } from "./slots.ts"
 import { counted, inOrderCheck, momentIn, spacious } from "./window.ts"
+import { earliestFitShown, whatIfShown } from "./shown.ts"
 
 /** What a question about a whole list costs in metering, as grids and charts do (conventions 16). */
 const weight = 5
@@ -25,6 +26,7 @@ const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole 
 const dayMillis = 86_400_000
 
 const whatIf = ask("/api/v1/availability/what_if", {
+  answer: whatIfShown,
   name: "availability.what_if", ...access, weight,
   summary: "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line lacks. Nothing is written",
   fields: {
@@ -107,6 +109,7 @@ const untilAfterFrom = (values: JsonObject, body: JsonObject): FieldErrors => {
 }
 
 const fit = ask("/api/v1/availability/earliest_fit", {
+  answer: earliestFitShown,
   name: "availability.earliest_fit", ...access, weight,
   summary: "The first window of a length in which a whole list is free at a store; or none, and the product that stands in the way",
   fields: {

@@ -38,6 +38,7 @@ export const calendarSlice: Slice = {
   name: "calendar_feeds",
   endpoints: [
     get("/api/v1/calendar_feeds/export", {
+      refuses: { 404: null }, answer_headers: { "Content-Disposition": "The name of the file" },
       name: "calendar_feeds.export", summary: "The calendar as iCalendar text: everybody's, or one user's",
       ability: "activities:read", permission: "activities.view", produces: "text/calendar",
       fields: { user_id: integer({ nullable: true, min: 1 }) },

@@ -17,11 +17,15 @@ import { openEnd } from "../values/time.ts"
 import { loadTarget } from "./facts.ts"
 import { type BackFacts, dispatchContainer, returnContainer, verifyCheckin } from "./outing.ts"
 import type { ContainerRow } from "./schema.ts"
-import { moving, oneContainer, shownContainer, writing } from "./shared.ts"
+import { containerShown, moving, oneContainer, shownContainer, writing } from "./shared.ts"
+import * as Shown from "../kernel/shown.ts"
+import { heldBackShown } from "../opportunities/decide/progress.ts"
+import { verificationShown } from "./shown.ts"
 
 const one = "/api/v1/containers/{container}"
 
 const dispatching = command("POST", `${one}/dispatch`, {
+  answer: { ...containerShown, meta: Shown.optional(Shown.keys(heldBackShown)) },
   name: "containers.dispatch", summary: "Send a sealed kit out to an order", ...writing("dispatch"), params: oneContainer,
   fields: { opportunity_id: ref("opportunities", { required: true }), dispatched_at: timestamp({ nullable: true }) },
   streams: (params, body) => [...moving()(params, body), `opportunity:${String(body["opportunity_id"])}`],
@@ -59,6 +63,7 @@ const backFacts = Effect.fnUntraced(function*(
 })
 
 const returning = command("POST", `${one}/return`, {
+  answer: containerShown,
   name: "containers.return", summary: "Take a kit back from its order", ...writing("dispatch"), params: oneContainer, streams: moving(),
   fields: { returned_at: timestamp({ nullable: true }), condition: code(condition_labels, { nullable: true }) },
   facts: (input) => backFacts(input.rows.container, input),
@@ -67,6 +72,7 @@ const returning = command("POST", `${one}/return`, {
 })
 
 const verifying = command("POST", `${one}/verify-checkin`, {
+  answer: { verification: verificationShown },
   name: "containers.verify_checkin", summary: "Check what came back against what went out", ...writing("repack"), params: oneContainer, streams: moving(),
   fields: {
     scanned: list(ref("stock_levels"), { nullable: true, max_items: 1_000, distinct: true }),

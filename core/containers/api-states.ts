@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"
-import { prose, ref, text } from "../kernel/field.ts"
+import { list, prose, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { created, ok } from "../kernel/resource.ts"
@@ -14,12 +14,15 @@ import { loadManifest } from "./manifest-query.ts"
 import { manifest } from "./manifest.ts"
 import { repack } from "./pack.ts"
 import { container_items, containers, live_statuses } from "./schema.ts"
-import { itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
+import { containerItemShown, containerShown, itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
+import { manifestShown } from "./shown.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const base = "/api/v1/containers"
 const one = `${base}/{container}`
 
 const compliance = get(`${one}/compliance`, {
+  answer: { compliance: manifestShown }, refuses: { 422: null },
   name: "containers.compliance", summary: "What is in a closed container, against what belongs there", ...reading, params: oneContainer,
   run: ({ rows: { container } }) => Effect.gen(function*() {
     if (container.status === "open" || container.status === "dissolved") {
@@ -31,6 +34,7 @@ const compliance = get(`${one}/compliance`, {
 })
 
 const sealing = command("POST", `${one}/seal`, {
+  answer: containerShown,
   name: "containers.seal", summary: "Close a packed container", ...writing("seal"), params: oneContainer, fields: { notes: prose({ nullable: true }) },
   streams: moving(),
   facts: ({ rows }) => Effect.gen(function*() {
@@ -42,6 +46,7 @@ const sealing = command("POST", `${one}/seal`, {
 })
 
 const unsealing = command("POST", `${one}/unseal`, {
+  answer: containerShown,
   name: "containers.unseal", summary: "Open a sealed container", ...writing("seal"), params: oneContainer, streams: moving(),
   facts: ({ now, rows: { container } }) => Effect.gen(function*() {
     return {
@@ -60,6 +65,7 @@ const contents = Effect.fnUntraced(function*(target: Target, now: string) {
 })
 
 const dissolving = command("POST", `${one}/dissolve`, {
+  answer: { ...containerShown, meta: Shown.keys({ warnings: list(text()) }) },
   name: "containers.dissolve", summary: "End a container; what is in it goes back to stock or into another", ...writing("dissolve"), params: oneContainer,
   fields: { reason: text({ max: 20, default: "manual" }), transfer_to_container_id: ref("containers", { nullable: true }) },
   streams: moving(undefined, "transfer_to_container_id"),
@@ -73,6 +79,7 @@ const dissolving = command("POST", `${one}/dissolve`, {
 })
 
 const startingRepack = command("POST", `${base}/repack/start`, {
+  answer: containerShown, answers: 201,
   name: "containers.start_repack", summary: "Go through a returned container, or follow a dissolved one with a new one", ...writing("repack"),
   fields: { container_id: ref("containers", { required: true }), name: text({ nullable: true }), barcode: text({ nullable: true }) },
   streams: moving(undefined, "container_id"),
@@ -93,6 +100,7 @@ const startingRepack = command("POST", `${base}/repack/start`, {
 })
 
 const repacking = command("POST", `${one}/repack`, {
+  answer: containerItemShown, answers: 201,
   name: "containers.repack", summary: "Confirm or pack one unit of a container being repacked", ...writing("repack"), params: oneContainer,
   fields: { serialised_item_id: ref("stock_levels", { required: true }), position: text({ nullable: true }), notes: prose({ nullable: true }) },
   streams: moving("serialised_item_id"),

@@ -16,16 +16,19 @@ import { change, create, createTemporary } from "./lifecycle.ts"
 import { pack, transfer, unpack } from "./pack.ts"
 import { containerItemResource, containerResource } from "./resource.ts"
 import { container_items, containers, live_statuses, scan_modes } from "./schema.ts"
-import { itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
+import { containerItemShown, containerShown, itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const base = "/api/v1/containers"
 
 const reads = [
   get(base, {
+    answer: Shown.page(() => containerResource),
     name: "containers.list", summary: "List containers", ...reading,
     run: (input) => Effect.map(listOf(containerResource, input.query, viewContext(input)), ok)
   }),
   get(`${base}/{container}`, {
+    answer: containerShown,
     name: "containers.show", summary: "Show a container with what is in it", ...reading, params: oneContainer,
     run: (input) => shownContainer(input, input.rows.container.id, ok)
   })
@@ -33,6 +36,7 @@ const reads = [
 
 const creates = [
   command("POST", base, {
+    answer: containerShown,
     name: "containers.create", summary: "Make a container, with or without a case of its own", ...writing("create"),
     fields: {
       name: containers.columns.name, product_id: ref("products", { nullable: true }), serialised_item_id: ref("stock_levels", { nullable: true }),
@@ -57,6 +61,7 @@ const creates = [
     respond: (result, input) => shownContainer(input, Number(result["id"]), created)
   }),
   command("POST", `${base}/temporary`, {
+    answer: containerShown, answers: 201,
     name: "containers.create_temporary", summary: "Make a container for one outing, known by its barcode", ...writing("create"),
     fields: { name: containers.columns.name, barcode: text({ required: true }), store_id: ref("stores", { required: true }), notes: prose({ nullable: true }) },
     mints: [containers],
@@ -68,6 +73,7 @@ const creates = [
 ]
 
 const update = command("PATCH", `${base}/{container}`, {
+  answer: containerShown,
   name: "containers.update", summary: "Change name, barcode, notes or scan mode; what is left out stays", ...writing("edit"), params: oneContainer,
   fields: { name: containers.columns.name, barcode: containers.columns.barcode, notes: containers.columns.notes, scan_mode: containers.columns.scan_mode },
   facts: ({ values }) => temporaryTwin(values.barcode ?? null),
@@ -86,6 +92,7 @@ const oneMove = (input: Input<{ container: { table: typeof containers } }, typeo
 
 const moves = [
   command("POST", `${base}/{container}/pack`, {
+    answer: containerItemShown, answers: 201,
     name: "containers.pack", summary: "Pack a serialised unit", ...writing("pack"), params: oneContainer, fields: { ...item, ...place },
     mints: [container_items], streams: moving("serialised_item_id"),
     facts: oneMove,
@@ -93,12 +100,14 @@ const moves = [
     respond: (result, input) => itemShown(input, result, created)
   }),
   command("POST", `${base}/{container}/unpack`, {
+    answer: containerItemShown,
     name: "containers.unpack", summary: "Take a unit out", ...writing("pack"), params: oneContainer, fields: item, streams: moving("serialised_item_id"),
     facts: oneMove,
     decide: ({ target, unit }, _input, context) => unpack(unit, target, context),
     respond: (result, input) => itemShown(input, result, ok)
   }),
   command("POST", `${base}/{container}/transfer`, {
+    answer: { container_items: Shown.rows(() => containerItemResource) },
     name: "containers.transfer", summary: "Move packed units into another container", ...writing("transfer"), params: oneContainer,
     fields: {
       serialised_item_ids: list(integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { required: true, min_items: 1, max_items: 1_000, distinct: true }),

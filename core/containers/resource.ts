@@ -1,8 +1,10 @@
 /** How containers and what is in them are put into words (availability 8.1 and 8.2). */
 import { resource } from "../kernel/resource.ts"
-import { products } from "../products/schema.ts"
+import { container_modes, products } from "../products/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { container_items, containers } from "./schema.ts"
+import { choice } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const containerItemResource = resource({
   singular: "container_item",
@@ -10,8 +12,13 @@ export const containerItemResource = resource({
   sorts: ["packed_at", "created_at"]
 })
 
+const contents = Shown.rows(() => containerItemResource, { describe: "What is in it now: with include=active_items, and always on one container" })
+
 export const containerResource = resource({
   singular: "container",
+  shows: {
+    availability_mode: choice(container_modes), active_items: Shown.optional(contents), items: Shown.optional(contents)
+  },
   table: containers,
   filters: ["name", "barcode", "status", "scan_mode", "is_temporary", "product_id", "store_id", "opportunity_id", "created_at", "updated_at"],
   sorts: ["name", "barcode", "status", "created_at", "updated_at"],

@@ -7,6 +7,7 @@ import { render, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { containerItemResource, containerResource } from "./resource.ts"
 import { type ContainerRow, container_items, containers } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const oneContainer = { container: { table: containers } } as const
 export const reading = { ability: "containers:read", permission: "containers.view" } as const
@@ -27,6 +28,9 @@ export const moving = (units_field?: string, container_field?: string): Streams 
     ...units.filter((id) => typeof id === "number").map((id) => `stock_level:${id}`)
   ]
 }
+
+export const containerShown: Shown.Keys = { container: Shown.row(() => containerResource) }
+export const containerItemShown: Shown.Keys = { container_item: Shown.row(() => containerItemResource) }
 
 /** A container with what is in it: what every write answers with. */
 export const shownContainer = Effect.fnUntraced(function*(

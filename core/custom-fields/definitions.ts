@@ -9,11 +9,14 @@ import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { ok, type Resource, resource, shown, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { custom_field_groups, customFieldGroupFields, modules } from "./schema.ts"
+import { text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const access = managed("custom-fields", "custom-fields.view", "custom-fields.manage")
 
 export const customFieldResource = resource({
   singular: "custom_field",
+  shows: { field_type_name: text() },
   table: custom_fields,
   filters: ["name", "module_type", "field_type", "is_active", "is_required", "is_personal", "custom_field_group_id", "list_name_id"],
   sorts: ["name", "module_type", "sort_order", "created_at"],
@@ -107,6 +110,7 @@ const groups = register({
 })
 /** One group always shows its fields. */
 const showGroup = get("/api/v1/custom_field_groups/{id}", {
+  answer: { custom_field_group: Shown.row(() => customFieldGroupResource) },
   name: "custom_field_groups.show", summary: "Show one custom field group with its fields", ability: access.read, permission: access.view,
   params: { id: { table: custom_field_groups } },
   run: (input) => Effect.map(

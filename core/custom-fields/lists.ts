@@ -11,6 +11,7 @@ import { quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { RowOf } from "../kernel/table.ts"
 import { list_names, listNameFields } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const access = managed("static-data", "list-values.view", "list-values.manage")
 
@@ -49,6 +50,7 @@ const lists = register({
 })
 /** One list always shows its values. */
 const showList = get("/api/v1/list_names/{id}", {
+  answer: { list_name: Shown.row(() => listNameResource) },
   name: "list_names.show", summary: "Show one list with its values", ability: access.read, permission: access.view,
   params: { id: { table: list_names } },
   run: (input) => Effect.map(shown(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)), ok)

@@ -16,7 +16,7 @@ import { partEvents, planParts } from "./part-rows.ts"
 import { readProduct, textCell } from "./product-columns.ts"
 import { type ProductFacts, productFacts } from "./product-facts.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents } from "./rate-rows.ts"
-import { answerVerdicts, checkRows, decideRows, importContext, importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
+import { answerVerdicts, verdictsShown, checkRows, decideRows, importContext, importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
 import { planStock, stockEvents, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 
 /** What is known, and what rows before this one have made. */
@@ -153,6 +153,7 @@ const remember = (product: ProductRow, { bySku, byName }: Working): void => {
 }
 
 export const importProducts = command("POST", "/api/v1/products/import", {
+  answer: verdictsShown,
   name: "products.import", summary: "Make and change many products, with groups, stock and rates; a verdict for each row",
   ability: "products:write", permission: "products.create",
   fields: importFields, check: checkRows,

@@ -16,7 +16,7 @@ import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "
 import { textCell } from "./product-columns.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 import {
-  answerVerdicts, checkRows, type Columns, decideRows, importContext, importFields, type Importing, type Plan, readRows, rejectedPlan, type Row, waitFor
+  answerVerdicts, verdictsShown, checkRows, type Columns, decideRows, importContext, importFields, type Importing, type Plan, readRows, rejectedPlan, type Row, waitFor
 } from "./rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
@@ -154,6 +154,7 @@ const fromText = (value: Json): Json => {
 }
 
 export const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
+  answer: verdictsShown,
   name: "rate_definitions.import", summary: "Make and change many rate definitions, also by the names of another system's engines; a verdict for each row",
   ability: "rates:write", permission: "rates.create",
   fields: importFields, check: checkRows,

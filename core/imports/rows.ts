@@ -5,11 +5,12 @@
 import { Effect, Result } from "effect"
 import type { Answer, DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { boolean, json, json_levels_max, list, text } from "../kernel/field.ts"
+import { boolean, choice, integer, json, json_levels_max, list, text } from "../kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { unstorableIn } from "../kernel/input.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const rows_max = 500
 
@@ -152,6 +153,14 @@ const countOf = (results: ReadonlyArray<JsonObject>): JsonObject => {
   return { created: count("created"), updated: count("updated"), unchanged: count("unchanged"), rejected: count("rejected") }
 }
 
+/** `Verdict` by `Verdict`, and how many there are of each. */
+export const verdictsShown: Shown.Keys = {
+  results: Shown.objects({
+    row: integer(), status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }), id: integer({ nullable: true }),
+    key: text({ nullable: true }), errors: Shown.optional(Shown.map(list(text()))), warnings: Shown.optional(list(text()))
+  }),
+  meta: Shown.keys({ created: integer(), updated: integer(), unchanged: integer(), rejected: integer(), dry_run: boolean() })
+}
 export const answerVerdicts = (result: JsonObject): Effect.Effect<Answer> => Effect.succeed({ status: 200, body: result })
 
 /** Makes this import wait for whoever is changing one of these streams: which they are is only known from the rows. */

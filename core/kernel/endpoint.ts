@@ -10,6 +10,7 @@ import type { Json, JsonObject } from "./json.ts"
 import type { Query } from "./query.ts"
 import type { FieldErrors, Rejection } from "./rejection.ts"
 import type { Settings } from "./settings.ts"
+import type { AnswerShown } from "./shown.ts"
 import type { Site } from "./site.ts"
 import type { Store } from "./store/store.ts"
 import type { RowOf, Table } from "./table.ts"
@@ -94,6 +95,7 @@ export type Streams = (params: { readonly [name: string]: string }, body: JsonOb
 
 /** Who asks, as far as it is known without the body. */
 export type Caller<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
+export type Refuses = { readonly [status: number]: AnswerShown | null }
 
 interface Common<P extends Params, B extends Fields> {
   /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
@@ -125,6 +127,12 @@ interface Common<P extends Params, B extends Fields> {
   readonly uploads: boolean
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
   readonly answers: number | undefined
+  /** What a good answer holds; undefined where it has no body. */
+  readonly answer: AnswerShown | undefined
+  /** Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no error as usual. */
+  readonly refuses: Refuses
+  /** Headers of its answers beside those of every answer, and what each says. */
+  readonly answer_headers: { readonly [name: string]: string }
   /** What it answers in, where that is not JSON. */
   readonly produces: string | undefined
   /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
@@ -165,6 +173,9 @@ type Draft<P extends Params, B extends Fields> = {
   readonly admits?: (caller: Caller<P>) => Effect.Effect<void, Fault, Store | Site>
   readonly uploads?: boolean
   readonly answers?: number
+  readonly answer?: AnswerShown
+  readonly refuses?: Refuses
+  readonly answer_headers?: { readonly [name: string]: string }
   readonly produces?: string
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
@@ -173,7 +184,7 @@ const common = <P extends Params, B extends Fields>(method: Method, path: string
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
   public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, admits: draft.admits, uploads: draft.uploads ?? false, answers: draft.answers,
-  produces: draft.produces, check: draft.check
+  answer: draft.answer, refuses: draft.refuses ?? {}, answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check
 })
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
@@ -203,5 +214,11 @@ export const command = <const P extends Params = {}, const B extends Fields = {}
 /** The resource and the operation a route name stands for: `products.index` → products, index. */
 export const resourceOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
 export const operationOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
+/** The status of a good answer: as declared, or as its name says. */
+export const statusOfAnswer = (endpoint: Endpoint): number => {
+  if (endpoint.answers !== undefined) return endpoint.answers
+  if (endpoint.method === "DELETE") return 204
+  return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
+}
 /** The names of the parameters in a path, in order. */
 export const paramNames = (path: string): ReadonlyArray<string> => [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]!)

@@ -14,6 +14,7 @@ import type { Fields } from "./field.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
 import { created, listOf, noContent, ok, type Resource, shown, shownById, viewContext } from "./resource.ts"
+import * as Shown from "./shown.ts"
 import type { Site } from "./site.ts"
 import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
@@ -51,8 +52,9 @@ export interface Rules<T extends Table, F> {
   readonly save?: (given: SaveGiven<T, F>) => Saved<T>
   readonly delete?: (given: { readonly row: RowOf<T>; readonly facts: F; readonly input: Input<any, any>; readonly context: DecideContext }) =>
     Result.Result<ReadonlyArray<NewEvent>, Rejection>
-  /** `meta` of what create and update answer; without one where it is undefined. */
+  /** `meta` of what create and update answer, and what it holds; without one where it is undefined. */
   readonly meta?: (row: RowOf<T>) => Reads<JsonObject | undefined>
+  readonly meta_shows?: Shown.Keys
 }
 export interface Parent { readonly param: string; readonly table: Table; readonly column: string }
 
@@ -114,6 +116,8 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const table: T = resource.table
   const name = draft.name ?? resource.plural
   const words = resource.singular.replaceAll("_", " ")
+  // "a user" and "a unit" sound otherwise than they are written.
+  const a = /^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a"
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
   const key = "id"
   const own: Params = { ...parents, [key]: { table, ...(parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }) } }
@@ -121,6 +125,9 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const only = draft.only ?? ["list", "show", "create", "update", "delete"]
   const module = resource.custom_module
   const fields: Fields = draft.fields
+  const theResource = () => resource
+  const single: Shown.Keys = { [resource.singular]: Shown.row(theResource) }
+  const saved: Shown.Keys = rules?.meta_shows === undefined ? single : { ...single, meta: Shown.keys(rules.meta_shows) }
   const locked = draft.streams === undefined ? {} : { streams: draft.streams }
 
   const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store | Site> {
@@ -159,7 +166,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
 
   const endpoints: { readonly [operation: string]: () => Endpoint } = {
     list: () => get(path, {
-      name: `${name}.list`, summary: `List ${resource.plural.replaceAll("_", " ")}`, ability: access.read, permission: access.view, params: parents,
+      name: `${name}.list`, summary: `List ${resource.plural.replaceAll("_", " ")}`, ability: access.read, permission: access.view, params: parents, answer: Shown.page(theResource),
       ...(draft.weight === undefined ? {} : { weight: draft.weight }),
       run: (input: Input) => Effect.map(
         listOf(resource, input.query, viewContext(input), {
@@ -168,11 +175,11 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
         }), ok)
     }),
     show: () => get(one, {
-      name: `${name}.show`, summary: `Show one ${words}`, ability: access.read, permission: access.view, params: own,
+      name: `${name}.show`, summary: `Show one ${words}`, ability: access.read, permission: access.view, params: own, answer: single,
       run: (input: Input) => Effect.map(shown(resource, rowOf(input), input.query, viewContext(input)), ok)
     }),
     create: () => command<Params, Fields, WithCustom<X>>("POST", path, {
-      name: `${name}.create`, summary: `Create a ${words}`, ability: access.write, permission: access.create, params: parents, fields, ...locked,
+      name: `${name}.create`, summary: `Create ${a} ${words}`, ability: access.write, permission: access.create, params: parents, fields, answer: saved, ...locked,
       mints: [table],
       facts: facts(false),
       decide: (facts, input, context) => Result.map(save(undefined, facts, input, context), ({ row, also }) =>
@@ -180,7 +187,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       respond: answerWith(created)
     }),
     update: () => command<Params, Fields, WithCustom<X>>(draft.update_method ?? "PUT", one, {
-      name: `${name}.update`, summary: `Change a ${words}; what is left out stays`, ability: access.write, permission: access.edit, params: own, fields, ...locked,
+      name: `${name}.update`, summary: `Change ${a} ${words}; what is left out stays`, ability: access.write, permission: access.edit, params: own, fields, answer: saved, ...locked,
       facts: facts(true),
       decide: (facts, input, context) => {
         const before = rowOf(input)
@@ -192,7 +199,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       respond: answerWith(ok)
     }),
     delete: () => command<Params, Fields, WithCustom<X>>("DELETE", one, {
-      name: `${name}.delete`, summary: `Delete a ${words}`, ability: access.write, permission: access.delete, params: own, ...locked,
+      name: `${name}.delete`, summary: `Delete ${a} ${words}`, ability: access.write, permission: access.delete, params: own, ...locked,
       facts: facts(true),
       decide: (facts, input, context) => {
         const row = rowOf(input)

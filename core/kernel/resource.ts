@@ -9,6 +9,7 @@ import type { Field } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { conditionsOf, conditionSql, includesOf, type Listing, type NamedValue, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
+import type { Keys } from "./shown.ts"
 import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./store/statement.ts"
 import { Store } from "./store/store.ts"
 import { type AnyRow, foldedName, isSearchable, type RowOf, type Table } from "./table.ts"
@@ -58,6 +59,12 @@ export interface Resource<T extends Table = Table> {
   readonly entity_type: string
   /** Columns of saved views that are no keys of its answers by that name. */
   readonly columns: ViewColumns
+  /** What its view adds to its columns and includes, or shows otherwise. */
+  readonly shows: Keys
+  /** Columns and includes its view leaves out. */
+  readonly hides: ReadonlyArray<string>
+  /** What the description calls a row of it; default after its singular. */
+  readonly title: string | undefined
   /** Anything else its answers need, loaded for the whole page at once. */
   readonly load: ((rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<unknown>) | undefined
   readonly view: (base: JsonObject, row: RowOf<T>, found: Found<{ [name: string]: Lookup }>, context: ViewContext, loaded: never) => JsonObject
@@ -79,6 +86,9 @@ type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X> = 
   readonly lists_archived?: boolean
   readonly entity_type?: string
   readonly columns?: ViewColumns
+  readonly shows?: Keys
+  readonly hides?: ReadonlyArray<string>
+  readonly title?: string
   readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<X>
   readonly view?: (base: JsonObject, row: RowOf<T>, found: Found<L>, context: ViewContext, loaded: X) => JsonObject
 }
@@ -105,6 +115,9 @@ export const resource = <T extends Table, const L extends { readonly [name: stri
     lists_archived: draft.lists_archived ?? false,
     entity_type: draft.entity_type ?? draft.table.name,
     columns: draft.columns ?? {},
+    shows: draft.shows ?? {},
+    hides: draft.hides ?? [],
+    title: draft.title,
     load: draft.load,
     view: (draft.view ?? ((base: JsonObject) => base)) as Resource<T>["view"]
   }

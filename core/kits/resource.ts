@@ -2,9 +2,11 @@
 import { resource } from "../kernel/resource.ts"
 import { products } from "../products/schema.ts"
 import { product_accessories, product_components } from "./schema.ts"
+import { text } from "../kernel/field.ts"
 
 export const accessoryResource = resource({
   singular: "accessory", plural: "accessories",
+  shows: { related_name: text({ nullable: true }) },
   table: product_accessories, entity_type: "accessories",
   sorts: ["sort_order", "created_at"],
   order: ["sort_order", "id"],
@@ -15,6 +17,7 @@ export const accessoryResource = resource({
 
 export const componentResource = resource({
   singular: "component", plural: "components",
+  shows: { component_name: text({ nullable: true }) },
   table: product_components, entity_type: "serialised_components",
   sorts: ["sort_order", "created_at"],
   order: ["sort_order", "id"],

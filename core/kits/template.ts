@@ -11,6 +11,7 @@ import { Store } from "../kernel/store/store.ts"
 import { checkin_modes, type ContainerTemplate, container_modes, type ProductRow, products, type TemplateSlot } from "../products/schema.ts"
 import { caseWith } from "./case.ts"
 import { type ComponentRow, part_quantity_max, product_components } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const fields = {
   is_containerable: boolean(),
@@ -39,6 +40,15 @@ export const containerTemplate = (product: ProductRow): JsonObject => ({
   slots: product.container_template?.slots ?? [],
   max_items: product.container_template?.max_items ?? null
 })
+
+const templateShown: Shown.Keys = {
+  container_template: Shown.keys({
+    product_id: integer(), is_containerable: boolean(), availability_mode: choice(container_modes, { nullable: true }),
+    checkin_mode: choice(checkin_modes, { nullable: true }), max_nesting_depth: integer(), repack_on_return: boolean(),
+    slots: Shown.objects({ product_id: integer(), quantity: Shown.number(), binding: choice({ pool: "Pool", fixed: "Fixed" }, { nullable: true }) }),
+    max_items: integer({ nullable: true })
+  })
+}
 
 interface Facts { readonly components: ReadonlyArray<ComponentRow>; readonly packed: ReadonlyArray<PackedHere> }
 
@@ -81,10 +91,12 @@ const params = { product: { table: products } } as const
 
 export const containerTemplateEndpoints = [
   get(path, {
+    answer: templateShown,
     name: "container_templates.show", summary: "Show how a product serves as a case", ability: "kits:read", permission: "kits.view", params,
     run: ({ rows }) => Effect.succeed(ok({ container_template: containerTemplate(rows.product) }))
   }),
   command("PUT", path, {
+    answer: templateShown,
     name: "container_templates.update", summary: "Change how a product serves as a case; what is left out stays",
     ability: "kits:write", permission: "kits.manage", params, fields,
     streams: (given) => ["compositions", `product:${given["product"]}`],

@@ -19,6 +19,7 @@ import { eraseFromJournal, eraseRows } from "./erase.ts"
 import { mergedChanges, mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
 import { memberFields, type MemberRow, members, type RelationshipRow, relationships } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 /** The relationships of a member, from either side. */
 const relatedTo = Effect.fnUntraced(function*(id: number): Effect.fn.Return<ReadonlyArray<Related>, Fault, Store> {
@@ -54,10 +55,12 @@ const crud = register({
   on_delete: (id) => [update(members, id, { is_active: false })]
 })
 
+const oneMember = { member: Shown.row(() => memberResource) }
 const shownMember = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof shownById>[2] }) =>
   Effect.map(shownById(memberResource, id, input.query, viewContext(input)), ok)
 
 const restore = command("POST", "/api/v1/members/{id}/restore", {
+  answer: oneMember,
   name: "members.restore", summary: "Bring an archived member back", ability: "members:write", permission: "members.delete",
   params: { id: { table: members, with_deleted: true } },
   facts: () => Effect.succeed(undefined),
@@ -69,6 +72,7 @@ const restore = command("POST", "/api/v1/members/{id}/restore", {
 })
 
 const merge = command("POST", "/api/v1/members/{id}/merge", {
+  answer: oneMember,
   name: "members.merge", summary: "Merge another member into this one", ability: "members:write", permission: "members.delete",
   params: { id: { table: members } },
   fields: { secondary_id: integer({ required: true }) },
@@ -79,6 +83,7 @@ const merge = command("POST", "/api/v1/members/{id}/merge", {
 })
 
 const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
+  answer: oneMember,
   name: "members.anonymise", summary: "Erase a person's data for good, from the journal too", ability: "members:write", permission: "members.delete",
   params: { id: { table: members } },
   facts: ({ rows: { id: row } }) => Effect.gen(function*() {

@@ -11,6 +11,7 @@ import type { AnyRow, Table } from "../kernel/table.ts"
 import { relationshipProblem } from "./decide.ts"
 import { addressResource, emailResource, linkResource, phoneResource, relationshipResource } from "./resource.ts"
 import { addressFields, emailFields, linkFields, members, phoneFields, type RelationshipRow, relationshipFields, relationships } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const access: Access = {
   read: "members:read", write: "members:write", view: "members.view", create: "members.edit", edit: "members.edit", delete: "members.edit"
@@ -49,6 +50,7 @@ const contactRegister = (resource: Resource, fields: Fields): Slice => {
 
 const inPath = { member: { table: members } }
 const listRelationships = get("/api/v1/members/{member}/relationships", {
+  answer: { relationships: Shown.rows(() => relationshipResource), meta: Shown.meta },
   name: "members.relationships.list", summary: "List who a member is related to, in either direction", ability: access.read, permission: access.view,
   params: inPath,
   run: (input) => Effect.gen(function*() {
@@ -68,6 +70,7 @@ interface RelationshipFacts {
 }
 type RelatedMember = Parameters<typeof relationshipProblem>[1]
 const relate = command("POST", "/api/v1/members/{member}/relationships", {
+  answer: { relationship: Shown.row(() => relationshipResource) },
   name: "members.relationships.create", summary: "Relate two members", ability: access.write, permission: access.create,
   params: inPath, fields: relationshipFields, mints: [relationships],
   // Both sides wait for each other, or a pair could be joined twice.

@@ -6,6 +6,8 @@ import type { AnyRow } from "../kernel/table.ts"
 import { organisation_tax_classes } from "../registers/tax.ts"
 import { memberColumns } from "./columns.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
+import { boolean, integer, text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const addressResource = resource({ singular: "address", table: addresses })
 export const emailResource = resource({ singular: "email", table: emails })
@@ -16,6 +18,12 @@ export const relationshipResource = resource({ singular: "relationship", table: 
 const nameOf = (row: AnyRow | undefined): Json => row?.["name"] as string | undefined ?? null
 const labelOf = (row: AnyRow | undefined): Json => row === undefined ? null : membership_types[(row as MemberRow).membership_type]
 
+const related: Shown.Keys = {
+  id: integer(),
+  relatable_id: integer(), relatable_type: text(), relatable_name: text(), relatable_membership_type: text(),
+  related_id: integer(), related_type: text(), related_name: text(), related_membership_type: text(),
+  relationship_type: relationships.columns.relationship_type, is_primary: boolean()
+}
 /** A relationship seen from one of its sides: `relatable` is this member, `related` the other. */
 const relatedResource = (side: "member" | "related") => resource({
   singular: "related_member",
@@ -55,8 +63,33 @@ const membershipOf = (member: MemberRow): JsonObject => {
   }
 }
 
+/** What `membership` holds: for a user nothing but its id, for a contact their place, for the others how business is done. */
+const membership = Shown.either(
+  Shown.keys({ id: integer() }),
+  Shown.keys({ id: integer(), title: members.columns.title, department: members.columns.department }),
+  Shown.keys({
+    id: integer(), number: text(), tax_class_id: integer({ nullable: true }), cash: boolean(), on_stop: boolean(), rating: integer({ nullable: true }),
+    owned_by: integer({ nullable: true }), price_category_id: integer({ nullable: true }), discount_category_id: integer({ nullable: true }),
+    tax_number: text(), peppol_id: text(), chamber_of_commerce_number: text(), global_location_number: text(),
+    invoice_term: integer({ nullable: true }), invoice_term_length: integer()
+  })
+)
+const member_shows: Shown.Keys = {
+  membership_type_name: text(), active: boolean(), description: text(), membership_id: integer(), membership,
+  lawful_basis_type_name: text({ nullable: true }), invoice_term_name: text({ nullable: true }),
+  sale_tax_class_name: text({ nullable: true }), purchase_tax_class_name: text({ nullable: true }),
+  icon: Shown.keys({ url: text(), thumb_url: text({ nullable: true }) }, { nullable: true }),
+  identity: Shown.nothing(),
+  primary_address: Shown.row(() => addressResource, { nullable: true, describe: "With include=addresses" }),
+  service_stock_levels: Shown.list(Shown.anything()),
+  child_members: Shown.objects(related, { describe: "With include=contacts" }),
+  parent_members: Shown.objects(related, { describe: "With include=organisations" })
+}
+
 export const memberResource = resource({
   singular: "member",
+  shows: member_shows,
+  hides: ["contacts", "organisations"],
   table: members,
   filters: ["name", "membership_type", "is_active", "created_at", "updated_at"],
   sorts: ["name", "membership_type", "created_at", "updated_at"],

@@ -9,6 +9,16 @@ import { can, type Viewer } from "../kernel/viewer.ts"
 import { opportunityResource } from "./resources.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 import { isClosed } from "./statuses.ts"
+import { boolean } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
+import { heldBackShown } from "./decide/progress.ts"
+
+/** One opportunity as it is answered with. */
+export const dealShown: Shown.Keys = {
+  opportunity: Shown.row(() => opportunityResource), meta: Shown.keys({ can_edit: boolean(), can_destroy: boolean() })
+}
+/** What was held back of a dispatch that went ahead in part. */
+export const toldShown: Shown.Keys = { _meta: Shown.optional(Shown.keys(heldBackShown)) }
 
 /** Locks and deal prices forbid nothing here; token abilities are not considered. */
 export const metaOf = (row: OpportunityRow, viewer: Viewer): JsonObject => ({

@@ -11,6 +11,8 @@ import { knownOf } from "./facts.ts"
 import { condition_labels, type ItemRow } from "./parts.ts"
 import { edit, item, path } from "./paths.ts"
 import { itemResource } from "./resources.ts"
+import * as Shown from "../kernel/shown.ts"
+import { toldShown } from "./answers.ts"
 
 const actions = { dispatch: "Dispatch", return: "Return", adjust: "Adjust" } as const
 const fields = {
@@ -36,6 +38,7 @@ const acts: { readonly [A in keyof typeof actions]: Act } = {
 
 export const bulkEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
+    answer: { item: Shown.row(() => itemResource), ...toldShown },
     name: "opportunities.fulfil_item", summary: "Dispatch, return or adjust a line counted in bulk", ...edit, params: item, mode: "create", fields,
     facts: (input) => {
       const { id, item_id } = input.rows.item

@@ -7,7 +7,7 @@ import { boolean, integer, list, object } from "../kernel/field.ts"
 import type { Settings } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { product_accessories } from "../kits/schema.ts"
-import { dealAnswer, withParts } from "./answers.ts"
+import { dealAnswer, dealShown, withParts } from "./answers.ts"
 import { claimSettings, isMeasured } from "./claims.ts"
 import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, subtreeOf, windowOf } from "./decide/lines.ts"
 import { restructure } from "./decide/restructure.ts"
@@ -33,6 +33,7 @@ const lookedAt = (
 }
 
 const add = command("POST", `${path}/{id}/items`, {
+  answer: dealShown, answers: 201,
   name: "opportunities.add_item", summary: "Add a line", ...edit, params: one, fields: addItemFields,
   facts: (input) => Effect.gen(function*() {
     const header = input.rows.id
@@ -48,6 +49,7 @@ const add = command("POST", `${path}/{id}/items`, {
 })
 
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
+  answer: dealShown,
   name: "opportunities.update_item", summary: "Change a line; what is left out stays", ...edit, params: item, fields: changeItemFields,
   facts: (input) => {
     const sent: ChangeLine = input.values
@@ -60,6 +62,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 })
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
+  answer: dealShown,
   name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item, answers: 200,
   facts: (input) => knownOf(input.rows.id, input, {
     live_only: true, stock: isMeasured(input.rows.id, input.settings), touches: (deal) => subtreeOf(deal, input.rows.item).map(({ id }) => id)
@@ -69,6 +72,7 @@ const remove = command("DELETE", `${path}/{id}/items/{item}`, {
 })
 
 const tree = command("PATCH", `${path}/{id}/items/tree`, {
+  answer: dealShown,
   name: "opportunities.restructure_items", summary: "Put all lines in a new order and nesting", ...edit, params: one, mode: "create",
   fields: {
     nodes: list(object({ id: integer({ required: true, min: 1 }), depth: integer({ required: true, min: 1, max: 100 }) }), { required: true, min_items: 1 }),

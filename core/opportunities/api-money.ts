@@ -6,7 +6,7 @@ import { initial } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { created, noContent, ok, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { dealAnswer, withParts } from "./answers.ts"
+import { dealAnswer, dealShown, withParts } from "./answers.ts"
 import { costFields, dealPriceFields } from "./cost-fields.ts"
 import { addCost, changeCost, clearDealPrice, removeCost, setDealPrice } from "./decide/costs.ts"
 import { partAdded, partChanged, partRemoved } from "./events.ts"
@@ -15,23 +15,27 @@ import { opportunity_participants } from "./parts.ts"
 import { cost, edit, one, participant, path } from "./paths.ts"
 import { participantResource } from "./resources.ts"
 import type { OpportunityRow } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const shown = (_result: unknown, input: Input) => dealAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
 const costs: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/costs`, {
+    answer: dealShown, answers: 201,
     name: "opportunities.add_cost", summary: "Add a cost", ...edit, params: one, fields: costFields,
     facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => addCost(known, input.values, context),
     respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts, 201)
   }),
   command("PATCH", `${path}/{id}/costs/{cost}`, {
+    answer: dealShown,
     name: "opportunities.update_cost", summary: "Change a cost; what is left out stays", ...edit, params: cost, fields: costFields,
     facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => changeCost(known, input.rows.cost, input.values, context),
     respond: shown
   }),
   command("DELETE", `${path}/{id}/costs/{cost}`, {
+    answer: dealShown,
     name: "opportunities.remove_cost", summary: "Remove a cost", ...edit, params: cost, answers: 200,
     facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => removeCost(known, input.rows.cost, context),
@@ -41,12 +45,14 @@ const costs: ReadonlyArray<Endpoint> = [
 
 const dealPrice: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/deal_price`, {
+    answer: dealShown,
     name: "opportunities.set_deal_price", summary: "Agree one price for the whole deal", ...edit, params: one, fields: dealPriceFields,
     facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, input, context) => setDealPrice(known, input.values.deal_total!, input.values.currency, context),
     respond: shown
   }),
   command("DELETE", `${path}/{id}/deal_price`, {
+    answer: dealShown,
     name: "opportunities.clear_deal_price", summary: "Go back to the sum of lines and costs", ...edit, params: one, answers: 200,
     facts: (input) => knownOf(input.rows.id, input, { live_only: true, touches: [] }),
     decide: (known, _input, context) => clearDealPrice(known, context),
@@ -54,9 +60,11 @@ const dealPrice: ReadonlyArray<Endpoint> = [
   })
 ]
 
+const participantShown = { participant: Shown.row(() => participantResource) }
 const participantFields = { role: text({ nullable: true, max: 100, on_null: "clear" }), mute: boolean({ default: false }) }
 const participants: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/participants`, {
+    answer: participantShown, answers: 201,
     name: "opportunities.add_participant", summary: "Add a participant", ...edit, params: one, mints: [opportunity_participants],
     fields: { member_id: ref("members", { required: true }), ...participantFields },
     facts: (input) => Effect.gen(function*() {
@@ -71,6 +79,7 @@ const participants: ReadonlyArray<Endpoint> = [
     respond: (result, input) => Effect.map(shownById(participantResource, Number(result["id"]), input.query, viewContext(input)), created)
   }),
   command("PATCH", `${path}/{id}/participants/{participant}`, {
+    answer: participantShown,
     name: "opportunities.update_participant", summary: "Change a participant's role or mute flag", ...edit, params: participant, fields: participantFields,
     facts: () => Effect.succeed(undefined),
     decide: (_facts, input) => {

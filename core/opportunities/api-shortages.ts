@@ -1,18 +1,28 @@
 /** What one opportunity is short of, and that somebody saw it and goes ahead (opportunities 9.5, availability 9). */
 import { Effect } from "effect"
 import { command, type Endpoint, get } from "../kernel/endpoint.ts"
-import { prose } from "../kernel/field.ts"
+import { boolean, choice, integer, prose, text, timestamp } from "../kernel/field.ts"
 import { created, ok, resource, shownById, unpagedMeta, viewContext } from "../kernel/resource.ts"
 import { shortagesOf } from "./claims.ts"
 import { acknowledgeShortages } from "./decide/acknowledge.ts"
 import { knownOf } from "./facts.ts"
 import { one, path } from "./paths.ts"
 import { acknowledgements } from "./shortages.ts"
+import { tracking_types } from "../availability/line.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const acknowledgementResource = resource({ singular: "acknowledgement", plural: "acknowledgements", table: acknowledgements })
 
+/** A line that is short, as `LineShortage` has it. */
+const shortageShown: Shown.Keys = {
+  opportunity_item_id: integer(), opportunity_id: integer(), product_id: integer(), product_name: text({ nullable: true }), store_id: integer(),
+  requested_quantity: integer(), available_quantity: integer(), shortfall: integer(), remaining_shortfall: integer(),
+  tracking_type: choice(tracking_types), starts_at: timestamp(), ends_at: timestamp(), is_critical: boolean()
+}
+
 /** Works in every state: a draft tells what it would be short of. Everything at once; meta still counts (conventions 2). */
 const list = get(`${path}/{id}/shortages`, {
+  answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
   name: "opportunities.shortages", summary: "The lines that are short, and by how much", ability: "opportunities:read", permission: "shortages.view", params: one,
   run: (input) => Effect.gen(function*() {
     const known = yield* knownOf(input.rows.id, input, { live_only: true, stock: true })
@@ -25,6 +35,7 @@ const list = get(`${path}/{id}/shortages`, {
 })
 
 const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
+  answer: { acknowledgement: Shown.row(() => acknowledgementResource) },
   name: "opportunities.acknowledge_shortages", summary: "Record that the shortages were seen", ability: "opportunities:write",
   permission: "shortages.resolve", params: one, answers: 201, mints: [acknowledgements],
   fields: { notes: prose({ nullable: true, max: 2000 }) },

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { invalid, invalidField, notFound } from "../kernel/rejection.ts"
 import { created, noContent, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { dealAnswer, withUnits } from "./answers.ts"
+import { dealAnswer, dealShown, toldShown, withUnits } from "./answers.ts"
 import { holds } from "./claims.ts"
 import type { Known } from "./deal.ts"
 import {
@@ -20,6 +20,7 @@ import { assignment_statuses, asset_assignments, type AssignmentRow, condition_l
 import { asset, edit, item, one, path } from "./paths.ts"
 import { assignmentResource } from "./resources.ts"
 import type { OpportunityRow } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 /** Writers of one unit wait for each other, whichever deal they work on. */
 const unitStreams = (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams => (params, body) =>
@@ -27,6 +28,7 @@ const unitStreams = (entries: (body: JsonObject) => ReadonlyArray<unknown>): Str
 const stockOf = (input: Input): Wanted => ({ live_only: true, stock: holds((input.rows as { readonly id: OpportunityRow }).id, input.settings) })
 
 const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
+  answer: dealShown,
   name: "opportunities.quick_allocate", summary: "Allocate many units to lines, all or none", ...edit, params: one,
   streams: unitStreams((body) => Array.isArray(body["allocations"]) ? body["allocations"].map((one) => isJsonObject(one) ? one["stock_level_id"] : undefined) : []),
   fields: {
@@ -75,6 +77,7 @@ const batch = <const B extends Fields>(
   name: string, summary: string, fields: B,
   decide: (known: Known, moving: ReadonlyArray<Moving>, sent: Partial<ValuesOf<B>>, context: DecideContext) => Decided
 ): Endpoint => command("POST", `${path}/{id}/${name}`, {
+  answer: { ...dealShown, ...toldShown },
   name: `opportunities.${name}`, summary, ...edit, params: one, fields: { ...fields, asset_ids },
   facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
   decide: ({ around, known, moving }, input, context) =>
@@ -102,10 +105,12 @@ const batches: ReadonlyArray<Endpoint> = [
 ]
 
 const told = (result: JsonObject): JsonObject => isJsonObject(result["_meta"]) ? { _meta: result["_meta"] } : {}
+const unitShown: Shown.Keys = { asset: Shown.row(() => assignmentResource), ...toldShown }
 const shownUnit = (result: JsonObject, input: Input) =>
   Effect.map(shownById(assignmentResource, Number(result["assignment_id"]), input.query, viewContext(input)), (body) => ({ ...body, ...told(result) }))
 
 const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
+  answer: unitShown, answers: 201,
   name: "opportunities.allocate_asset", summary: "Allocate one unit to a line", ...edit, params: item,
   streams: unitStreams((body) => [body["stock_level_id"]]),
   fields: { stock_level_id: ref("stock_levels", { required: true }) },
@@ -163,6 +168,7 @@ const acts: { readonly [A in keyof typeof actions]: Act } = {
 }
 
 const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
+  answer: unitShown,
   name: "opportunities.move_asset", summary: "Move one unit on its way", ...edit, params: asset, mode: "create", fields: unitFields,
   streams: unitStreams((body) => [body["stock_level_id"]]),
   facts: (input) => Effect.gen(function*() {

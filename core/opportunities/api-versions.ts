@@ -1,7 +1,7 @@
 /** Quote versions of an opportunity (opportunities 13). */
 import { Effect } from "effect"
 import { command, type Endpoint, get, type Input } from "../kernel/endpoint.ts"
-import { code, prose, ref, text } from "../kernel/field.ts"
+import { code, integer, money, prose, ref, text } from "../kernel/field.ts"
 import { created, listOf, noContent, ok, render, shown, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { isMeasured } from "./claims.ts"
@@ -13,21 +13,37 @@ import { opportunity_items, opportunity_versions, type VersionRow, version_types
 import { edit, one, path, read, version } from "./paths.ts"
 import { itemResource, versionResource } from "./resources.ts"
 import { versionDiff } from "./version-diff.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const versions = `${path}/{id}/versions`
 const answerWith = (input: Input) => (result: { readonly [key: string]: unknown }) =>
   shownById(versionResource, Number(result["id"]), input.query, viewContext(input))
 
+const versionShown = { version: Shown.row(() => versionResource) }
+const lines = Shown.rows(() => itemResource)
+const diffShown: Shown.Keys = {
+  source_version_id: integer(), source_version_number: integer(), target_version_id: integer(), target_version_number: integer(),
+  added: lines, removed: lines,
+  changed: Shown.objects({
+    source_item_id: integer(), target_item_id: integer(), name: text(),
+    changes: Shown.map(Shown.keys({ from: Shown.anything(), to: Shown.anything() }), { describe: "By field of the line" })
+  }),
+  source_total: money(), target_total: money(), net_change: money()
+}
+
 const list = get(versions, {
+  answer: Shown.page(() => versionResource),
   name: "opportunities.versions", summary: "List the versions of a quote", ...read, params: one,
   run: (input) => Effect.map(listOf(versionResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }), ok)
 })
 const show = get(`${versions}/{version}`, {
+  answer: versionShown,
   name: "opportunities.show_version", summary: "Show one version of a quote", ...read, params: version,
   run: (input) => Effect.map(shown(versionResource, input.rows.version, input.query, viewContext(input)), ok)
 })
 
 const create = command("POST", versions, {
+  answer: versionShown,
   name: "opportunities.create_version", summary: "Make a revision or an alternative of a quote, active at once", ...edit, params: one, answers: 201,
   mints: [opportunity_versions],
   fields: {
@@ -40,12 +56,14 @@ const create = command("POST", versions, {
 })
 
 const activate = command("POST", `${versions}/{version}/activate`, {
+  answer: versionShown,
   name: "opportunities.activate_version", summary: "Make a version the one that counts", ...edit, params: version,
   facts: (input) => knownOf(input.rows.id, input, { stock: isMeasured(input.rows.id, input.settings) }),
   decide: (known, input, context) => activateVersion(known, input.rows.version, context),
   respond: (result, input) => Effect.map(answerWith(input)(result), ok)
 })
 const send = command("POST", `${versions}/{version}/send`, {
+  answer: versionShown,
   name: "opportunities.send_version", summary: "Record that a version was sent", ...edit, params: version,
   fields: { sent_to: ref("members", { nullable: true }), sent_via: text({ nullable: true }) },
   facts: (input) => knownOf(input.rows.id, input),
@@ -55,6 +73,7 @@ const send = command("POST", `${versions}/{version}/send`, {
   respond: (result, input) => Effect.map(answerWith(input)(result), ok)
 })
 const accept = command("POST", `${versions}/{version}/accept`, {
+  answer: versionShown,
   name: "opportunities.accept_version", summary: "Record that a version was accepted", ...edit, params: version,
   fields: { accepted_by: ref("members", { nullable: true }) },
   facts: (input) => knownOf(input.rows.id, input),
@@ -64,6 +83,7 @@ const accept = command("POST", `${versions}/{version}/accept`, {
   respond: (result, input) => Effect.map(answerWith(input)(result), ok)
 })
 const decline = command("POST", `${versions}/{version}/decline`, {
+  answer: versionShown,
   name: "opportunities.decline_version", summary: "Record that a version was declined", ...edit, params: version,
   fields: { reason: text({ nullable: true, max: 1000 }) },
   facts: (input) => knownOf(input.rows.id, input),
@@ -74,6 +94,7 @@ const decline = command("POST", `${versions}/{version}/decline`, {
 })
 
 const relabel = command("PATCH", `${versions}/{version}`, {
+  answer: versionShown,
   name: "opportunities.relabel_version", summary: "Give a version another label, or none", ...edit, params: version,
   fields: { label: text({ nullable: true, on_null: "clear" }) },
   check: (_values, body) => Object.hasOwn(body, "label") ? {} : { label: ["The label field must be present."] },
@@ -94,6 +115,7 @@ const linesOf = Effect.fnUntraced(function*(row: VersionRow, input: Input) {
   return { version: row, lines, shown: yield* render(itemResource, lines, [], viewContext(input)) }
 })
 const diff = get(`${versions}/{from}/diff/{to}`, {
+  answer: { diff: Shown.keys(diffShown) },
   name: "opportunities.diff_versions", summary: "What two versions of a quote have and charge differently", ...read,
   params: { ...one, from: version.version, to: version.version },
   run: (input) => Effect.gen(function*() {

@@ -13,7 +13,7 @@ import { isExplained } from "../rates/explained.ts"
 import { exchangeRateAt } from "../registers/currencies.ts"
 import { askedLines, claimSettings, isMeasured } from "./claims.ts"
 import { customerOf, knownOf, type Wanted } from "./facts.ts"
-import { dealAnswer, withParts } from "./answers.ts"
+import { dealAnswer, dealShown, withParts } from "./answers.ts"
 import type { Known } from "./deal.ts"
 import { cloneDeal } from "./decide/clone.ts"
 import { createDeal, updateDeal, windowErrors } from "./decide/header.ts"
@@ -34,14 +34,18 @@ import { readEndpoints } from "./query.ts"
 import { opportunityResource } from "./resources.ts"
 import { createFields, opportunities, type OpportunityRow, updateFields } from "./schema.ts"
 import { acknowledgements, shortageProjection } from "./shortages.ts"
+import * as Shown from "../kernel/shown.ts"
+import { stepShown } from "../pricing/explain.ts"
 
 const write = "opportunities:write"
 
 const list = get(path, {
+  answer: Shown.page(() => opportunityResource),
   name: "opportunities.list", summary: "List opportunities", ...read,
   run: (input: Input) => Effect.map(listOf(opportunityResource, input.query, viewContext(input)), ok)
 })
 const show = get(`${path}/{id}`, {
+  answer: { ...dealShown, explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" })) },
   name: "opportunities.show", summary: "Show one opportunity", ...read, params: one,
   fields: { explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }) },
   run: (input) => isExplained(input.query)
@@ -62,6 +66,7 @@ const headerFacts = Effect.fnUntraced(function*(sent: { readonly [name: string]:
 })
 
 const create = command("POST", path, {
+  answer: dealShown,
   name: "opportunities.create", summary: "Create an opportunity: a draft", ability: write, permission: "opportunities.create",
   fields: createFields, mints: [opportunities], check: windowErrors,
   facts: (input) => Effect.gen(function*() {
@@ -89,6 +94,7 @@ const stockFor = Effect.fnUntraced(function*(before: OpportunityRow, after: Oppo
 })
 
 const update = command("PUT", `${path}/{id}`, {
+  answer: dealShown,
   name: "opportunities.update", summary: "Change the header of an opportunity; what is left out stays", ...edit,
   params: one, fields: updateFields, check: windowErrors,
   facts: (input) => Effect.gen(function*() {
@@ -113,6 +119,7 @@ const move = (
   name: string, summary: string, decide: (known: Known, reason: string | null, context: DecideContext) => Decided,
   options: { readonly permission?: string; readonly stock?: boolean } = {}
 ) => command("POST", `${path}/{id}/${name}`, {
+  answer: dealShown,
   name: `opportunities.${name}`, summary, ability: write, permission: options.permission ?? edit.permission, params: one, fields: reasonField,
   facts: (input) => knownOf(input.rows.id, input, { stock: options.stock ?? false }),
   decide: (known, input, context) => decide(known, input.values.reason ?? null, context),
@@ -131,6 +138,7 @@ const moves = [
   })
 ]
 const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
+  answer: dealShown,
   name: "opportunities.convert_to_order", summary: "Make a quotation an order", ...edit, params: one,
   fields: { shortage_notes: prose({ nullable: true, max: 2000 }) },
   facts: (input) => knownOf(input.rows.id, input, { stock: true }),
@@ -138,6 +146,7 @@ const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
   respond: (_result, input) => dealAnswer(input.rows.id.id, input)
 })
 const status = command("POST", `${path}/{id}/change_status`, {
+  answer: dealShown,
   name: "opportunities.change_status", summary: "Move to another status of the same state", ...edit, params: one,
   fields: { status: integer({ required: true }) },
   facts: (input) => knownOf(input.rows.id, input, { stock: true }),
@@ -152,6 +161,7 @@ const remove = command("DELETE", `${path}/{id}`, {
   respond: () => Effect.succeed(noContent)
 })
 const restore = command("POST", `${path}/{id}/restore`, {
+  answer: dealShown,
   name: "opportunities.restore", summary: "Bring a deleted opportunity back", ability: write, permission: "opportunities.delete",
   params: { id: { table: opportunities, with_deleted: true } },
   facts: (input) => knownOf(input.rows.id, input, { stock: true }),
@@ -160,6 +170,7 @@ const restore = command("POST", `${path}/{id}/restore`, {
 })
 
 const clone = command("POST", `${path}/{id}/clone`, {
+  answer: dealShown, answers: 201,
   name: "opportunities.clone", summary: "Make a new draft like this opportunity", ...edit, permission: "opportunities.create", params: one,
   fields: { subject: text({ nullable: true }) }, mints: [opportunities],
   facts: (input) => Effect.gen(function*() {

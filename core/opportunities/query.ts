@@ -18,14 +18,25 @@ import { knownOf } from "./facts.ts"
 import { opportunity_items } from "./parts.ts"
 import { one, path, read } from "./paths.ts"
 import { assignmentResource } from "./resources.ts"
+import { boolean, integer, text, timestamp } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
+import { auditShown } from "../activity-log/shown.ts"
 
 const assets = get(`${path}/{id}/assets`, {
+  answer: Shown.page(() => assignmentResource),
   name: "opportunities.assets", summary: "List the units on all lines", ...read, params: one,
   run: (input) => Effect.map(listOf(assignmentResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }), ok)
 })
 
 /** One entry per line backed by a product that exists; lines of an opportunity without a store have nothing to be counted at. */
 const availability = get(`${path}/{id}/availability`, {
+  answer: {
+    availability: Shown.objects({
+      opportunity_item_id: integer(), product_id: integer(), store_id: integer(), requested_quantity: integer(), available_for_item: integer(),
+      shortage_quantity: integer(), has_shortage: boolean(), from: timestamp(), to: timestamp()
+    }),
+    meta: Shown.meta
+  },
   name: "opportunities.availability", summary: "What is free for each line, and by how much it is short", ...read, params: one,
   run: (input) => Effect.gen(function*() {
     const store = yield* Store
@@ -53,6 +64,7 @@ const entriesOf = Effect.fnUntraced(function*(id: number, page: { readonly page:
 })
 
 const activity = get(`${path}/{id}/activity`, {
+  answer: { activity: Shown.objects(auditShown), meta: Shown.meta },
   name: "opportunities.activity", summary: "What happened to the opportunity, newest first", ability: "action-log:read", permission: "action-log.view",
   params: one,
   run: (input) => Effect.gen(function*() {
@@ -69,6 +81,9 @@ const activity = get(`${path}/{id}/activity`, {
 })
 
 const actions = get(`${path}/{id}/available_actions`, {
+  answer: {
+    available_actions: Shown.objects({ key: text(), label: text(), allowed: boolean(), reason: text({ nullable: true }), code: text({ nullable: true }) })
+  },
   name: "opportunities.available_actions", summary: "What may be done with the opportunity now", ...read, params: one,
   run: (input) => Effect.gen(function*() {
     const known = yield* knownOf(input.rows.id, input, { stock: true })

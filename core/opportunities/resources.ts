@@ -1,5 +1,5 @@
 /** How opportunities and what belongs to them are put into words (spec 2.6, opportunities 7.1, 9.1, 11 to 13). */
-import { phaseOf } from "../availability/phase.ts"
+import { phase_labels, phaseOf } from "../availability/phase.ts"
 import { releasePointIn } from "../availability/settings.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import { addresses, members } from "../members/schema.ts"
@@ -14,11 +14,16 @@ import {
 import { opportunities, phases } from "./schema.ts"
 import { labelOf, states, statusNames } from "./statuses.ts"
 import { depthOf, parentPath } from "./tree.ts"
+import { boolean, choice, integer, text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null => value === null ? null : labels[value] ?? null
 
 export const assignmentResource = resource({
   singular: "asset", plural: "assets", table: asset_assignments,
+  shows: {
+    status_label: text(), condition_on_return_label: text({ nullable: true }), stock_level: Shown.brief()
+  },
   filters: ["status", "opportunity_item_id", "stock_level_id", "container_stock_level_id", "created_at", "updated_at"],
   sorts: ["status", "dispatched_at", "allocated_at", "created_at", "returned_at", "updated_at"],
   order: ["created_at", "id"],
@@ -34,6 +39,9 @@ export const assignmentResource = resource({
 
 export const itemResource = resource({
   singular: "item", plural: "items", table: opportunity_items,
+  shows: {
+    parent_path: text({ nullable: true }), depth: integer(), charge_period_label: text({ nullable: true }), transaction_type_label: text({ nullable: true })
+  },
   order: ["path", "id"],
   includes: { assets: { kind: "many", via: "opportunity_item_id", resource: () => assignmentResource } },
   view: (base, row) => ({
@@ -48,6 +56,7 @@ export const itemResource = resource({
 
 export const costResource = resource({
   singular: "cost", plural: "costs", table: opportunity_costs,
+  shows: { cost_type_label: text({ nullable: true }), transaction_type_label: text({ nullable: true }) },
   order: ["sort_order", "id"],
   view: (base, row) => ({
     ...base, cost_type_label: named(cost_type_labels, row.cost_type), transaction_type_label: named(transaction_type_labels, row.transaction_type)
@@ -56,6 +65,7 @@ export const costResource = resource({
 
 export const participantResource = resource({
   singular: "participant", table: opportunity_participants, plural: "participants",
+  shows: { member: Shown.brief() },
   lookups: { who: { via: "member_id", table: members } },
   includes: { member: { kind: "always", key: "member" } },
   view: (base, row, { who }) => ({ ...base, member: who === undefined ? null : { id: row.member_id, name: String(who["name"]) } })
@@ -63,6 +73,7 @@ export const participantResource = resource({
 
 export const versionResource = resource({
   singular: "version", plural: "versions", table: opportunity_versions,
+  shows: { version_type_label: text({ nullable: true }), status_label: text({ nullable: true }) },
   order: ["version_number"],
   includes: { items: { kind: "many", via: "version_id", resource: () => itemResource } },
   view: (base, row) => ({
@@ -75,6 +86,8 @@ const is_known = (address: AnyRow): boolean => address["street"] !== ""
 /** An address as it stands on other things; where the members slice shows it too, it looks the same. */
 const addressResource: Resource<typeof addresses> = resource({
   singular: "address", plural: "addresses", table: addresses,
+  title: "EmbeddedAddress",
+  hides: ["member_id"],
   view: (base) => {
     const { member_id: _member, ...address } = base
     return address
@@ -84,6 +97,10 @@ const addressResource: Resource<typeof addresses> = resource({
 const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
 export const opportunityResource = resource({
   singular: "opportunity", plural: "opportunities", table: opportunities,
+  shows: {
+    state_label: text(), state_name: text(), status_label: text(), status_name: text(),
+    availability_phase: choice(phase_labels, { describe: "What its status means for stock" }), pricing_locked: boolean()
+  },
   custom_module: "Opportunity",
   filters: [
     "subject", "number", "reference", "state", "status", "member_id", "venue_id", "store_id", "owned_by", "invoiced", "has_shortage",

@@ -15,8 +15,10 @@ import { factorFor } from "./modifiers.ts"
 import { holdingRates, type RateQuestion } from "./resolution.ts"
 import { type BasePeriod, basePeriods, strategyLabel } from "./strategies.ts"
 import { measureUnits, wholeOr } from "./units.ts"
+import { text } from "../kernel/field.ts"
 
 /** One step on the way to a figure. */
+export const stepShown = { figure: text(), rule: text(), words: text(), from: text({ nullable: true }), to: text() }
 export interface Step {
   /** The figure it leads to, named as the answer names it: `units`, `items.12.total`, `tax_total`. */
   readonly figure: string

@@ -5,7 +5,7 @@ import { accessoryResource, componentResource } from "../kits/resource.ts"
 import { product_accessories, product_components } from "../kits/schema.ts"
 import { stepsAround } from "../kits/steps.ts"
 import { command } from "../kernel/endpoint.ts"
-import { integer } from "../kernel/field.ts"
+import { integer, text } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
 import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -24,9 +24,11 @@ import { containers, live_statuses } from "../containers/schema.ts"
 import { firstStockLevel } from "./decide.ts"
 import { mergeProducts, mergeProjection } from "./merge.ts"
 import { productFields, products } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const productResource = resource({
   singular: "product",
+  shows: { product_group_name: text({ nullable: true }), icon: Shown.nothing() },
   table: products,
   filters: ["name", "product_type", "is_active", "product_group_id", "sku", "barcode", "tax_class_id", "allowed_stock_type", "stock_method",
     "accessory_only", "discountable", "created_at", "updated_at"],
@@ -75,6 +77,7 @@ const crud = register({
 const distinct = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => [...new Map(rows.map((row) => [row.id, row])).values()]
 
 const merge = command("POST", "/api/v1/products/{id}/merge", {
+  answer: { product: Shown.row(() => productResource) },
   name: "products.merge", summary: "Merge another product into this one", ability: "products:write", permission: "products.edit",
   params: { id: { table: products } },
   fields: { secondary_id: integer({ required: true }) },

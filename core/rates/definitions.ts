@@ -10,11 +10,14 @@ import { presets } from "../pricing/presets.ts"
 import { basePeriodLabel, strategyLabel } from "../pricing/strategies.ts"
 import { writtenProductRate } from "./product-rate-resource.ts"
 import { rate_definitions, rateDefinitionFields } from "./schema.ts"
+import { text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const access = accessOf("rates")
 
 export const rateDefinitionResource: Resource<typeof rate_definitions> = resource({
   singular: "rate_definition",
+  shows: { calculation_strategy_name: text(), base_period_name: text({ nullable: true }) },
   table: rate_definitions,
   filters: ["name", "calculation_strategy", "base_period", "is_preset", "preset_slug", "created_at", "updated_at"],
   sorts: ["name", "calculation_strategy", "base_period", "created_at", "updated_at"],
@@ -50,6 +53,7 @@ const crud = register({
 })
 
 const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
+  answer: { rate_definition: Shown.row(() => rateDefinitionResource) }, answers: 201,
   name: "rate_definitions.duplicate", summary: "Copy a rate definition", ability: access.write, permission: access.create,
   params: { id: { table: rate_definitions } },
   mints: [rate_definitions],

@@ -4,6 +4,8 @@ import { type Resource, resource } from "../kernel/resource.ts"
 import { rateTransactionTypes } from "../pricing/strategies.ts"
 import { stores } from "../stores/stores.ts"
 import { product_rates, type ProductRateRow, rate_definitions } from "./schema.ts"
+import { text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const common = {
   singular: "product_rate",
@@ -22,9 +24,12 @@ const withNames = ({ id, product_id, rate_definition_id, store_id, transaction_t
   ...rest
 })
 
+const names: Shown.Keys = { transaction_type_name: text() }
+
 /** Lists and single rates name their definition. */
 export const productRateResource: Resource<typeof product_rates> = resource({
   ...common,
+  shows: { ...names, rate_definition: Shown.brief() },
   lookups: { definition: { via: "rate_definition_id", table: rate_definitions } },
   view: (base, row, { definition }) => ({
     ...withNames(base, row),
@@ -34,5 +39,6 @@ export const productRateResource: Resource<typeof product_rates> = resource({
 
 /** Answers of writes leave it out. */
 export const writtenProductRate: Resource<typeof product_rates> = resource({
-  ...common, view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
+  ...common, title: "WrittenProductRate", shows: { ...names, rate_definition: Shown.nothing() },
+  view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
 })

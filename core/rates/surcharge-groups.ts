@@ -14,6 +14,7 @@ import type { ValuesOf } from "../kernel/field.ts"
 import { readSurchargeValue, type SurchargeGroup } from "../pricing/surcharges.ts"
 import { stores } from "../stores/stores.ts"
 import { surcharge_groups, surchargeGroupFields, type SurchargeRow, surcharges } from "./surcharge-schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const inOrder = { order: ["sort_order", "id"] }
 
@@ -25,8 +26,12 @@ const surchargesOf = Effect.fnUntraced(function*(group_ids: ReadonlyArray<number
   return byGroup
 })
 
+/** A surcharge as its group shows it. */
+const { surcharge_group_id: _group, created_at: _created, updated_at: _updated, deleted_at: _deleted, ...surcharge_shows } = surcharges.columns
+
 export const surchargeGroupResource = resource({
   singular: "surcharge_group",
+  shows: { surcharges: Shown.objects(surcharge_shows) },
   table: surcharge_groups,
   filters: ["name", "is_active", "store_id", "created_at"],
   sorts: ["name", "sort_order", "created_at"],

@@ -10,6 +10,7 @@ import { bindings, whereSql } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { table } from "../kernel/table.ts"
 import { products } from "../products/schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
@@ -32,6 +33,7 @@ const productsCounted: ViewColumn = (rows) => Effect.gen(function*() {
 
 export const productGroupResource: Resource<typeof product_groups> = resource({
   singular: "product_group",
+  shows: { description: text(), icon: Shown.nothing() },
   table: product_groups,
   filters: ["name", "parent_id", "created_at", "updated_at"],
   sorts: ["name", "sort_order", "created_at", "updated_at"],

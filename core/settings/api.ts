@@ -4,7 +4,7 @@ import { claims } from "../claims/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Input } from "../kernel/endpoint.ts"
 import { event } from "../kernel/event.ts"
-import { type Fields, json } from "../kernel/field.ts"
+import { type Fields, json, text } from "../kernel/field.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, notFound, Rejection } from "../kernel/rejection.ts"
@@ -13,11 +13,14 @@ import { baseCurrency, settings_projection, settings_table } from "../kernel/set
 import { Site } from "../kernel/site.ts"
 import { Store } from "../kernel/store/store.ts"
 import { settingGroups } from "./groups.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const groupOf = (input: Input): string => input.params["group"]!
 const unknownGroup = notFound("No such group of settings.")
 
+const values = Shown.map(Shown.anything(), { describe: "By key" })
 const list = get("/api/v1/settings", {
+  answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
   name: "settings.list", summary: "List the groups of settings", ability: "settings:read", permission: "settings.view",
   run: ({ settings }) => {
     const rows = Object.entries(settings).map(([group, values]): JsonObject => ({ group, settings: values }))
@@ -25,6 +28,7 @@ const list = get("/api/v1/settings", {
   }
 })
 const show = get("/api/v1/settings/{group}", {
+  answer: { settings: values },
   name: "settings.show", summary: "Show one group of settings", ability: "settings:read", permission: "settings.view",
   run: (input: Input) => Effect.gen(function*() {
     const values = Object.hasOwn(input.settings, groupOf(input)) ? input.settings[groupOf(input)] : undefined
@@ -34,6 +38,7 @@ const show = get("/api/v1/settings/{group}", {
 
 interface ChangeFacts { readonly fields: Fields; readonly booked: boolean }
 const change = command("PUT", "/api/v1/settings/{group}", {
+  answer: { settings: values },
   name: "settings.update", summary: "Change settings of a group; what is left out stays", ability: "settings:write", permission: "settings.manage",
   fields: { settings: json<JsonObject>({ required: true }) },
   streams: (params) => [`settings:${params["group"]}`],

@@ -10,6 +10,7 @@ import { products } from "../products/schema.ts"
 import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
 import { stockLevelResource, stockTransactionResource } from "./resource.ts"
 import { type StockLevelRow, stock_levels, stock_transactions, stockLevelFields } from "./schema.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const levelFacts = Effect.fnUntraced(function*(input: Input, before: StockLevelRow | undefined): Effect.fn.Return<LevelFacts, Fault, Store> {
   const store = yield* Store
@@ -44,17 +45,22 @@ const reading = { ability: "stock:read", permission: "stock.view" } as const
 const writing = { ability: "stock:write", permission: "stock.adjust" } as const
 const oneLevel = (params: { readonly [name: string]: string }): ReadonlyArray<string> => [`stock_level:${params["stock_level"]}`]
 
+const oneTransaction = { stock_transaction: Shown.row(() => stockTransactionResource) }
+
 const transactions = [
   get(ledger, {
+    answer: Shown.page(() => stockTransactionResource),
     name: "stock_transactions.list", summary: "List the ledger of a stock level, newest first", ...reading, params: ofLevel,
     run: (input) => Effect.map(
       listOf(stockTransactionResource, input.query, viewContext(input), { where: { stock_level_id: input.rows.stock_level.id } }), ok)
   }),
   get(`${ledger}/{id}`, {
+    answer: oneTransaction,
     name: "stock_transactions.show", summary: "Show one line of the ledger", ...reading, params: ofLedger,
     run: (input) => Effect.map(shown(stockTransactionResource, input.rows.id, input.query, viewContext(input)), ok)
   }),
   command("POST", ledger, {
+    answer: oneTransaction,
     name: "stock_transactions.create", summary: "Post a purchase, find, write-off, sale or making of stock", ...writing, params: ofLevel,
     fields: {
       transaction_type: stock_transactions.columns.transaction_type, quantity: stock_transactions.columns.quantity,

@@ -4,9 +4,13 @@ import { resource } from "../kernel/resource.ts"
 import { bulk, products, serialised } from "../products/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { stock_categories, stock_levels, stock_transactions, transaction_types, type TransactionType } from "./schema.ts"
+import { integer, text } from "../kernel/field.ts"
 
 export const stockLevelResource = resource({
   singular: "stock_level",
+  shows: {
+    item_id: integer(), product_name: text({ nullable: true }), store_name: text({ nullable: true }), stock_type_name: text(), stock_category_name: text()
+  },
   table: stock_levels,
   filters: ["product_id", "store_id", "stock_type", "stock_category", "item_name", "serial_number", "barcode", "asset_number", "created_at"],
   sorts: ["product_id", "store_id", "quantity_held", "stock_type", "created_at"],
@@ -25,6 +29,7 @@ export const stockLevelResource = resource({
 
 export const stockTransactionResource = resource({
   singular: "stock_transaction",
+  shows: { transaction_type_name: text() },
   table: stock_transactions,
   filters: ["transaction_type", "transaction_at", "created_at"],
   sorts: ["transaction_at", "created_at"],

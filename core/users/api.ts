@@ -16,9 +16,11 @@ import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
 import { isAdministrator } from "./standing.ts"
 import { rolesOf } from "./viewer.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const userResource = resource({
   singular: "user",
+  shows: { roles: list(text()), is_admin: boolean() },
   table: users,
   filters: ["name", "email", "is_active", "is_owner", "member_id", "created_at", "updated_at"],
   sorts: ["name", "email", "created_at", "updated_at"],
@@ -31,6 +33,7 @@ export const userResource = resource({
   }
 })
 
+const oneUser = { user: Shown.row(() => userResource) }
 const inPath = { id: { table: users } }
 const factsFor = Effect.fnUntraced(function*(viewer: Viewer) {
   return { roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }), level: yield* viewerLevel(viewer) }
@@ -41,14 +44,17 @@ const sameUser = ({ id }: { readonly [name: string]: string }) => [`user:${id}`,
 
 const endpoints = [
   get("/api/v1/users", {
+    answer: Shown.page(() => userResource),
     name: "users.list", summary: "List users", ability: "users:read", permission: "users.view",
     run: (input) => Effect.map(listOf(userResource, input.query, viewContext(input)), ok)
   }),
   get("/api/v1/users/{id}", {
+    answer: oneUser,
     name: "users.show", summary: "Show one user", ability: "users:read", permission: "users.view", params: inPath,
     run: (input) => Effect.map(shown(userResource, input.rows.id, input.query, viewContext(input)), ok)
   }),
   command("POST", "/api/v1/users", {
+    answer: oneUser,
     name: "users.create", summary: "Invite a user", ability: "users:write", permission: "users.invite",
     fields: {
       name: text({ required: true }), email: text({ required: true, format: "email" }),
@@ -62,6 +68,7 @@ const endpoints = [
     respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), created)
   }),
   command("PUT", "/api/v1/users/{id}", {
+    answer: oneUser,
     name: "users.update", summary: "Change a user; what is left out stays", ability: "users:write", permission: "users.edit",
     params: inPath, streams: sameUser,
     fields: { name: text({ required: true }), email: text({ required: true, format: "email" }), roles: list(text()) },
@@ -78,6 +85,7 @@ const endpoints = [
     respond: () => Effect.succeed(noContent)
   }),
   command("POST", "/api/v1/users/{id}/activate", {
+    answer: oneUser,
     name: "users.activate", summary: "Activate an invited or deactivated user", ability: "users:write", permission: "users.activate",
     params: inPath, streams: sameUser,
     facts: ({ viewer }) => factsFor(viewer),

@@ -12,9 +12,12 @@ import { isPermission, owner_level, permissions } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
 import { barToRole } from "./standing.ts"
 import { levelOf } from "./viewer.ts"
+import { boolean, text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 export const roleResource = resource({
   singular: "role",
+  shows: { cost_visibility: boolean() },
   table: roles,
   filters: ["name", "is_system", "level", "created_at"],
   sorts: ["name", "level", "sort_order", "created_at"],
@@ -68,10 +71,12 @@ export const rolesRegister = register({
 const whole = (plural: string, rows: ReadonlyArray<JsonObject>): JsonObject =>
   ({ [plural]: rows, meta: unpagedMeta(rows.length) })
 export const listPermissions = get("/api/v1/permissions", {
+  answer: { permissions: Shown.objects({ key: text(), area: text(), action: text() }), meta: Shown.meta },
   name: "permissions.list", summary: "List what roles can allow", ability: "roles:read", permission: "roles.view",
   run: () => Effect.succeed(ok(whole("permissions", permissions.map((one) => ({ ...one })))))
 })
 export const listAbilities = get("/api/v1/abilities", {
+  answer: { abilities: Shown.objects({ key: text() }), meta: Shown.meta },
   name: "abilities.list", summary: "List what tokens can be good for", ability: null, permission: null,
   run: () => Effect.succeed(ok(whole("abilities", abilities.map((key) => ({ key })))))
 })

@@ -14,6 +14,7 @@ import { can } from "../kernel/viewer.ts"
 import { viewableAs } from "./columns.ts"
 import { cloneOf, mayChange, mayDelete, saveView } from "./decide.ts"
 import { viewSeed } from "./seed.ts"
+import * as Shown from "../kernel/shown.ts"
 
 const path = "/api/v1/custom_views"
 export const customViewResource = resource({
@@ -25,6 +26,7 @@ export const customViewResource = resource({
 })
 const reads = { ability: "custom-views:read", permission: null } as const
 const writes = { ability: "custom-views:write", permission: null } as const
+const oneView = { custom_view: Shown.row(() => customViewResource) }
 const inPath = { id: { table: custom_views } }
 
 /** What a view of this kind may show: its columns and, where it has a module, the custom fields as they are now. */
@@ -50,6 +52,7 @@ const crud = register({
 
 const endpoints = [
   get(path, {
+    answer: Shown.page(() => customViewResource),
     name: "custom_views.list", summary: "List the views one may use", ...reads,
     fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
     run: (input) => Effect.gen(function*() {
@@ -60,6 +63,7 @@ const endpoints = [
     })
   }),
   get(`${path}/{id}`, {
+    answer: oneView,
     name: "custom_views.show", summary: "Show one view", ...reads, params: inPath,
     run: (input) => Effect.gen(function*() {
       // Whoever keeps the settings looks after other people's views too.
@@ -68,6 +72,7 @@ const endpoints = [
     })
   }),
   command("POST", `${path}/{id}/clone`, {
+    answer: oneView,
     name: "custom_views.clone", summary: "Copy a view for oneself", ...writes, params: inPath, answers: 201, mints: [custom_views],
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows, viewer }, context) => {

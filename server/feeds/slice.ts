@@ -19,12 +19,15 @@ import { viewerOf } from "../../core/users/viewer.ts"
 import { Hosting } from "../hosting.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type FeedOf, feedPath, feedUrl, isSignedFor, signatureIn } from "./signature.ts"
+import { choice, integer, text } from "../../core/kernel/field.ts"
+import * as Shown from "../../core/kernel/shown.ts"
 
 /** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
 const tagOf = (text: string): string => `W/"${createHash("sha256").update(text.replace(/^DTSTAMP:.*\r\n/gm, "")).digest("base64url")}"`
 
 const sees_activities = "activities.view"
-const open = { ability: null, permission: null, weight: 0, public: true, server_only: true, produces: "text/calendar" } as const
+const feedSays = { "Content-Disposition": "The name of the file", ETag: "What the calendar says now, but for the moment of writing" }
+const open = { ability: null, permission: null, weight: 0, public: true, server_only: true, produces: "text/calendar", refuses: { 403: null }, answer_headers: feedSays } as const
 
 /** The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own. */
 const hosted = Effect.map(Effect.serviceOption(Hosting), Option.getOrThrow)
@@ -83,6 +86,10 @@ export const feedsSlice: ServerSlice = {
       }
     }),
     get("/api/v1/calendar_feeds", {
+      answer: {
+        calendar_feeds: Shown.objects({ scope: choice({ all: "Everybody's", user: "One user's" }), user_id: integer({ nullable: true }), name: text(), url: text() }),
+        meta: Shown.meta
+      },
       name: "calendar_feeds.list", summary: "Addresses to subscribe to: your own calendar's and, for administrators, everybody's",
       ability: "activities:read", permission: sees_activities, weight: 0, server_only: true,
       run: ({ viewer }) => Effect.gen(function*() {

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
-import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
+import type { Answer, Endpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { answerAgain, permitted } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rejection.ts"
@@ -17,11 +17,12 @@ import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /** Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored elsewhere. */
 const honoured = /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|opportunities(?:\/\{\w+\}\/(?:invoices|clone))?$)/
-const honours = ({ endpoint }: HostedCall): boolean => endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
+/** Does an Idempotency-Key make it happen once? */
+export const keepsAnswers = (endpoint: Endpoint): boolean => endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
 
 const around = (call: HostedCall, next: Hosted<Answer>): Hosted<Answer> => {
   const given = call.headers["idempotency-key"]
-  if (given === undefined || !honours(call)) return next
+  if (given === undefined || !keepsAnswers(call.endpoint)) return next
   return Effect.flatMap(Effect.result(permitted(call.endpoint, call.viewer)), (may) => {
     // Refused as ever, by row or right; nothing is looked up for those who may not ask.
     if (may._tag === "Failure") return next

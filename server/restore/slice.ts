@@ -21,6 +21,8 @@ import type { ServerSlice } from "../server-slice.ts"
 import { takeOver } from "./take-over.ts"
 import { type Manifest, restored_events, type RestoreRow, restores } from "./schema.ts"
 import { manifestHere } from "./sums.ts"
+import * as Shown from "../../core/kernel/shown.ts"
+import { eventShown } from "../../sync/ends/shown.ts"
 
 const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
@@ -51,7 +53,13 @@ const standing = Effect.fnUntraced(function*(row: RestoreRow) {
 const areCounters = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
   value !== undefined && Object.values(value).every((next) => Number.isSafeInteger(next) && Number(next) >= 0)
 
+const standingShown: Shown.Keys = {
+  restore: Shown.keys({
+    id: integer(), events: integer(), received: integer(), received_to: integer(), started_at: timestamp(), finished_at: timestamp({ nullable: true })
+  })
+}
 const begin = ask("/api/v1/system/restores", {
+  answer: standingShown, refuses: { 409: null },
   name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, answers: 201, body_max: page_bytes_max, admits: ownerOnly,
   fields: {
     position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
@@ -79,6 +87,7 @@ const begin = ask("/api/v1/system/restores", {
 })
 
 const receive = ask("/api/v1/system/restores/{id}/events", {
+  answer: standingShown,
   name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max, admits: ownerOnly,
   params: { id: { table: restores } }, fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
   run: ({ rows, values }) => Effect.gen(function*() {
@@ -99,6 +108,7 @@ const receive = ask("/api/v1/system/restores/{id}/events", {
 })
 
 const finish = ask("/api/v1/system/restores/{id}/finish", {
+  answer: standingShown, refuses: { 409: null },
   name: "system.finish_restore", summary: "Become what the journal tells, if its tables come to what the export said", ...owned, params: { id: { table: restores } },
   run: ({ viewer, rows, now }) => Effect.gen(function*() {
     yield* ownerOnly({ viewer })
@@ -131,6 +141,7 @@ export const restoreSlice: ServerSlice = {
   server_tables: [restores, restored_events],
   endpoints: [
     get("/api/v1/system/journal", {
+      answer: { events: Shown.list(eventShown), meta: Shown.keys({ position: integer(), head: integer() }) },
       name: "system.journal", summary: "All that happened, in order, for its owner to take away", ...owned,
       fields: { after: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }), limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max }) },
       run: ({ viewer, values }) => Effect.gen(function*() {
@@ -142,6 +153,12 @@ export const restoreSlice: ServerSlice = {
       })
     }),
     get("/api/v1/system/manifest", {
+      answer: {
+        manifest: Shown.keys({
+          position: integer(), events: integer(), schema_version: integer(), tables: Shown.objects({ name: text(), rows: integer(), checksum: text() }),
+          ids: Shown.map(integer()), numbers: Shown.map(integer())
+        })
+      },
       name: "system.manifest", summary: "What the journal and every table come to, for an export to be checked against", ...owned,
       run: ({ viewer }) => Effect.gen(function*() {
         yield* ownerOnly({ viewer })
@@ -152,6 +169,7 @@ export const restoreSlice: ServerSlice = {
     }),
     begin,
     get("/api/v1/system/restores/{id}", {
+      answer: standingShown,
       name: "system.show_restore", summary: "How far an import has come", ...owned, params: { id: { table: restores } },
       run: ({ viewer, rows }) => Effect.gen(function*() {
         yield* ownerOnly({ viewer })

@@ -6,6 +6,7 @@ import type { Json } from "../../core/kernel/json.ts"
 import { headOf } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
+import * as Shown from "../../core/kernel/shown.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
@@ -17,6 +18,7 @@ import { catalogueRows } from "./catalogue-rows.ts"
 import { docsPage } from "./docs-page.ts"
 import { makeMetrics } from "./metrics.ts"
 import { openApi } from "./openapi.ts"
+import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
 const open = { ability: null, permission: null, weight: 0, public: true, server_only: true } as const
 
@@ -35,21 +37,37 @@ const healthNow = Effect.gen(function*() {
   const { health } = Option.getOrThrow(yield* Effect.serviceOption(Hosting))
   return healthAnswer((yield* Store).dialect, yield* health, instantOf(yield* Clock.currentTimeMillis))
 })
+const databases = choice({ postgres: "Postgres", sqlite: "SQLite" })
+const unwell = Shown.keys({
+  status: choice({ degraded: "Degraded", unavailable: "Unavailable" }), timestamp: timestamp(), database: databases, journal_position: integer({ nullable: true }),
+  reason: text({ describe: "What keeps the database from recording, or that it does not answer" })
+})
 const health = get("/api/v1/system/health", {
+  answer: { health: Shown.keys({ status: choice({ ok: "Ok" }), timestamp: timestamp(), database: databases, journal_position: integer() }) },
+  refuses: { 503: { message: text(), health: unwell } },
   name: "system.health", summary: "Is the server well?", ...open, unlimited: true, run: () => healthNow
 })
 
-const descriptions = new WeakMap<Catalogue, Json>()
+const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly description: Json }>()
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi", summary: "This interface, described as OpenAPI 3.1", ...open,
-  run: () => Effect.map(Site, ({ catalogue }) => {
+  answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
+  run: () => Effect.map(Site, ({ catalogue, public_url }) => {
+    // The address is known once the server listens.
+    const url = public_url?.() ?? "/"
     let known = descriptions.get(catalogue)
-    if (known === undefined) descriptions.set(catalogue, known = openApi(catalogue, "/"))
-    return ok(known)
+    if (known?.url !== url) descriptions.set(catalogue, known = { url, description: openApi(catalogue, url) })
+    return ok(known.description)
   })
 })
 
 const endpoints = get("/api/v1/endpoints", {
+  answer: {
+    endpoints: Shown.objects({
+      name: text(), method: text(), uri: text(), resource: text({ nullable: true }), operation: text({ nullable: true }), ability: text({ nullable: true }), price_weight: integer()
+    }),
+    meta: Shown.meta
+  },
   name: "endpoints.list", summary: "List what can be asked", ability: "system:read", permission: "system.read", weight: 0, server_only: true,
   run: () => Effect.map(Site, ({ catalogue }) => {
     const rows = catalogueRows(catalogue)

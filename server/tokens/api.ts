@@ -21,6 +21,8 @@ import { tokensIssuedBy } from "../../sync/ends/devices.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
 import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
+import { text } from "../../core/kernel/field.ts"
+import * as Shown from "../../core/kernel/shown.ts"
 
 export const tokenResource = resource({
   singular: "token", table: tokens,
@@ -28,11 +30,15 @@ export const tokenResource = resource({
   sorts: ["created_at", "updated_at", "last_used_at", "expires_at"]
 })
 
+/** A token just issued: the one answer that tells its secret. */
+const issuedResource = { ...tokenResource, title: "IssuedToken", shows: { secret: text({ describe: "What the Authorization header bears; told once" }) } }
+
 const manages_users = "users.edit"
 /** May this person see and take away tokens of others? */
 export const managesTokens = (viewer: Viewer): boolean => can(viewer, manages_users)
 
 const list = get("/api/v1/tokens", {
+  answer: Shown.page(() => tokenResource),
   name: "tokens.list", summary: "List tokens: one's own, or everybody's for those who manage users", ability: "tokens:read", permission: null, server_only: true,
   run: (input) => Effect.map(listOf(tokenResource, input.query, viewContext(input), {
     where: { revoked_at: null, ...(managesTokens(input.viewer) ? {} : { user_id: input.viewer.user_id }) }
@@ -48,6 +54,7 @@ interface IssueFacts {
 
 /** The secret and its hash pass by the journal: it remembers only that a token was issued, to whom, with what abilities. */
 const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1/tokens", {
+  answer: { token: Shown.row(() => issuedResource) },
   name: "tokens.create", summary: "Issue a token; its secret is in this answer only", ability: "tokens:write", permission: manages_users, server_only: true,
   fields: token_fields,
   mints: [tokens],

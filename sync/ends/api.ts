@@ -20,11 +20,18 @@ import { lease, leasedTables } from "./leases.ts"
 import { ownReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
 import { replicas, sync_tables, verdicts_before } from "./tables.ts"
+import * as Shown from "../../core/kernel/shown.ts"
+import { leaseShown, messagesShown, mustRefetchShown, serverShown, shape_says, verdictsShown } from "./shown.ts"
 
 const reads = { ability: "sync:read", permission: null, weight: 0 } as const
 const writes = { ability: "sync:write", permission: null, weight: 0 } as const
 
+/** A device just enrolled, and what its user's token may do. */
+const { deleted_at: _deleted, ...enrolled } = replicas.columns
 const enrol = ask("/api/v1/sync/replicas", {
+  answer: {
+    replica: Shown.keys({ ...enrolled, abilities: list(text()), public_url: text({ nullable: true }) }), lease: leaseShown, token: Shown.optional(Shown.keys({ id: integer(), secret: text() })), server: serverShown
+  },
   name: "replicas.create", summary: "Enrol a device and lease it ids", ...writes, server_only: true, answers: 201,
   fields: {
     name: text({ required: true }),
@@ -55,6 +62,7 @@ const enrol = ask("/api/v1/sync/replicas", {
 })
 
 const leases = ask("/api/v1/sync/leases", {
+  answer: { lease: leaseShown }, refuses: { 404: null },
   name: "replicas.lease", summary: "The next block of ids of an entity", ...writes, server_only: true, answers: 201,
   fields: { replica_id: integer({ required: true, min: 1 }), entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) },
   run: (input) => Effect.gen(function*() {
@@ -70,6 +78,7 @@ const leases = ask("/api/v1/sync/leases", {
 })
 
 const claims = ask("/api/v1/sync/leases/claim", {
+  answer: { lease: leaseShown }, refuses: { 404: null },
   name: "replicas.claim", summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's", ...writes, server_only: true,
   fields: {
     replica_id: integer({ required: true, min: 1 }),
@@ -88,6 +97,7 @@ const claims = ask("/api/v1/sync/leases/claim", {
 /** A batch of commands may be as long as what each of them may say. */
 const push_bytes_max = 64 * 1_048_576
 const push = ask("/api/v1/sync/commands", {
+  answer: { verdicts: verdictsShown }, refuses: { 404: null, 409: null, 426: null },
   name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true, body_max: push_bytes_max, admits: someDevice,
   fields: { replica_id: integer({ required: true, min: 1 }), commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }) },
   run: (input) => Effect.gen(function*() {
@@ -106,6 +116,7 @@ export const syncSlice: Slice = {
   endpoints: [
     enrol, leases, claims, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,
     get("/api/v1/sync/shape", {
+      answer: messagesShown, refuses: { 404: null, 409: mustRefetchShown }, answer_headers: shape_says,
       name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
       fields: { replica_id: integer({ default: 0, min: 0, describe: "The device that follows: verdicts on its commands are told to it alone" }) },
       run: (input) => Effect.gen(function*() {

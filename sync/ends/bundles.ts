@@ -6,7 +6,7 @@ import { Clock, Effect, Option } from "effect"
 import { wire_depth_max } from "../../core/kernel/body.ts"
 import { ask, type Fault } from "../../core/kernel/endpoint.ts"
 import { retried } from "../../core/kernel/engine.ts"
-import { integer, json, list, object, text, type ValueOf } from "../../core/kernel/field.ts"
+import { boolean, integer, json, list, object, text, type ValueOf } from "../../core/kernel/field.ts"
 import { readFields } from "../../core/kernel/input.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import type { Query } from "../../core/kernel/query.ts"
@@ -29,6 +29,8 @@ import { lease, leasedTables } from "./leases.ts"
 import { revoked_message } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
 import { id_leases, replicas } from "./tables.ts"
+import * as Shown from "../../core/kernel/shown.ts"
+import { bundleShown } from "./shown.ts"
 
 /** What one answer carries of the journal; more comes with the next round. */
 const event_bytes_max = 40 * 1_048_576
@@ -44,6 +46,12 @@ const body_fields = {
 type Given = { readonly [K in keyof typeof body_fields]: ValueOf<(typeof body_fields)[K]> }
 
 const deliver = ask("/api/v1/sync/bundles", {
+  answer: {
+    bundle: bundleShown,
+    delivered: Shown.keys({
+      replica_id: integer(), device: text(), commands: integer(), accepted: integer(), rejected: integer(), events: integer(), position: integer(), complete: boolean()
+    })
+  }, refuses: { 404: null, 409: null, 426: null },
   name: "replicas.deliver", summary: "Deliver a device's bundle; the answer holds the bundle to carry back", ability: "sync:write", permission: null, weight: 0,
   server_only: true, body_max: bundle_bytes_max, fields: { bundle: json<JsonObject>({ required: true, levels: wire_depth_max }) },
   run: (input) => Effect.gen(function*() {

@@ -2,7 +2,7 @@
 import { Clock, Effect, Option } from "effect"
 import { type Answer, ask, type Caller, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/change.ts"
-import { integer, list, object, text } from "../../core/kernel/field.ts"
+import { boolean, integer, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { wholeNumber } from "../../core/kernel/input.ts"
 import { valueOf } from "../../core/kernel/query.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
@@ -22,6 +22,8 @@ import { commands_per_push_max } from "../wire.ts"
 import { ownReplica, verdictOf } from "./push.ts"
 import { redactionFor } from "./redaction.ts"
 import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
+import * as Shown from "../../core/kernel/shown.ts"
+import { serverShown, verdictsShown } from "./shown.ts"
 
 /** Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so. */
 export const client_schema_min = 1
@@ -41,6 +43,7 @@ export const replica_devices = plainTable("replica_devices", "replica_id", {
 
 export const replicaResource = resource({
   singular: "replica", table: replicas, filters: ["user_id"], sorts: ["created_at", "seen_at"],
+  shows: { user_name: text({ nullable: true }), position: integer() },
   lookups: { user: { via: "user_id", table: users } },
   load: (rows) => Effect.gen(function*() {
     const store = yield* Store
@@ -95,6 +98,10 @@ const tooOldToRead = (schema_version: number): Answer => ({
 })
 const known = object({ n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }) })
 const hello = ask("/api/v1/sync/replicas/{id}/hello", {
+  answer: {
+    replica: Shown.keys({ id: integer(), name: text(), last_n: integer() }), server: serverShown, now: timestamp(), copied: boolean(), leases: integer(),
+    push: boolean(), signs: boolean()
+  }, refuses: { 426: null },
   name: "replicas.hello", summary: "A device tells where it stands, and learns whether it may go on", ...writes, params: one,
   fields: {
     schema_version: integer({ required: true, min: 0 }),
@@ -176,6 +183,7 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer, Fault, S
 
 /** What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent again by another. */
 const verdicts = ask("/api/v1/sync/replicas/{id}/verdicts", {
+  answer: { verdicts: verdictsShown },
   name: "replicas.verdicts", summary: "Verdicts on commands of a device, those it has", ...writes, params: one,
   fields: { ids: list(text({ max: 64 }), { required: true, max_items: 10_000 }) },
   run: (input) => Effect.gen(function*() {
@@ -186,13 +194,15 @@ const verdicts = ask("/api/v1/sync/replicas/{id}/verdicts", {
   })
 })
 
+const oneDevice = { replica: Shown.row(() => replicaResource) }
 export const deviceEndpoints = [
   get("/api/v1/sync/replicas", {
+    answer: Shown.page(() => replicaResource),
     name: "replicas.list", summary: "Devices: one's own, or everybody's for those who manage users", ...reads,
     run: (input) => Effect.map(listOf(replicaResource, input.query, viewContext(input), managesDevices(input.viewer) ? {} : { where: { user_id: input.viewer.user_id } }), ok)
   }),
-  get("/api/v1/sync/replicas/{id}", { name: "replicas.show", summary: "A device", ...reads, params: one, run: shownHere }),
-  { ...ask("/api/v1/sync/replicas/{id}", { name: "replicas.update", summary: "Rename a device", ...writes, mode: "update", params: one, fields: named, run: rename }), method: "PUT" as const },
+  get("/api/v1/sync/replicas/{id}", { answer: oneDevice, name: "replicas.show", summary: "A device", ...reads, params: one, run: shownHere }),
+  { ...ask("/api/v1/sync/replicas/{id}", { answer: oneDevice, name: "replicas.update", summary: "Rename a device", ...writes, mode: "update", params: one, fields: named, run: rename }), method: "PUT" as const },
   { ...ask("/api/v1/sync/replicas/{id}", { name: "replicas.revoke", summary: "Revoke a device; its token opens nothing from then on", ...writes, params: one, run: revoke }), method: "DELETE" as const },
   hello, verdicts
 ]

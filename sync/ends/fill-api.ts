@@ -6,8 +6,10 @@ import { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { ownReplica } from "./push.ts"
 import { checksumsAnswer, planAnswer, rows_per_page_max, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
+import { checksumsShown, mustRefetchShown, planShown, private_says, rowsShown, shape_says } from "./shown.ts"
 
 const reads = { ability: "sync:read", permission: null, weight: 0, server_only: true } as const
+const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-Handle"] }
 const replica_id = integer({ required: true, min: 1 })
 const place = {
   replica_id, handle: text({ required: true }), offset: text({ required: true }),
@@ -21,6 +23,7 @@ const readerOf = Effect.fnUntraced(function*({ values, viewer }: Input<{}, typeo
 
 export const fillEndpoints: ReadonlyArray<Endpoint> = [
   get("/api/v1/sync/snapshot", {
+    answer: { snapshot: planShown }, refuses: { 404: null }, answer_headers: private_says,
     name: "replicas.snapshot", summary: "Where a fill from rows begins", ...reads,
     fields: { replica_id, pending_from: integer({ default: 0, min: 0, describe: "The lowest number of a command whose verdict is awaited" }) },
     run: (input) => Effect.gen(function*() {
@@ -30,6 +33,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     })
   }),
   get("/api/v1/sync/snapshot/rows", {
+    answer: { page: rowsShown }, refuses: { 404: null, 409: mustRefetchShown }, answer_headers: refetch_says,
     name: "replicas.rows", summary: "The next rows, and what happened to those sent before", ...reads, fields: place,
     run: (input) => Effect.gen(function*() {
       const { catalogue } = yield* Site
@@ -37,6 +41,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     })
   }),
   get("/api/v1/sync/checksums", {
+    answer: { page: checksumsShown }, refuses: { 404: null, 409: mustRefetchShown }, answer_headers: refetch_says,
     name: "replicas.checksums", summary: "What the next rows come to, for a device to compare with its own", ...reads, fields: place,
     run: (input) => Effect.gen(function*() {
       const { catalogue } = yield* Site

@@ -12,6 +12,9 @@ import { checked_in, dispatched, on_hire, prepared } from "../parts.ts"
 import { settle } from "../settle.ts"
 import { isClosed, order, statuses } from "../statuses.ts"
 import { shortageText } from "./status.ts"
+import { boolean, choice, integer, text } from "../../kernel/field.ts"
+import * as Shown from "../../kernel/shown.ts"
+import { tracking_types } from "../../availability/line.ts"
 
 /**
  * The status an order has come to, by its live lines; the first that fits: something is still to go, something is out,
@@ -59,6 +62,14 @@ export const heldBack = (known: Known, line_ids: ReadonlyArray<number>, context:
 }
 export const isDispatchBlocked = (known: Known, held: ReadonlyArray<LineShortage>): boolean => policyOf(known) === "block" && held.length > 0
 
+/** What the answer's `_meta` tells. */
+export const heldBackShown: Shown.Keys = {
+  dispatch_policy: text(),
+  held_items: Shown.objects({
+    opportunity_item_id: integer(), product_id: integer(), product_name: text({ nullable: true }), requested_quantity: integer(), available_quantity: integer(),
+    shortfall: integer(), remaining_shortfall: integer(), tracking_type: choice(tracking_types), is_critical: boolean()
+  })
+}
 /** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (opportunities 9.5). */
 export const dispatchGate = (known: Known, line_ids: ReadonlyArray<number>, context: DecideContext): Result.Result<JsonObject | undefined, Rejection> => {
   const held = heldBack(known, line_ids, context)
