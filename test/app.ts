@@ -14,6 +14,7 @@ import { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
 import * as Sqlite from "../sync/sqlite-client.ts"
 import * as Postgres from "../server/pg-client.ts"
+import { answerProblem } from "./api/description.ts"
 import { freshDatabase } from "./postgres.ts"
 
 export const owner: Viewer = {
@@ -83,9 +84,18 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) => Eff
   const query = at < 0 ? [] : [...new URLSearchParams(path.slice(at + 1))]
   const request = { method, path: at < 0 ? path : path.slice(0, at), query, body: body as Json | undefined }
   return reply(yield* answer(catalogue, request, viewer))
-}).pipe(Effect.catch((fault) => fault instanceof Rejection
-  ? Effect.succeed<Reply>({ status: statusOf[fault.kind], body: bodyOf(fault), headers: fault.headers ?? {} })
-  : Effect.die(fault)))
+}).pipe(
+  Effect.catch((fault) => fault instanceof Rejection
+    ? Effect.succeed<Reply>({ status: statusOf[fault.kind], body: bodyOf(fault), headers: fault.headers ?? {} })
+    : Effect.die(fault)),
+  Effect.tap((got) => Effect.sync(() => {
+    // As it would cross a border: what is undefined in memory is absent there.
+    const text = got.body === undefined ? "" : typeof got.body === "string" ? got.body : JSON.stringify(got.body)
+    const type = got.headers["content-type"] ?? (typeof got.body === "string" ? "text/calendar" : "application/json")
+    const sent = { status: got.status, headers: { "content-type": type }, text, body: typeof got.body === "string" || text === "" ? undefined : JSON.parse(text) as unknown }
+    const wrong = answerProblem(catalogue, method, path, sent, { headers: false })
+    if (wrong !== undefined) throw new Error(`Not as described: ${wrong}`)
+  })))
 
 const reply = (answer: Answer): Reply => ({ status: answer.status, body: answer.body ?? answer.content?.text, headers: answer.headers ?? {} })
 

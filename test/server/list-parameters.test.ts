@@ -44,4 +44,11 @@ describe.each(engines)("a list in a query string, on %s", (engine) => {
     const got = await server.ask(`/api/v1/availability/calendar?store_id=1&${span}&product_ids=1,x`)
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["product_ids.1"]])
   })
+  it("is described as it is taken", async () => {
+    const { body } = await server.ask("/api/v1/openapi.json")
+    const parameter = body.paths["/api/v1/availability/calendar"].get.parameters.find((one: { name: string }) => one.name === "product_ids")
+    expect(parameter).toMatchObject({ style: "form", explode: true, schema: { type: "array", items: { type: "integer" } } })
+    expect(parameter.description).toContain("product_ids=1,2")
+    expect(parameter.description).toContain("product_ids[]=1")
+  })
 })

@@ -6,6 +6,7 @@ import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
 import type { Hosting } from "../../server/hosting.ts"
+import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 
@@ -32,7 +33,12 @@ export interface Serving {
   readonly close: () => Promise<void>
 }
 
-export const serve = async (engine: Engine = "sqlite", options: Partial<ServerOptions> = {}): Promise<Serving> => {
+export interface ServeOptions extends Partial<ServerOptions> {
+  /** Told of answers that are not as openapi.json describes them; without it such an answer fails the test. */
+  readonly undescribed?: (problem: string) => void
+}
+
+export const serve = async (engine: Engine = "sqlite", { undescribed, ...options }: ServeOptions = {}): Promise<Serving> => {
   const database = engine === "pg" ? await freshDatabase() : undefined
   let stopped: number | undefined
   const app = await openServerApp({
@@ -43,7 +49,7 @@ export const serve = async (engine: Engine = "sqlite", options: Partial<ServerOp
     app,
     run: app.run,
     setClock: (millis) => { stopped = millis },
-    ask: (target, sent = {}) => askOf(app, target, sent),
+    ask: (target, sent = {}) => askOf(app, target, sent, undescribed),
     close: async () => {
       // Whatever a suite did, nothing it leaves names a row that has gone. A database of the suite's own may be a damaged one.
       const dangling = options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
@@ -54,7 +60,10 @@ export const serve = async (engine: Engine = "sqlite", options: Partial<ServerOp
   }
 }
 
-export const askOf = async (app: ServerApp, target: string, { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" }: Sent): Promise<Got> => {
+const fails = (problem: string): void => { throw new Error(`Not as described: ${problem}`) }
+
+export const askOf = async (app: Pick<ServerApp, "ask" | "catalogue">, target: string, sent: Sent, undescribed: (problem: string) => void = fails): Promise<Got> => {
+  const { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" } = sent
   const body = bytes === undefined ? json === undefined ? "" : JSON.stringify(json) : bytes
   const raw = typeof body === "string" ? Buffer.from(body) : body
   const reply = await app.ask({
@@ -66,7 +75,10 @@ export const askOf = async (app: ServerApp, target: string, { method, json, byte
     body: async (max) => raw.length > max ? "too long" : raw
   })
   const text = reply.body === undefined ? "" : typeof reply.body === "string" ? reply.body : Buffer.from(reply.body).toString("utf8")
-  return { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
+  const got: Got = { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
+  const wrong = answerProblem(app.catalogue, method ?? (raw.length > 0 ? "POST" : "GET"), target, got)
+  if (wrong !== undefined) undescribed(wrong)
+  return got
 }
 
 /** Shows what it is told to; sleeping still takes its time. */

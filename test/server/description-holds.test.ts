@@ -1,0 +1,103 @@
+/** What openapi.json promises as a whole; that answers are as it says is looked at wherever tests ask (test/api/description.ts). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoint.ts"
+import { readFields } from "../../core/kernel/input.ts"
+import type { Fields } from "../../core/kernel/field.ts"
+import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import { interfaceOf } from "../../server/system/catalogue-rows.ts"
+import { answerProblem, type Description, descriptionOf, type Schema, schemaProblem } from "../api/description.ts"
+import { askOf, serve, type Serving } from "./serving.ts"
+
+describe("the description", () => {
+  let server: Serving
+  let api: JsonObject
+  let description: Description
+  let endpoints: ReadonlyArray<Endpoint>
+  beforeAll(async () => {
+    server = await serve("sqlite", { public_url: "https://hire.example.com" })
+    api = (await server.ask("/api/v1/openapi.json")).body
+    description = descriptionOf(server.app.catalogue)
+    endpoints = interfaceOf(server.app.catalogue)
+  })
+  afterAll(() => server.close())
+  const operations = () => endpoints.map((endpoint) => ({ endpoint, operation: description.paths[endpoint.path]![endpoint.method.toLowerCase()] as unknown as JsonObject }))
+  const at = (...path: ReadonlyArray<string>): any => path.reduce((value: any, key) => value?.[key], api)
+
+  it("says of every operation that answers in JSON what the answer holds", () => {
+    const silent = endpoints.filter((endpoint) => endpoint.answer === undefined && endpoint.produces === undefined && statusOfAnswer(endpoint) !== 204)
+    expect(silent.map((endpoint) => endpoint.name)).toEqual([])
+  })
+  it("names the address people reach the server under, its licence and what every tag and operation is about", () => {
+    expect(at("servers")).toEqual([{ url: "https://hire.example.com", description: "This server" }])
+    expect(at("info", "license", "name")).toBeTypeOf("string")
+    const mute = [...at("tags"), ...operations().map(({ operation }) => operation), ...operations().flatMap(({ operation }) => operation["parameters"])]
+      .filter((one) => typeof one.description !== "string" || one.description === "")
+    expect(mute).toEqual([])
+    expect(JSON.stringify(api)).not.toMatch(/\b(Create|Change|Delete) a [aeio]/)
+  })
+  it("asks of every resource that its keys be there, but those a permission hides", () => {
+    for (const endpoint of endpoints.filter((one) => one.name.endsWith(".show"))) {
+      const refs = [...JSON.stringify(description.paths[endpoint.path]!["get"]!.responses["200"]).matchAll(/schemas\/(\w+)/g)].map((found) => found[1]!)
+      for (const name of refs.filter((one) => one !== "Meta")) expect(description.components.schemas[name]!.required, name).toContain("id")
+    }
+    const product = description.components.schemas["Product"]!
+    expect(Object.keys(product.properties!).filter((name) => !product.required!.includes(name))).toEqual(["sub_rental_price", "purchase_price"])
+  })
+  it.each([
+    ["IssuedToken", "secret"], ["Opportunity", "availability_phase"], ["Opportunity", "pricing_locked"], ["Opportunity", "status_label"],
+    ["Member", "membership"], ["Member", "primary_address"], ["Meta", "total"], ["MetaOfView", "view"]
+  ])("%s has %s", (schema, key) => {
+    expect(description.components.schemas[schema]!.required).toContain(key)
+  })
+  it("tells what answers of opportunities and product rates say about themselves", () => {
+    const metaOf = (path: string, method: string, status: string) => at("paths", path, method, "responses", status, "content", "application/json", "schema")
+    expect(JSON.stringify(metaOf("/api/v1/opportunities/{id}", "get", "200"))).toContain("can_edit")
+    expect(JSON.stringify(metaOf("/api/v1/products/{product}/rates", "post", "201"))).toContain("overlapping_rate_ids")
+  })
+  it("describes Idempotency-Key and what it may lead to where keys are honoured", () => {
+    const create = at("paths", "/api/v1/products", "post")
+    expect(create.parameters.find((one: JsonObject) => one["in"] === "header").name).toBe("Idempotency-Key")
+    expect(Object.keys(create.responses)).toEqual(expect.arrayContaining(["201", "401", "403", "409", "413", "415", "422", "425", "429", "500", "503"]))
+    expect(Object.keys(create.responses["201"].headers)).toEqual(expect.arrayContaining(["Idempotent-Replayed", "X-RateLimit-Limit", "X-RateLimit-Remaining"]))
+    expect(Object.keys(at("components", "responses", "429", "headers"))).toEqual(expect.arrayContaining(["Retry-After", "X-RateLimit-Reset"]))
+    expect(at("paths", "/api/v1/tokens", "post", "parameters")).toEqual([])
+  })
+  it("lets a change send the nulls that are taken, and no others", () => {
+    for (const { endpoint, operation } of operations()) {
+      const schema = (operation["requestBody"] as any)?.content["application/json"].schema as Schema | undefined
+      for (const [name, property] of Object.entries(schema?.properties ?? {})) {
+        const read = readFields(endpoint.fields as Fields, { [name]: null }, { mode: endpoint.mode, base_currency: "GBP" })
+        expect(schemaProblem(description, property, null, name) === undefined, `${endpoint.name} ${name}`).toBe(read.errors[name] === undefined)
+      }
+    }
+  })
+  it("gives examples that are as described", () => {
+    const examples: Array<readonly [where: string, schema: Schema, example: Json]> = [
+      ...Object.entries(at("components", "schemas") as { [name: string]: any }).map(([name, schema]) => [name, schema, schema.examples[0]] as const),
+      ...operations().flatMap(({ endpoint, operation }) => {
+        const body = (operation["requestBody"] as any)?.content["application/json"]
+        return body?.example === undefined ? [] : [[endpoint.name, body.schema, body.example] as const]
+      })
+    ]
+    expect(examples.length).toBeGreaterThan(150)
+    expect(examples.flatMap(([where, schema, example]) => schemaProblem(description, schema, example, where) ?? [])).toEqual([])
+  })
+  it("closes every object it describes: a key nobody declared is told, and so are an absent one and a wrong kind", async () => {
+    const good = await server.ask("/api/v1/stores/1")
+    const told = (body: object) => answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, body })
+    const { store } = good.body
+    expect(told({ store })).toBeUndefined()
+    expect(told({ store: { ...store, surprise: 1 } })).toContain(".store.surprise is not described")
+    expect(told({ store: { ...store, name: undefined } })).toContain(".store.name is undefined")
+    const { name: _name, ...nameless } = store
+    expect(told({ store: nameless })).toContain(".store.name is missing")
+    expect(told({ store: { ...store, id: "1" } })).toContain(".store.id is string")
+    expect(told({ store: { ...store, created_at: "yesterday" } })).toContain("is no date-time")
+    expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, status: 418 })).toContain("418 is not described")
+    expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, headers: { ...good.headers, "x-other": "1" } })).toContain("x-other is not described")
+  })
+  it("fails a test whose server answers otherwise than described", async () => {
+    const lying = { catalogue: server.app.catalogue, ask: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }) }
+    await expect(askOf(lying, "/api/v1/stores/1", {})).rejects.toThrow("Not as described: stores.show answered 200: .store.id is missing")
+  })
+})
