@@ -15,6 +15,7 @@ import { type Device, enrolDevice } from "../../sync/replica/device.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
 import { owner_token, serve } from "../server/serving.ts"
+import { answerProblem } from "./description.ts"
 import { keeping, type Statuses, typed } from "./typed.ts"
 
 export interface Reply { readonly status: number; readonly body: any }
@@ -101,7 +102,11 @@ const onDevice = (device: () => Device): Ask => async (method, path, body) => {
   const [bare = path, query = ""] = path.split("?")
   const { body: answer, status } = await device().ask({ method, path: bare, query: [...new URLSearchParams(query)], body: body as Json | undefined })
   // As it would travel.
-  return { status, body: answer === undefined ? undefined : JSON.parse(JSON.stringify(answer)) }
+  const text = answer === undefined ? "" : JSON.stringify(answer)
+  const got = { status, headers: { "content-type": "application/json" }, text, body: text === "" ? undefined : JSON.parse(text) }
+  const wrong = answerProblem(catalogue, method, path, got, { headers: false })
+  if (wrong !== undefined) throw new Error(`Not as described, on a device: ${wrong}`)
+  return { status, body: got.body }
 }
 
 /**

@@ -17,6 +17,7 @@ import { join } from "node:path"
 import { openServerApp } from "../../server/app.ts"
 import { listenOn, type Listening } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
+import { described } from "../server/serving.ts"
 
 export const owner_token = "owner-token-of-the-sessions"
 /** Kept between runs: starting from source is what these tests spend their time on. */
@@ -38,7 +39,7 @@ export interface Ran { readonly code: number; readonly out: string; readonly err
 export const openPlace = async (): Promise<Place> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-session-"))
   const home = join(folder, "home")
-  const app = await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "key-of-the-sessions-which-is-long", owner_token, rate_limit: 1_000_000 })
+  const app = described(await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "key-of-the-sessions-which-is-long", owner_token, rate_limit: 1_000_000 }))
   let listening: Listening | undefined = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
   const { url } = listening
   const stop = async (): Promise<void> => {

@@ -4,9 +4,10 @@ import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoint.ts"
 import { readFields } from "../../core/kernel/input.ts"
 import type { Fields } from "../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import type { ServerApp } from "../../server/app.ts"
 import { interfaceOf } from "../../server/system/catalogue-rows.ts"
 import { answerProblem, type Description, descriptionOf, type Schema, schemaProblem } from "../api/description.ts"
-import { askOf, serve, type Serving } from "./serving.ts"
+import { askOf, described, serve, type Serving } from "./serving.ts"
 
 describe("the description", () => {
   let server: Serving
@@ -97,7 +98,7 @@ describe("the description", () => {
     expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, headers: { ...good.headers, "x-other": "1" } })).toContain("x-other is not described")
   })
   it("fails a test whose server answers otherwise than described", async () => {
-    const lying = { catalogue: server.app.catalogue, ask: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }) }
-    await expect(askOf(lying, "/api/v1/stores/1", {})).rejects.toThrow("Not as described: stores.show answered 200: .store.id is missing")
+    const lying: Pick<ServerApp, "ask" | "catalogue"> = { catalogue: server.app.catalogue, ask: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }) }
+    await expect(askOf(described(lying, (problem) => { throw new Error(problem) }), "/api/v1/stores/1", {})).rejects.toThrow("stores.show answered 200: .store.id is missing")
   })
 })

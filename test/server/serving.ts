@@ -6,6 +6,7 @@ import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
 import type { Hosting } from "../../server/hosting.ts"
+import type { Reply } from "../../server/pipeline.ts"
 import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -41,15 +42,15 @@ export interface ServeOptions extends Partial<ServerOptions> {
 export const serve = async (engine: Engine = "sqlite", { undescribed, ...options }: ServeOptions = {}): Promise<Serving> => {
   const database = engine === "pg" ? await freshDatabase() : undefined
   let stopped: number | undefined
-  const app = await openServerApp({
+  const app = described(await openServerApp({
     database: database === undefined ? { kind: "sqlite", path: ":memory:" } : { kind: "pg", url: database.url, connections_max: 5 },
     key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000, services: clockAt(() => stopped ?? Date.now()), ...options
-  })
+  }), undescribed)
   return {
     app,
     run: app.run,
     setClock: (millis) => { stopped = millis },
-    ask: (target, sent = {}) => askOf(app, target, sent, undescribed),
+    ask: (target, sent = {}) => askOf(app, target, sent),
     close: async () => {
       // Whatever a suite did, nothing it leaves names a row that has gone. A database of the suite's own may be a damaged one.
       const dangling = options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
@@ -60,25 +61,37 @@ export const serve = async (engine: Engine = "sqlite", { undescribed, ...options
   }
 }
 
-const fails = (problem: string): void => { throw new Error(`Not as described: ${problem}`) }
-
-export const askOf = async (app: Pick<ServerApp, "ask" | "catalogue">, target: string, sent: Sent, undescribed: (problem: string) => void = fails): Promise<Got> => {
-  const { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" } = sent
+export const askOf = async (app: Pick<ServerApp, "ask">, target: string, { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" }: Sent): Promise<Got> => {
   const body = bytes === undefined ? json === undefined ? "" : JSON.stringify(json) : bytes
   const raw = typeof body === "string" ? Buffer.from(body) : body
-  const reply = await app.ask({
+  return gotOf(await app.ask({
     method: method ?? (raw.length > 0 ? "POST" : "GET"), target, remote_address: from,
     headers: {
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...(raw.length > 0 ? { "content-type": "application/json" } : {}), ...headers
     },
     body: async (max) => raw.length > max ? "too long" : raw
-  })
+  }))
+}
+const gotOf = (reply: Reply): Got => {
   const text = reply.body === undefined ? "" : typeof reply.body === "string" ? reply.body : Buffer.from(reply.body).toString("utf8")
-  const got: Got = { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
-  const wrong = answerProblem(app.catalogue, method ?? (raw.length > 0 ? "POST" : "GET"), target, got)
-  if (wrong !== undefined) undescribed(wrong)
-  return got
+  return { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
+}
+
+/** The same server, each of whose answers is held against what openapi.json says of it, however it is asked. */
+export const described = <App extends Pick<ServerApp, "ask" | "catalogue">>(app: App, undescribed: (problem: string) => void = fails): App => ({
+  ...app,
+  ask: async (asked, giveUp) => {
+    const reply = await app.ask(asked, giveUp)
+    const wrong = answerProblem(app.catalogue, asked.method, asked.target, gotOf(reply))
+    if (wrong !== undefined) undescribed(wrong)
+    return reply
+  }
+})
+/** Through a socket a client is told no more than 500: what was wrong is said here as well. */
+const fails = (problem: string): never => {
+  console.error(`Not as described: ${problem}`)
+  throw new Error(`Not as described: ${problem}`)
 }
 
 /** Shows what it is told to; sleeping still takes its time. */

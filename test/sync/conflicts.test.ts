@@ -10,6 +10,7 @@ import { type Device, enrolDevice } from "../../sync/replica/device.ts"
 import { openOutboxFile } from "../../sync/replica/outbox.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
+import { described } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 
@@ -18,10 +19,10 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-conflicts-"))
     database = engine === "pg" ? await freshDatabase() : undefined
-    app = await openServerApp({
+    app = described(await openServerApp({
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
-    })
+    }))
     listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
     const { user } = await at("POST", "/users", { name: "Ann", email: "ann@example.com", roles: ["Admin"], active: true })
     ann = (await at("POST", "/tokens", { name: "Ann's", abilities: ["*"], user_id: user.id })).token.secret

@@ -13,15 +13,16 @@ import { freshDatabase } from "../postgres.ts"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import { silentLog } from "../../server/log.ts"
+import { described } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 
 interface Server { readonly app: ServerApp; readonly url: string; readonly stop: () => Promise<void> }
 const startServer = async (engine: Engine, folder: string, database: string | undefined, port = 0): Promise<Server> => {
-  const app = await openServerApp({
+  const app = described(await openServerApp({
     database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database, connections_max: 5 },
     key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
-  })
+  }))
   const listening: Listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, ask: app.ask })
   return { app, url: listening.url, stop: async () => { await listening.stop(1_000); await app.close() } }
 }

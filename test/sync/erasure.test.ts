@@ -12,6 +12,7 @@ import { type Listening, listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
 import { type Device, enrolDevice, openDevice } from "../../sync/replica/device.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { described } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 
@@ -19,9 +20,9 @@ describe("erasing a person", () => {
   let folder: string, app: ServerApp, listening: Listening, device: Device
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-erasure-"))
-    app = await openServerApp({
+    app = described(await openServerApp({
       database: { kind: "sqlite", path: join(folder, "server.sqlite") }, key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
-    })
+    }))
     listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
     device = await enrolDevice(join(folder, "device"), { name: "device", url: listening.url, token, device: "device" })
   })

@@ -11,6 +11,7 @@ import { silentLog } from "../../server/log.ts"
 import { type Device, enrolDevice } from "../../sync/replica/device.ts"
 import { type Engine, engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
+import { described } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 interface Reply { readonly status: number; readonly body: any }
@@ -40,10 +41,10 @@ describe.each(engines)("prices on a device and on a server on %s", (engine: Engi
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-prices-"))
     database = engine === "pg" ? await freshDatabase() : undefined
-    app = await openServerApp({
+    app = described(await openServerApp({
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
-    })
+    }))
     listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
     customer = await made("/api/v1/members", { name: "Taxed Ltd", membership_type: "organisation", sale_tax_class_id: 1 }, "member")
     const definition = await made("/api/v1/rate_definitions", {

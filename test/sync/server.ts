@@ -12,6 +12,7 @@ import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { Effect, Layer, ManagedRuntime } from "effect"
+import { described } from "../server/serving.ts"
 
 export const token = "owner-token-of-the-tests"
 export const server_key = "key-of-the-tests-which-is-long"
@@ -40,10 +41,10 @@ export const openGrounds = async (engine: Engine = "sqlite"): Promise<Grounds> =
   let app: ServerApp | undefined, listening: Listening | undefined, port = 0
   const devices: Array<Device> = []
   const start = async (): Promise<void> => {
-    app = await openServerApp({
+    app = described(await openServerApp({
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: server_key, owner_token: token, rate_limit: 1_000_000
-    })
+    }))
     listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, ask: app.ask })
     port = Number(new URL(listening.url).port)
   }
