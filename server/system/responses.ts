@@ -79,7 +79,7 @@ const success = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
     }
   }
   if (status === "204") return { "204": { description: "Done", headers } }
-  const whole = endpoint.answer === undefined ? { type: "object" } : answers.of(endpoint.answer)
+  const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
   // Of a stored answer, once personal data was taken out of the journal, only that it was given is kept.
   const content = json(keepsAnswers(endpoint) ? { anyOf: [whole, { $ref: "#/components/schemas/AnswerRemoved" }] } : whole)
   return { [status]: { description: "As asked", headers, content } }
