@@ -179,7 +179,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       ["a chart of more than 366 days", "P/gantt", [["store_id", 1], ["from", "2026-01-01"], ["to", "2027-01-03"]], ["to"]],
       ["a sweep of more than 366 days", "shortages", [["from", "2026-01-01"], ["to", "2027-01-03"]], ["to"]],
       ["a calendar reversed", "calendar", [["store_id", 1], ["from", "2026-02-01"], ["to", "2026-01-01"]], ["to"]],
-      ["products that are no list", "calendar", [["store_id", 1], ["from", "2026-01-01"], ["to", "2026-01-02"], ["product_ids", "5"]], ["product_ids"]],
+      ["products that are no ids", "calendar", [["store_id", 1], ["from", "2026-01-01"], ["to", "2026-01-02"], ["product_ids", "5,x"]], ["product_ids.1"]],
       ["products that are no integers", "calendar", [["store_id", 1], ["from", "2026-01-01"], ["to", "2026-01-02"], ["product_ids[]", "x"]], ["product_ids.0"]],
       ["a sweep of an unknown store", "shortages", [["from", "2026-01-01"], ["to", "2026-01-02"], ["store_id", 99_999]], ["store_id"]],
       ["too many rows a page", "shortages", [["from", "2026-01-01"], ["to", "2026-01-02"], ["per_page", 201]], ["per_page"]]
