@@ -88,7 +88,8 @@ export const customFieldDefinitions = register({
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors))
         : Result.succeed({ set: { module_type: moduleOf(next.module_type)! } })
     },
-    meta: (row) => Effect.succeed(hintOf(row))
+    meta: (row) => Effect.succeed(hintOf(row)),
+    meta_shows: Shown.optional(Shown.keys({ hint: text() }))
   }
 })
 

@@ -54,7 +54,7 @@ export interface Rules<T extends Table, F> {
     Result.Result<ReadonlyArray<NewEvent>, Rejection>
   /** `meta` of what create and update answer, and what it holds; without one where it is undefined. */
   readonly meta?: (row: RowOf<T>) => Reads<JsonObject | undefined>
-  readonly meta_shows?: Shown.Keys
+  readonly meta_shows?: Shown.Shown
 }
 export interface Parent { readonly param: string; readonly table: Table; readonly column: string }
 
@@ -127,7 +127,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const fields: Fields = draft.fields
   const theResource = () => resource
   const single: Shown.Keys = { [resource.singular]: Shown.row(theResource) }
-  const saved: Shown.Keys = rules?.meta_shows === undefined ? single : { ...single, meta: Shown.keys(rules.meta_shows) }
+  const saved: Shown.Keys = rules?.meta_shows === undefined ? single : { ...single, meta: rules.meta_shows }
   const locked = draft.streams === undefined ? {} : { streams: draft.streams }
 
   const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store | Site> {

@@ -10,6 +10,7 @@ import { scaleOf } from "../values/currency.ts"
 import { productRateResource, writtenProductRate } from "./product-rate-resource.ts"
 import { product_rates, productRateFields, type ProductRateRow } from "./schema.ts"
 import { integer, list } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 /** What is wrong with a rate as it would be stored; undefined when nothing is. */
 export const productRateErrors = (
@@ -48,7 +49,7 @@ const writes = register({
       const errors = productRateErrors(next, before, input.values["price"] !== undefined)
       return errors === undefined ? Result.succeed({}) : Result.fail(invalid(errors))
     },
-    meta_shows: { overlapping_rate_ids: list(integer()) },
+    meta_shows: Shown.keys({ overlapping_rate_ids: list(integer()) }),
     meta: (row) => Effect.gen(function*() {
       const others = yield* (yield* Store).find(product_rates, { product_id: row.product_id, transaction_type: row.transaction_type, priority: row.priority })
       return { overlapping_rate_ids: overlappingRateIds(row, others) }

@@ -236,7 +236,7 @@ describe("Lists of rates (rates 6)", () => {
     const hybrids = (await list.get("/rate_definitions?q[strategy_eq]=HYBRID&q[is_preset_true]=1")).body
     expect(hybrids.rate_definitions.map((one: any) => one.preset_slug)).toEqual(["fixed-rate-subs-days"])
     expect(hybrids.rate_definitions[0]).toMatchObject({ cloned_from: null, product_rates: null })
-    expect((await list.get("/rate_definitions?q[preset_eq]=1")).body.meta.total).toBe(11)
+    expect((await list.get("/rate_definitions?q[preset_eq]=fixed-rate-subs-days")).body.meta.total).toBe(1)
     const copy = (await list.made(`/rate_definitions/${hybrids.rate_definitions[0].id}/duplicate`)).id
     expect((await list.get(`/rate_definitions/${copy}?include=clonedFrom,product_rates`)).body.rate_definition)
       .toMatchObject({ cloned_from: { id: hybrids.rate_definitions[0].id, name: "Fixed Rate and Subs Days" }, product_rates: [] })
