@@ -20,7 +20,7 @@ export const eventShown = Shown.keys({
 export const planShown = Shown.keys({
   handle: text(), position: integer(), offset: text(), rows: integer(), last_n: integer(),
   decided: Shown.objects({ n: integer(), id: text(), status: verdict_statuses, error: Shown.optional(errorShown) }), leases: leaseShown,
-  erased: Shown.optional(Shown.objects({ streams: list(text()), placeholders: json() }))
+  erased: Shown.optional(Shown.objects({ streams: list(text()), placeholders: json(), kept: Shown.optional(Shown.map(list(text()))) }))
 })
 export const rowsShown = Shown.keys({
   position: integer(), offset: text(), events: Shown.list(eventShown),
