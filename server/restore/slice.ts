@@ -155,7 +155,7 @@ export const restoreSlice: ServerSlice = {
     get("/api/v1/system/manifest", {
       answer: {
         manifest: Shown.keys({
-          position: integer(), events: integer(), schema_version: integer(), tables: Shown.objects({ name: text(), rows: integer(), checksum: text() }),
+          position: integer(), events: integer(), schema_version: integer(), tables: Shown.objects({ name: text(), rows: integer(), checksum: text(), columns: Shown.optional(list(text())) }),
           ids: Shown.map(integer()), numbers: Shown.map(integer())
         })
       },

@@ -30,7 +30,7 @@ export const tableSums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<Tab
   Effect.forEach(catalogue.tables, (table) => sumOf(table, columnsOf(table)))
 
 /** Columns that came after exports began and before exports named theirs. */
-const came_between: { readonly [table: string]: ReadonlyArray<string> } = {
+export const came_between: { readonly [table: string]: ReadonlyArray<string> } = {
   custom_fields: ["is_personal"], opportunity_items: ["rule_discounts"]
 }
 /** What the tables come to, summed up as an export did that may be of an earlier release. */

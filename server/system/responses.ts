@@ -108,6 +108,9 @@ const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
     const other = endpoint.refuses[Number(status)]
     if (other === undefined || other === null) return [status, { $ref: `#/components/responses/${status}` }]
     const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers))
-    return [status, { description: errors[status]?.["description"] ?? "Refused", headers, content: json(answers.of(other)) }]
+    const usual = errors[status]
+    return [status, {
+      description: usual?.["description"] ?? "Refused", headers: { ...usual?.["headers"] as JsonObject | undefined, ...headers }, content: json(answers.of(other))
+    }]
   }))
 }

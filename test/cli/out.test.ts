@@ -70,7 +70,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["scan", "out", "1", "--file", join(place.folder, "codes.txt")], ["scan", "in", "--file", join(place.folder, "codes.txt")], ["calendar", "links"],
   ["import", "products", join(place.folder, "odd.csv"), "--dry-run"], ["import", "products", join(place.folder, "odd.csv")], ["import", odd_text, "x"], ["import", "all", join(place.folder, odd_text)],
   ["export", join(place.folder, "all")], ["export", join(place.folder, "all"), "--offline"], ["api", "GET", "/products"], ["api", "GET", `/products/${encodeURIComponent(odd_text)}`], ["api", "POST", "/product_groups", "-d", `{"name": "${odd_text}`],
-  ["smoke", `http://127.0.0.1:1/${encodeURIComponent(odd_text)}`, "--token", "token-nobody-has-at-all"], ["doctor"], ["completion", "words", "--", "products", "show", ""], ["completion", "words", "--", "members", "show", "C"], ["completion", "bash"],
+  ["smoke", `http://127.0.0.1:1/${encodeURIComponent(odd_text)}`, "--token", "token-nobody-has-at-all"], ["doctor"], ["completion", "words", "--", "products", "show", ""], ["completion", "words", "--", "members", "show", "C"], ["completion", "bash"], ["serve", "--help"],
   [odd_text], ["products", odd_text], ["products", "list", `--${odd_text}`], ["help"], ["--version"], []
 ]
 

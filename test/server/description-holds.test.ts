@@ -56,7 +56,7 @@ describe("the description", () => {
     expect(JSON.stringify(metaOf("/api/v1/products/{product}/rates", "post", "201"))).toContain("overlapping_rate_ids")
   })
   it("describes Idempotency-Key and what it may lead to where keys are honoured", () => {
-    const create = at("paths", "/api/v1/products", "post")
+    const create = at("paths", "/api/v1/opportunities", "post")
     expect(create.parameters.find((one: JsonObject) => one["in"] === "header").name).toBe("Idempotency-Key")
     expect(Object.keys(create.responses)).toEqual(expect.arrayContaining(["201", "401", "403", "409", "413", "415", "422", "425", "429", "500", "503"]))
     expect(Object.keys(create.responses["201"].headers)).toEqual(expect.arrayContaining(["Idempotent-Replayed", "X-RateLimit-Limit", "X-RateLimit-Remaining"]))

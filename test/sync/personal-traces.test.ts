@@ -76,7 +76,10 @@ describe.each(engines)("nothing is left of a person who was anonymised, on %s", 
       const record = await keyed(`made-${table.name}`, `members/${id}${path}`, markedBody(table))
       expect(record.status, JSON.stringify(record.body)).toBe(201)
     }
-    const unrelated = await keyed("unrelated", "product_groups", { name: "Lighting" })
+    // Answers kept under their keys that show the person, and one that does not.
+    const job = { subject: "Spring tour", venue_id: id }
+    expect((await keyed("job", "opportunities?include=venue", job)).body.opportunity.venue.name).toBe(`${mark} name`)
+    const unrelated = await keyed("unrelated", "opportunities", { subject: "Lighting" })
     expect((await business.ask("PUT", `members/${id}`, { name: `${mark} Quill`, tag_list: [`${mark} again`], custom_fields: { personal_0: `${mark} anew` } })).status).toBe(200)
     const double = await make("members", { ...markedBody(members), membership_type: "contact", custom_fields })
     expect((await business.ask("POST", `members/${id}/merge`, { secondary_id: double.id })).status).toBe(200)
@@ -107,12 +110,10 @@ describe.each(engines)("nothing is left of a person who was anonymised, on %s", 
     await nothingLeft()
 
     // What was answered is answered again with what is left of it, and happens no second time.
-    const again = await keyed("made", "members", body)
-    expect([again.status, again.replayed, again.body.member]).toMatchObject([201, "true", { id, name: "Anonymised Member", custom_fields: { diet: "Vegan", personal_0: null } }])
-    const other = await keyed("unrelated", "product_groups", { name: "Lighting" })
+    const again = await keyed("job", "opportunities?include=venue", job)
+    expect([again.status, again.replayed, again.body.opportunity.venue]).toEqual([201, "true", { id, name: "Anonymised Member" }])
+    const other = await keyed("unrelated", "opportunities", { subject: "Lighting" })
     expect([other.status, other.body]).toEqual([201, unrelated.body])
-    const record = await keyed("made-emails", `members/${id}/emails`, markedBody(personal_tables.find((one) => one.name === "emails")!))
-    expect([record.status, record.replayed]).toEqual([201, "true"])
     expect((await business.ask("GET", `members/${id}?include=emails`)).body.member.emails).toEqual([])
     // Devices hold what the server holds, and whoever enrols from now on sees none of it.
     for (const device of [whole, filled]) {
@@ -124,8 +125,9 @@ describe.each(engines)("nothing is left of a person who was anonymised, on %s", 
   })
 
   it("of a user: account, devices, tokens, what the action log and others' devices say of them; an active account is refused first", async () => {
-    const invited = await keyed("invited", "users", { name: `${mark} Quill`, email: `${mark}@quill.example`, roles: ["Admin"], active: true })
-    const { id, member_id } = invited.body.user
+    const { id, member_id } = await make("users", { name: `${mark} Quill`, email: `${mark}@quill.example`, roles: ["Admin"], active: true })
+    const job = { subject: "Spring tour", owned_by: member_id }
+    expect((await keyed("job", "opportunities?include=owner", job)).body.opportunity.owner.name).toBe(`${mark} Quill`)
     const token = (await make("tokens", { name: `${mark}'s own`, abilities: ["*"], user_id: id })).secret as string
     await business.ask("PUT", `users/${id}`, { name: `${mark} Q.`, email: `${mark}.q@quill.example` })
     await business.ask("PUT", `members/${member_id}`, { description: `${mark} plays` })
@@ -167,8 +169,8 @@ describe.each(engines)("nothing is left of a person who was anonymised, on %s", 
     // Their own device, whose account is gone, hears nothing any more: it clears itself when it next asks.
     expect(markedFiles(business.folder).filter((file) => !file.startsWith("laptop/"))).toEqual([])
     expect(isMarkedText(await exported(business))).toBe(false)
-    const again = await keyed("invited", "users", { name: `${mark} Quill`, email: `${mark}@quill.example`, roles: ["Admin"], active: true })
-    expect([again.status, again.replayed, again.body.user]).toMatchObject([201, "true", { id, name: "Anonymised Member" }])
+    const again = await keyed("job", "opportunities?include=owner", job)
+    expect([again.status, again.replayed, again.body.opportunity.owner]).toEqual([201, "true", { id: member_id, name: "Anonymised Member" }])
     expect(await business.ask("POST", `users/${id}/activate`, {})).toMatchObject({ status: 422, body: { errors: { user: [expect.stringMatching(/anonymised/i)] } } })
   })
 })
