@@ -39,7 +39,7 @@ export const activities = table("activities", stored, {
   references: [
     { column: "regarding_id", where: { regarding_type: "Member" }, table: "members", rule: { on_delete: "keep", on_merge: "follow" } },
     { column: "regarding_id", where: { regarding_type: "Product" }, table: "products", rule: { on_delete: "keep", on_merge: "follow" } },
-    { column: "regarding_id", where: { regarding_type: "StockLevel" }, table: "stock_levels", rule: { on_delete: "clear", clears: ["regarding_type"] } },
+    { column: "regarding_id", where: { regarding_type: "StockLevel" }, table: "stock_levels", rule: { on_delete: "clear", clears: ["regarding_type"], on_merge: "follow" } },
     { column: "regarding_id", where: { regarding_type: "Opportunity" }, table: "opportunities", rule: { on_delete: "keep" } }
   ],
   indexes: [["starts_at"], ["owned_by", "starts_at"], ["regarding_type", "regarding_id"], ["created_at"]]

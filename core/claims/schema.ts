@@ -9,7 +9,7 @@ import { openEnd } from "../values/time.ts"
 import type { NewClaim } from "../availability/line-claims.ts"
 
 /** Claims that count now, or will once their quotation does. */
-const live = [{ is_active: true }, { pending_checkin: true }, { phase: ["draft", "held"] }]
+const live = [{ is_active: true }, { pending_checkin: true, phase: ["draft", "held", "reserved", "on_hire"] }, { phase: ["draft", "held"] }]
 
 export const claims = table("claims", {
   product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { is_active: true } }),

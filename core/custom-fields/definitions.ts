@@ -69,6 +69,10 @@ const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
   row.module_type !== "Member" || row.is_personal || !written.has(row.field_type) ? undefined : {
     hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
   }
+/** Numbers given so far were counted from it: another start would give some of them twice, or leave some out. */
+const startProblem = (next: CustomFieldRow, before: CustomFieldRow): FieldErrors =>
+  before.field_type === auto_number && (next.settings?.["start"] ?? null) !== (before.settings?.["start"] ?? null)
+    ? { settings: ["The setting start of a numbering stays as it was; make another field to number anew."] } : {}
 const isVisibilityRule = (rule: unknown): boolean =>
   isJsonObject(rule) && typeof rule["field"] === "string" && operators.includes(String(rule["operator"]))
 
@@ -83,8 +87,8 @@ export const customFieldDefinitions = register({
       const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
       return list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
     }),
-    save: ({ next, facts }) => {
-      const errors = problems(next, facts)
+    save: ({ next, before, facts }) => {
+      const errors = { ...problems(next, facts), ...(before === undefined ? {} : startProblem(next, before)) }
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors))
         : Result.succeed({ set: { module_type: moduleOf(next.module_type)! } })
     },

@@ -10,7 +10,7 @@ import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
 import type { Fields } from "./field.ts"
 import { missingReference, readFields, type Reference } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
-import { followDeletions, isDeletable } from "./references.ts"
+import { followDeletions, holdReferred, isDeletable } from "./references.ts"
 import { forbidden, invalid, invalidField, notFound, Rejection } from "./rejection.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
 import { Site } from "./site.ts"
@@ -98,6 +98,7 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
     command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
   }
   yield* site.fold(happened, recording)
+  yield* holdReferred(site.catalogue, happened, now)
   const answer = yield* endpoint.respond(decision.result, input)
   return { answer, result: decision.result, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
 })

@@ -45,6 +45,8 @@ export interface ReferenceRule {
   readonly otherwise?: Exclude<OnDelete, "refuse">
   /** With `clear`: other columns that mean nothing without this one. */
   readonly clears?: ReadonlyArray<string>
+  /** With `clear`, of a list: the column that takes the ids the list loses. */
+  readonly clears_into?: string
   /** With `refuse`: what to do about the holder first, for the 422. */
   readonly way_out?: string
   /** Merging the row into another one: the holder names the other from then on (where `merge_while` holds; `follow_updated` also stamps it as updated), or stays. */
@@ -152,10 +154,10 @@ export const code = <const O extends Options>(labels: { readonly [code: number]:
  */
 export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(table: string, o?: O): Field<Out<O, number>> =>
   field<number, O>({ kind: "ref", table, live: o?.live ?? true, ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) }) }, o)
-const ruleOf = ({ clears, merge_while, on_merge, otherwise, way_out, while: counts, while_of }: Partial<ReferenceRule>, on_delete: OnDelete): ReferenceRule => ({
+const ruleOf = ({ clears, clears_into, merge_while, on_merge, otherwise, way_out, while: counts, while_of }: Partial<ReferenceRule>, on_delete: OnDelete): ReferenceRule => ({
   on_delete,
   ...(counts === undefined ? {} : { while: counts }), ...(while_of === undefined ? {} : { while_of }),
-  ...(otherwise === undefined ? {} : { otherwise }), ...(clears === undefined ? {} : { clears }), ...(way_out === undefined ? {} : { way_out }),
+  ...(otherwise === undefined ? {} : { otherwise }), ...(clears === undefined ? {} : { clears }), ...(clears_into === undefined ? {} : { clears_into }), ...(way_out === undefined ? {} : { way_out }),
   ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while })
 })
 /** Levels of a document: well below what a request's body may have. */

@@ -4,7 +4,7 @@
  * has gone. A slice that points at another declares so on its column; the slice it points at knows nothing of it.
  */
 import { Effect } from "effect"
-import type { SqlError } from "effect/sql"
+import { SqlError } from "effect/sql"
 import { type RowChange, removeWhere, update, updateWhere, type Where } from "./change.ts"
 import { event, type Fold, foldEvent, type NewEvent, type Projection, streamOfRow } from "./event.ts"
 import type { ColumnValues, OnDelete, ReferenceRule } from "./field.ts"
@@ -13,7 +13,7 @@ import { invalidField, type Rejection } from "./rejection.ts"
 import { seenOf } from "./sight.ts"
 import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "./store/statement.ts"
 import { Store, type StoreShape } from "./store/store.ts"
-import type { AnyRow, Table } from "./table.ts"
+import type { AnyRow, MergedBy, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
 
 export interface Reference {
@@ -43,24 +43,26 @@ export const referencesOf = (tables: ReadonlyArray<Table>): References => Map.gr
 const effectOf = ({ rule }: Reference): OnDelete => rule?.on_delete === "refuse" ? rule.otherwise ?? "keep" : rule?.on_delete ?? "keep"
 const cleared = ({ column, rule }: Reference): AnyRow => Object.fromEntries([column, ...rule?.clears ?? []].map((name) => [name, null]))
 
-/** Whether rows of the table are deleted for good while others may name them; archived rows stay where they are. */
+/** Whether deleting a row of the table asks or changes those that name it. */
 export const isDeletable = (references: References, table: Table): boolean =>
-  !table.soft_delete && (references.get(table.name) ?? []).some(({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled")
+  (references.get(table.name) ?? []).some(({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled")
 
 /** The changes of holders that go with the deletion of one row. Lists are cleared by events of their own (see {@link clearedEvents}). */
-const followUps = (references: References, table: Table, key: number | string): ReadonlyArray<RowChange> =>
+const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? []).filter((one) => !one.is_list).flatMap((one): ReadonlyArray<RowChange> => {
     const where = { ...one.where, [one.column]: key }
     const effect = effectOf(one)
-    return effect === "clear" ? [updateWhere(one.holder, where, cleared(one))] : effect === "delete" ? [removeWhere(one.holder, where)] : []
+    return effect === "clear" ? [updateWhere(one.holder, where, cleared(one))]
+      : effect !== "delete" ? []
+      : one.holder.soft_delete ? [updateWhere(one.holder, { ...where, deleted_at: null }, { deleted_at: at })] : [removeWhere(one.holder, where)]
   })
 
-/** The changes of holders that follow the merge of `secondary_id` into `primary_id`. */
-const mergeFollowers = (references: References, table: Table): Fold => {
+/** The changes of holders that follow the merge of one row into another. */
+const mergeFollowers = (references: References, table: Table, { from, into }: MergedBy): Fold => {
   const followers = (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
-  return ({ primary_id, secondary_id }: { readonly primary_id: number; readonly secondary_id: number }, { recorded_at }) => followers.map((one) =>
-    updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: secondary_id },
-      { [one.column]: primary_id, ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) }))
+  return (data: { readonly [key: string]: number }, { recorded_at }) => followers.map((one) =>
+    updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: data[from]! },
+      { [one.column]: data[into], ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) }))
 }
 
 /** The type of the event that takes deleted rows out of the references of one holder. */
@@ -74,9 +76,14 @@ export const withReferences = (projection: Projection, tables: ReadonlyArray<Tab
   const folds: { [eventType: string]: Fold } = { ...projection }
   for (const table of tables) {
     if (table.merged_by === undefined) continue
-    const follow = mergeFollowers(references, table)
-    const own = folds[table.merged_by]
-    folds[table.merged_by] = (data, meta) => [...own?.(data, meta) ?? [], ...follow(data, meta)]
+    const follow = mergeFollowers(references, table, table.merged_by)
+    const own = folds[table.merged_by.event]
+    folds[table.merged_by.event] = (data, meta) => {
+      const changes = own?.(data, meta) ?? []
+      // Before the row goes, or its holders would be cleared with it.
+      const last = changes.findIndex((change) => change.op === "delete" && change.table === table)
+      return last < 0 ? [...changes, ...follow(data, meta)] : [...changes.slice(0, last), ...follow(data, meta), ...changes.slice(last)]
+    }
   }
   for (const holder of clearable(references)) {
     folds[referenceCleared(holder)] = ({ id, set }: { readonly id: number; readonly set: JsonObject }, { recorded_at }) =>
@@ -85,7 +92,7 @@ export const withReferences = (projection: Projection, tables: ReadonlyArray<Tab
   return Object.fromEntries(Object.entries(folds).map(([type, fold]): readonly [string, Fold] => [type, (data, meta) => {
     const changes = fold(data, meta)
     return changes.some(({ op, table }) => op === "delete" && references.has(table.name))
-      ? changes.flatMap((change) => change.op === "delete" ? [...followUps(references, change.table, change.key), change] : [change])
+      ? changes.flatMap((change) => change.op === "delete" ? [...followUps(references, change.table, change.key, meta.recorded_at), change] : [change])
       : changes
   }]))
 }
@@ -119,6 +126,57 @@ const lockDeleted = Effect.fnUntraced(function*(deleted: Deleted) {
   }
 })
 
+/** The references of a table's own columns whose targets may go, found once. */
+const holding = new WeakMap<References, ReadonlyMap<Table, ReadonlyArray<Reference>>>()
+const heldBy = (references: References): ReadonlyMap<Table, ReadonlyArray<Reference>> => {
+  let found = holding.get(references)
+  if (found === undefined) {
+    const going = [...references.values()].flat().filter(({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled")
+    holding.set(references, found = Map.groupBy(going, ({ holder }) => holder))
+  }
+  return found
+}
+const isMet = (where: ColumnValues, values: AnyRow): boolean =>
+  Object.entries(where).every(([name, wanted]) => Array.isArray(wanted) ? wanted.includes(values[name] as never) : (values[name] ?? null) === wanted)
+/** Whether a new row is in use by its own columns; where that depends on another row, nobody says so here. */
+const counts = ({ rule }: Reference, values: AnyRow): boolean =>
+  rule?.while_of === undefined && (rule?.while === undefined || rule.while.some((one) => isMet(one, values)))
+/** A list may name what an earlier release deleted; what was deleted just now is somebody's at the same time. */
+const at_once_ms = 60_000
+/**
+ * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a rule
+ * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by then.
+ */
+export const holdReferred = Effect.fnUntraced(function*({ projection, references, table: tableNamed }: Declared, events: ReadonlyArray<NewEvent>, recorded_at: string) {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  const columns = heldBy(references)
+  const wanted = new Map<Table, { readonly single: Set<number>; readonly listed: Set<number>; readonly past: Set<number> }>()
+  for (const one of events) {
+    for (const change of foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 })) {
+      const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
+      if (values === undefined) continue
+      for (const one of columns.get(change.table) ?? []) {
+        const value = values[one.column]
+        if (value === undefined || value === null || !isMet(one.where, values)) continue
+        const named = tableNamed(one.target)
+        let ids = wanted.get(named)
+        if (ids === undefined) wanted.set(named, ids = { single: new Set(), listed: new Set(), past: new Set() })
+        if (one.is_list) for (const id of value as ReadonlyArray<number>) ids.listed.add(id)
+        else if (effectOf(one) !== "keep" || (change.op === "insert" && counts(one, values))) ids.single.add(value as number)
+        else ids.past.add(value as number)
+      }
+    }
+  }
+  for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) => one.name < other.name ? -1 : 1)) {
+    const rows = new Map((yield* store.getManyHeld(table, [...single, ...listed, ...past])).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
+    const isGoing = (row: AnyRow | undefined): boolean => typeof row?.["deleted_at"] === "string" && Date.parse(recorded_at) - Date.parse(row["deleted_at"]) < at_once_ms
+    if ([...single].some((id) => !rows.has(id)) || [...listed].some((id) => isGoing(rows.get(id)))) {
+      return yield* new SqlError.SqlError({ reason: new SqlError.SerializationError({ cause: undefined, message: `a row of ${table.name} was deleted meanwhile` }) })
+    }
+  }
+})
+
 /** The rows of referenced tables that these events delete. Reads only where rows go together with what they belong to. */
 const deletedBy = Effect.fnUntraced(function*(references: References, projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string) {
   const store = yield* Store
@@ -136,8 +194,8 @@ const deletedBy = Effect.fnUntraced(function*(references: References, projection
       const pointing = references.get(table.name)
       if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && effectOf(reference) !== "clear")) continue
       if (change.op === "delete") goes(table, change.key)
-      else if (change.op === "update" && typeof change.set["deleted_at"] === "string" && pointing.some(({ rule }) => rule?.on_delete === "refuse")) goes(table, change.key)
-      else if (change.op === "delete_where") for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
+      else if (change.op === "update" && typeof change.set["deleted_at"] === "string") goes(table, change.key)
+      else if (change.op === "delete_where" || (change.op === "update_where" && typeof change.set["deleted_at"] === "string")) for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
     }
   }
   return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
@@ -151,14 +209,23 @@ const clearedEvents = Effect.fnUntraced(function*(references: References, delete
     for (const one of references.get(table.name) ?? []) {
       const named = one.is_list ? ids : ids.filter((id) => along.has(id))
       if (effectOf(one) !== "clear" || named.length === 0) continue
+      // Read and held, so that nobody's change of the list at the same time is lost.
       for (const row of yield* holders(store, one, named, false)) {
-        const set = one.is_list ? { [one.column]: (row[one.column] as ReadonlyArray<number>).filter((id) => !ids.includes(id)) } : cleared(one)
+        const set = one.is_list ? withoutIds(one, row, ids) : cleared(one)
         events.push(clearedEvent(one.holder, row, set))
       }
     }
   }
   return events
 })
+const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray<number>): AnyRow => {
+  const listed = row[column] as ReadonlyArray<number>
+  const into = rule?.clears_into
+  return {
+    [column]: listed.filter((id) => !ids.includes(id)),
+    ...(into === undefined ? {} : { [into]: [...row[into] as ReadonlyArray<number>, ...listed.filter((id) => ids.includes(id))] })
+  }
+}
 const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set: AnyRow): NewEvent => {
   const { deleted_at: _d, id, updated_at: _u, ...whole } = { ...row, ...set } as AnyRow & { readonly id: number }
   // Rows that say themselves who may see them travel whole.
@@ -200,7 +267,7 @@ const holders = Effect.fnUntraced(function*(
       ...(counting ? countsSql(one, store, bound, tableNamed) : [])
     ]
     const rows = yield* store.run(
-      `select ${columnList(one.holder)} from ${quote(one.holder.name)} where ${conditions.join(" and ")} order by ${quote(one.holder.key)}${counting ? " limit 1" : ""}`, bound.values)
+      `select ${columnList(one.holder)} from ${quote(one.holder.name)} where ${conditions.join(" and ")} order by ${quote(one.holder.key)}${counting ? " limit 1" : store.dialect === "pg" ? " for update" : ""}`, bound.values)
     for (const row of rows) found.push(store.decode(one.holder, row) as AnyRow & { readonly id: number })
     if (counting && found.length > 0) break
   }
@@ -234,15 +301,18 @@ export const danglingReferences = Effect.fnUntraced(function*(references: Refere
     const past = rule === undefined || effectOf(one) === "keep"
     if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
     const bound = bindings(store.dialect)
+    // Rows deleted along stay archived, with what they named.
+    const archived = effectOf(one) === "delete" && holder.soft_delete ? [`${quote("deleted_at")} is null`] : []
     const counts = past && rule?.on_delete === "refuse" ? countsSql(one, store, bound, tableNamed) : []
-    const where = [whereSql(holder, one.where, store.dialect, bound), ...counts].join(" and ")
+    const where = [whereSql(holder, one.where, store.dialect, bound), ...archived, ...counts].join(" and ")
     const from = `(select * from ${quote(holder.name)} where ${where}) holder`
+    const there = `from ${quote(target.name)} target where ${target.soft_delete && effectOf(one) === "clear" ? "target.deleted_at is null and " : ""}target.${quote(target.key)}`
     const key = `holder.${quote(holder.key)}`
     const text = is_list
       ? store.dialect === "pg"
-        ? `select ${key} as id, listed.id::bigint as missing from ${from} cross join jsonb_array_elements_text(holder.${quote(column)}) as listed (id) where not exists (select 1 from ${quote(target.name)} target where target.${quote(target.key)} = listed.id::bigint)`
-        : `select ${key} as id, listed.value as missing from ${from}, json_each(holder.${quote(column)}) as listed where not exists (select 1 from ${quote(target.name)} target where target.${quote(target.key)} = listed.value)`
-      : `select ${key} as id, holder.${quote(column)} as missing from ${from} where holder.${quote(column)} is not null and not exists (select 1 from ${quote(target.name)} target where target.${quote(target.key)} = holder.${quote(column)})`
+        ? `select ${key} as id, listed.id::bigint as missing from ${from} cross join jsonb_array_elements_text(holder.${quote(column)}) as listed (id) where not exists (select 1 ${there} = listed.id::bigint)`
+        : `select ${key} as id, listed.value as missing from ${from}, json_each(holder.${quote(column)}) as listed where not exists (select 1 ${there} = listed.value)`
+      : `select ${key} as id, holder.${quote(column)} as missing from ${from} where holder.${quote(column)} is not null and not exists (select 1 ${there} = holder.${quote(column)})`
     for (const row of yield* store.run<{ id: unknown; missing: unknown }>(text, bound.values)) found.push({ holder: holder.name, id: row.id, column, target: target.name, missing: row.missing })
   }
   return found

@@ -34,9 +34,10 @@ export interface Table<F extends Fields = Fields> {
   readonly sight: Sight | undefined
   /** References its columns cannot declare alone: the table they name depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
-  /** The event that merges one row into another: its data hold `primary_id` (which stays) and `secondary_id`. */
-  readonly merged_by: string | undefined
+  readonly merged_by: MergedBy | undefined
 }
+/** The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays. */
+export interface MergedBy { readonly event: string; readonly from: string; readonly into: string }
 /** `column` names a row of `table` wherever the `where` columns have these values. */
 export interface ReferenceByType { readonly column: string; readonly where: ColumnValues; readonly table: string; readonly rule: ReferenceRule }
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
@@ -61,7 +62,7 @@ export interface TableOptions {
   /** Without it, only whoever may see everything. */
   readonly sight?: Sight
   readonly references?: ReadonlyArray<ReferenceByType>
-  readonly merged_by?: string
+  readonly merged_by?: MergedBy
 }
 export interface Stamped extends Fields {
   readonly id: Field<number>

@@ -121,7 +121,7 @@ const move = (
 ) => command("POST", `${path}/{id}/${name}`, {
   answer: dealShown,
   name: `opportunities.${name}`, summary, ability: write, permission: options.permission ?? edit.permission, params: one, fields: reasonField,
-  facts: (input) => knownOf(input.rows.id, input, { stock: options.stock ?? false }),
+  facts: (input) => knownOf(input.rows.id, input, { stock: options.stock ?? false, hold: true }),
   decide: (known, input, context) => decide(known, input.values.reason ?? null, context),
   respond: (_result, input) => dealAnswer(input.rows.id.id, input)
 })
@@ -164,7 +164,7 @@ const restore = command("POST", `${path}/{id}/restore`, {
   answer: dealShown,
   name: "opportunities.restore", summary: "Bring a deleted opportunity back", ability: write, permission: "opportunities.delete",
   params: { id: { table: opportunities, with_deleted: true } },
-  facts: (input) => knownOf(input.rows.id, input, { stock: true }),
+  facts: (input) => knownOf(input.rows.id, input, { stock: true, hold: true }),
   decide: (known, _input, context) => restoreDeal(known, context),
   respond: (_result, input) => dealAnswer(input.rows.id.id, input, withParts)
 })

@@ -48,8 +48,6 @@ export interface Known {
   readonly customer: Customer | undefined
   readonly store: StoreRow | undefined
   readonly discount_rules: ReadonlyArray<DiscountRule>
-  /** Rules that were applied to the deal and have been deleted since. */
-  readonly deleted_rule_ids: ReadonlySet<number>
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
   /** Stock levels of allocated units and of those named by the command. */
   readonly levels: ReadonlyMap<number, StockLevelRow>

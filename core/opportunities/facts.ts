@@ -9,7 +9,7 @@ import { Store } from "../kernel/store/store.ts"
 import { members } from "../members/schema.ts"
 import type { TaxTable } from "../pricing/tax.ts"
 import { products } from "../products/schema.ts"
-import { discount_rules, discountFacts } from "../rates/discount-rules.ts"
+import { discountFacts } from "../rates/discount-rules.ts"
 import { rateFacts } from "../rates/facts.ts"
 import { surchargeFacts } from "../rates/surcharge-groups.ts"
 import { taxFacts } from "../registers/tax.ts"
@@ -26,6 +26,8 @@ export interface Wanted {
   /** Products whose rates may price a line. Rates are read for no others. */
   readonly rated?: ReadonlyArray<number>
   readonly level_ids?: ReadonlyArray<number>
+  /** Nobody deletes its units or its store until the command is over: for moves that make it hold them again. */
+  readonly hold?: boolean
   /** Read the stock the lines take from, to see whether it suffices. */
   readonly stock?: boolean
   /** Lines as the command may leave them, where windows or products change. */
@@ -74,7 +76,6 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
   const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...wanted.level_ids ?? []])]
   const customer = yield* customerOf(wanted.member_id === undefined ? header.member_id : wanted.member_id)
   const asked = wanted.stock === true ? [...askedLines(deal, claimSettings(settings, now)), ...wanted.lines ?? []] : undefined
-  const rules_in_force = yield* discountFacts
   return {
     deal,
     versions: header.version_count === 0 ? [] : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
@@ -85,25 +86,16 @@ export const knownOf = Effect.fnUntraced(function*(header: OpportunityRow, { now
     // Nobody without a tax class is taxed, whatever the rules.
     tax: customer === undefined || customer.sale_tax_class_id === null ? untaxed : yield* taxFacts,
     customer,
-    store: store_id === null ? undefined : yield* store.get(stores, store_id),
-    discount_rules: rules_in_force,
-    deleted_rule_ids: yield* deletedRuleIds(deal.header, rules_in_force),
+    store: store_id === null ? undefined : wanted.hold === true ? (yield* store.getManyHeld(stores, [store_id]))[0] : yield* store.get(stores, store_id),
+    discount_rules: yield* discountFacts(header.created_at === "" ? null : header.created_at),
     surcharge_groups: yield* surchargeFacts(wanted.surcharge_group_ids ?? header.surcharge_group_ids),
-    levels: new Map((yield* store.getMany(stock_levels, level_ids)).map((row) => [row.id, row])),
+    levels: new Map((yield* (wanted.hold === true ? store.getManyHeld : store.getMany)(stock_levels, level_ids)).map((row) => [row.id, row])),
     claims: touches?.length === 0 ? [] : yield* store.find(claims, touches === undefined ? { opportunity_id: header.id }
       : { source_type: "opportunity_item", source_id: touches }),
     touches: touches === undefined ? undefined : new Set(touches),
     holdings: yield* holdingsOf(header.id, level_ids),
     books: asked === undefined ? undefined : yield* booksForLines(asked, { now, settings })
   }
-})
-
-/** Rules once applied that are in force no more may have been switched off or deleted. A query only where there are such. */
-const deletedRuleIds = Effect.fnUntraced(function*({ applied_discounts }: OpportunityRow, in_force: ReadonlyArray<{ readonly id: number }>): Effect.fn.Return<ReadonlySet<number>, Fault, Store> {
-  const left = applied_discounts.map(({ rule_id }) => Number(rule_id)).filter((id) => !in_force.some((rule) => rule.id === id))
-  if (left.length === 0) return new Set()
-  const inactive = new Set((yield* (yield* Store).getMany(discount_rules, left)).map((rule) => rule.id))
-  return new Set(left.filter((id) => !inactive.has(id)))
 })
 
 /** Active claims of others on these units, each with the name of its holder. Two queries. */

@@ -3,7 +3,6 @@ import { boolean, choice, code, decimal, integer, json, money, prose, ref, text,
 import type { JsonObject } from "../kernel/json.ts"
 import { allBut } from "../kernel/sight.ts"
 import { type RowOf, table } from "../kernel/table.ts"
-import type { LineRule } from "../pricing/stages.ts"
 import { costTypes } from "../pricing/totals.ts"
 import { open_deals } from "./statuses.ts"
 
@@ -49,8 +48,6 @@ const itemColumns = {
   discounted_total: money({ ...moneyHere, computed: true, default: 0, hidden: true }),
   /** What discount rules take off the net. */
   rule_discount: money({ ...moneyHere, computed: true, default: 0, hidden: true }),
-  /** What of it each rule takes: `[{rule_id, amount}]`, minor units. It stays when the rule is deleted. */
-  rule_discounts: json<ReadonlyArray<LineRule>>({ form: "array", computed: true, default: [], hidden: true }),
   total: money({ ...moneyHere, computed: true, default: 0 }),
   charge_period: code(charge_period_labels, { default: 1 }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
@@ -64,6 +61,8 @@ const itemColumns = {
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   /** The line of an earlier version it goes back to: what tells in two versions that they are one. */
+  /** When that line was made; null for a line of its own. Discount rules deleted later go on for it. */
+  first_made_at: timestamp({ nullable: true, computed: true, hidden: true }),
   origin_item_id: ref("opportunity_items", { nullable: true, computed: true, hidden: true, on_delete: "keep" }),
   currency_code: currency_code()
 }
@@ -72,8 +71,8 @@ export const opportunity_items = table("opportunity_items", itemColumns, {
   sight: {
     whole: ["opportunities.*"],
     lent: [{ to: ["containers.*", "shortages.*"],
-      columns: allBut(itemColumns, "revenue_group_id", "description", "notes", "unit_price", "manual_unit_price", "discounted_total", "rule_discount", "rule_discounts", "total",
-        "charge_period", "discount_percent", "tax_rate", "custom_fields") }]
+      columns: allBut(itemColumns, "revenue_group_id", "description", "notes", "unit_price", "manual_unit_price", "discounted_total", "rule_discount", "total",
+        "charge_period", "discount_percent", "tax_rate", "custom_fields", "first_made_at") }]
   },
   indexes: [["opportunity_id", "path"], ["item_id"]]
 })

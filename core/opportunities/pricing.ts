@@ -6,7 +6,7 @@ import { discountRuleIn } from "../pricing/discounts.ts"
 import { chargeableDays, type LineRequest, overrideErrors, priceLine, rateTypeOfLine, transactionTypes } from "../pricing/line.ts"
 import { type LineCurrency, type LineRate, resolveLineRate } from "../pricing/line-rate.ts"
 import type { RateQuestion } from "../pricing/resolution.ts"
-import { type KeptRule, priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine, type StagesRequest } from "../pricing/stages.ts"
+import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine, type StagesRequest } from "../pricing/stages.ts"
 import { surchargeGroupIn } from "../pricing/surcharges.ts"
 import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../pricing/tax.ts"
 import { instantOf, millisOf, plusDays } from "../values/time.ts"
@@ -107,6 +107,7 @@ export const stagesOf = (known: Known, deal: Deal, now: string): StagesRequest =
       product_tax_class_id: taxClassOf(known, line),
       is_optional: line.is_optional,
       discountable: product?.discountable ?? true,
+      made_at: (line.first_made_at ?? line.created_at) || undefined,
       priced_by_hand: line.manual_unit_price !== null || line.discount_percent !== null,
       facts: {
         member_id: header.member_id,
@@ -134,8 +135,7 @@ export const stagesOf = (known: Known, deal: Deal, now: string): StagesRequest =
     lines: stageLines,
     costs: deal.costs.filter((cost) => cost.surcharge_id === null),
     rules: known.discount_rules.map((rule) => discountRuleIn(rule, moneyOf(known, header))),
-    named_rule_ids: header.discount_rule_ids,
-    kept_rules: keptRules(deal, known.deleted_rule_ids),
+    named_rule_ids: [...header.discount_rule_ids, ...header.kept_rule_ids],
     surcharge_groups: known.surcharge_groups.map((group) => surchargeGroupIn(group, moneyOf(known, header))),
     currency: header.currency_code,
     store_id: header.store_id,
@@ -150,21 +150,11 @@ export const stagesOf = (known: Known, deal: Deal, now: string): StagesRequest =
   }
 }
 
-/** What deleted rules had taken off the lines. Lines priced by earlier releases say it only where one rule was applied. */
-const keptRules = ({ header, lines }: Deal, deleted: ReadonlySet<number>): ReadonlyArray<KeptRule> =>
-  header.applied_discounts.filter(({ rule_id }) => deleted.has(Number(rule_id))).map((one): KeptRule => {
-    const rule_id = Number(one["rule_id"])
-    const amountOf = (line: ItemRow): number => line.rule_discounts.length === 0 && header.applied_discounts.length === 1 ? line.rule_discount
-      : line.rule_discounts.find((part) => part.rule_id === rule_id)?.amount ?? 0
-    return { rule_id, name: String(one["name"]), stackable: one["stackable"] === true, amounts: new Map(lines.map((line) => [line.id, amountOf(line)])) }
-  })
-
 /** What rules and surcharges came to when the lock was set. */
 const keptOutcome = (deal: Deal): RuleOutcome => ({
   line_discounts: new Map(deal.lines.map((line) => [line.id, line.rule_discount])),
   applied_rules: deal.header.applied_discounts.map((one) =>
-    ({ rule_id: Number(one["rule_id"]), name: String(one["name"]), stackable: one["stackable"] === true, amount: Number(one["amount"]) })),
-  line_rules: new Map(deal.lines.map((line) => [line.id, line.rule_discounts])),
+    ({ rule_id: Number(one["rule_id"]), name: String(one["name"]), amount: Number(one["amount"]) })),
   surcharges: deal.costs.filter((cost) => cost.surcharge_id !== null).map((cost) => ({
     surcharge_group_id: cost.surcharge_group_id ?? 0, surcharge_id: cost.surcharge_id ?? 0, name: cost.description,
     cost_type: cost.cost_type, product_tax_class_id: cost.product_tax_class_id, net: cost.amount

@@ -51,7 +51,7 @@ const header = {
   surcharge_group_ids: list(ref("surcharge_groups", {
     on_delete: "refuse", while: [{ deleted_at: null }], otherwise: "clear", way_out: "make the group inactive instead"
   }), { default: [], distinct: true, max_items: 100, on_null: "clear" }),
-  discount_rule_ids: list(ref("discount_rules", { on_delete: "clear" }), { default: [], distinct: true, max_items: 100, on_null: "clear" })
+  discount_rule_ids: list(ref("discount_rules", { on_delete: "clear", clears_into: "kept_rule_ids" }), { default: [], distinct: true, max_items: 100, on_null: "clear" })
 }
 
 /** The body of POST. `charge_total` is a first guess that stands until the first line or cost is added. */
@@ -93,8 +93,10 @@ const columns = {
   prices_include_tax: boolean({ default: false }),
   deal_total: money({ currency: "currency_code", nullable: true, computed: true }),
   ...totalFields,
-  /** What discount rules took off: `[{rule_id, name, stackable, amount}]`, minor units. */
+  /** What discount rules took off: `[{rule_id, name, amount}]`, minor units. */
   applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
+  /** Rules that were named on it and have been deleted since: they go on for the lines there were. */
+  kept_rule_ids: list(ref("discount_rules", { live: false, on_delete: "keep" }), { computed: true, default: [], hidden: true }),
   active_version_id: integer({ computed: true, default: 0 }),
   version_count: integer({ computed: true, default: 0 }),
   has_alternatives: boolean({ computed: true, default: false })
@@ -108,7 +110,7 @@ export const opportunities = table("opportunities", columns, {
       { to: ["availability.view", "containers.*", "shortages.*"],
         columns: allBut(columns, "member_id", "venue_id", "owned_by", "reference", "description", "external_description", "rating", "tag_list", "custom_fields",
           "quote_invalid_at", "delivery_address_id", "collection_address_id", "delivery_instructions", "collection_instructions", "surcharge_group_ids",
-          "discount_rule_ids", "invoiced", "exchange_rate", "deal_total", ...Object.keys(totalFields), "applied_discounts") },
+          "discount_rule_ids", "kept_rule_ids", "invoiced", "exchange_rate", "deal_total", ...Object.keys(totalFields), "applied_discounts") },
       { to: ["activities.*"], columns: ["subject"] },
       // A surcharge group, a store or a unit that an open opportunity uses is not deleted.
       { to: ["pricing.manage"], columns: ["surcharge_group_ids"] },

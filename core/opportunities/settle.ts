@@ -78,9 +78,7 @@ const withPrices = (deal: Deal, priced: PricedOpportunity, context: DecideContex
     const total = priced.line_nets.get(line.id)
     if (total === undefined) return line.item_type === "group" ? { ...line, total: 0 } : line
     const rule_discount = priced.line_discounts.get(line.id) ?? 0
-    const rule_discounts = priced.line_rules.get(line.id) ?? []
-    return line.total === total && line.rule_discount === rule_discount && sameJson(line.rule_discounts, rule_discounts) ? line
-      : { ...line, total, rule_discount, rule_discounts }
+    return line.total === total && line.rule_discount === rule_discount ? line : { ...line, total, rule_discount }
   })
   const computed = priced.surcharges.map((one, index): CostRow => {
     const before = deal.costs.find((cost) => cost.surcharge_id === one.surcharge_id)

@@ -33,6 +33,8 @@ export interface DiscountRule {
   readonly valid_from: string | null
   readonly valid_to: string | null
   readonly store_id: number | null
+  /** When it was deleted: from then on it counts only for lines that had been made before. */
+  readonly deleted_at?: string | null
 }
 
 /** Without a currency of its own a rule's maximum is kept in the base currency; an opportunity in another takes it at its snapshot rate. */
@@ -50,23 +52,13 @@ export interface DiscountableLine {
   readonly is_optional?: boolean
   /** A line discount or price given by hand: automatic rules leave it alone. */
   readonly priced_by_hand: boolean
+  /** When it was made; absent for one that is being made. */
+  readonly made_at?: string | undefined
   readonly facts: CriteriaFacts
-}
-
-/** What a rule that has been deleted since took off each line: its amounts stay (billing 4). */
-export interface KeptDiscount {
-  readonly rule_id: number
-  readonly name: string
-  /** Whether it had been combined with others, or stood alone. */
-  readonly stackable: boolean
-  /** Minor units off each line, in the order of the lines. */
-  readonly amounts: ReadonlyArray<number>
 }
 
 export interface DiscountRequest {
   readonly rules: ReadonlyArray<DiscountRule>
-  /** Of deleted rules, in the order they were applied. */
-  readonly kept?: ReadonlyArray<KeptDiscount>
   /** Rules named on the opportunity; those without auto_apply act only so. */
   readonly named_rule_ids: ReadonlyArray<number>
   readonly lines: ReadonlyArray<DiscountableLine>
@@ -79,11 +71,8 @@ export interface DiscountRequest {
 export interface AppliedRule {
   readonly rule_id: number
   readonly name: string
-  readonly stackable: boolean
   /** Minor units, positive. */
   readonly amount: number
-  /** What of it falls to each line, in the order of the lines. */
-  readonly parts: ReadonlyArray<number>
 }
 export interface Discounts {
   /** Minor units off each line, in the order of the lines; never more than its net. */
@@ -112,28 +101,9 @@ export const discountCandidates = (
     }))
     .sort((a, b) => b.priority - a.priority || a.id - b.id)
   const none: Discounts = { line_discounts: request.lines.map(() => 0), applied: [] }
-  const kept = request.kept ?? []
-  const first = kept.filter(({ stackable }) => stackable).reduce((soFar, one) => keep(one, request, soFar), none)
   return {
-    stack: rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), first),
-    alone: [
-      ...kept.filter(({ stackable }) => !stackable).map((one) => keep(one, request, none)),
-      ...rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
-    ]
-  }
-}
-
-/** The amounts of a deleted rule again: never more than is left of a line, nothing of one that is only offered. */
-const keep = ({ amounts, name, rule_id, stackable }: KeptDiscount, { lines }: DiscountRequest, soFar: Discounts): Discounts => {
-  const parts = lines.map((line, index) => line.is_optional !== true
-    ? Math.max(0, Math.min(amounts[index] ?? 0, line.net - (soFar.line_discounts[index] ?? 0))) : 0)
-  return taken(soFar, { rule_id, name, stackable }, parts)
-}
-const taken = (soFar: Discounts, rule: Pick<AppliedRule, "rule_id" | "name" | "stackable">, parts: ReadonlyArray<number>): Discounts => {
-  const amount = parts.reduce((sum, part) => sum + part, 0)
-  return amount === 0 ? soFar : {
-    line_discounts: soFar.line_discounts.map((before, index) => before + (parts[index] ?? 0)),
-    applied: [...soFar.applied, { ...rule, amount, parts }]
+    stack: rules.filter(({ stackable }) => stackable).reduce((soFar, rule) => applyRule(rule, request, soFar), none),
+    alone: rules.filter(({ stackable }) => !stackable).map((rule) => applyRule(rule, request, none))
   }
 }
 
@@ -155,7 +125,8 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   const bases: Array<number> = []
   let whole = 0
   for (const line of lines) {
-    const eligible = line.discountable && line.is_optional !== true && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
+    const there = rule.deleted_at == null || (line.made_at !== undefined && line.made_at <= rule.deleted_at)
+    const eligible = there && line.discountable && line.is_optional !== true && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
     const base = eligible ? Math.max(0, line.net - (soFar.line_discounts[bases.length] ?? 0)) : 0
     whole += base
     bases.push(base)
@@ -164,7 +135,12 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
     ? capped(rule, bases.map((base) => base === 0 ? 0 : takenOff(base)))
     // The maximum comes before the spreading: parts already rounded would be rounded twice.
     : allocateMoney(Math.min(takenOff(whole), rule.max_discount_amount ?? Infinity), bases)
-  return taken(soFar, { rule_id: rule.id, name: rule.name, stackable: rule.stackable }, parts)
+  const amount = parts.reduce((sum, part) => sum + part, 0)
+  if (amount === 0) return soFar
+  return {
+    line_discounts: soFar.line_discounts.map((taken, index) => taken + (parts[index] ?? 0)),
+    applied: [...soFar.applied, { rule_id: rule.id, name: rule.name, amount }]
+  }
 }
 
 /** What a rule takes off a base, never more than the base itself. */

@@ -35,12 +35,11 @@ const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const contest = kept ? [] : explainContest(facts)
   const rules = priced.applied_rules.map((applied): Step => {
     const rule = request.rules.find(({ id }) => id === applied.rule_id)
-    const words = kept ? "as it stood when pricing was locked"
-      : rule === undefined ? "the rule has been deleted since; what it took off stays"
+    const words = kept || rule === undefined ? "as it stood when pricing was locked"
       : `${rule.discount_type === "percentage" ? `${rule.discount_value}%` : `${rule.discount_value} ${rule.currency_code ?? request.currency}`} off ` +
         `${rule.applies_to === "line" ? "each line it meets" : "the lines it meets together, spread by their nets with the odd minor units to the largest remainders"}` +
         `${rule.max_discount_amount !== null && applied.amount === rule.max_discount_amount ? `, ${money(rule.max_discount_amount)} at most` : ""}` +
-        `, ${request.named_rule_ids.includes(rule.id) ? "named on the opportunity" : "applied by itself"}`
+        `, ${request.named_rule_ids.includes(rule.id) ? "named on the opportunity" : "applied by itself"}${rule.deleted_at == null ? "" : "; deleted since, it goes on for lines there were"}`
     return {
       figure: "charge_total", rule: "discount_rule", from: null, to: money(-applied.amount),
       words: `"${applied.name}" (rule ${applied.rule_id}) takes off ${money(applied.amount)}: ${words}.`

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
-import { type AppliedRule, applyDiscountRules, type DiscountRequest, type KeptDiscount } from "./discounts.ts"
+import { type AppliedRule, applyDiscountRules, type DiscountRequest } from "./discounts.ts"
 import type { TransactionType } from "./line.ts"
 import { type AppliedSurcharge, applySurcharges, type SurchargeGroup, type SurchargeRequest } from "./surcharges.ts"
 import { type RollUp, rollUp, type TotalCost, type TotalLine, type TotalsRequest } from "./totals.ts"
@@ -18,21 +18,15 @@ export interface StageLine {
   readonly is_optional: boolean
   readonly discountable: boolean
   readonly priced_by_hand: boolean
+  readonly made_at?: string | undefined
   readonly facts: DiscountRequest["lines"][number]["facts"]
 }
-
-/** Minor units one rule takes off one line. */
-export type LineRule = { readonly rule_id: number; readonly amount: number }
-/** A rule deleted since it was applied, with the minor units it took off each line, by line id. */
-export interface KeptRule extends Omit<KeptDiscount, "amounts"> { readonly amounts: ReadonlyMap<number, number> }
 
 /** What stages 2 and 3 gave: the part of a pricing that locked opportunities keep. */
 export interface RuleOutcome {
   /** Minor units a line loses to rules, by line id. Lines without an entry lose nothing. */
   readonly line_discounts: ReadonlyMap<number, number>
-  readonly applied_rules: ReadonlyArray<Omit<AppliedRule, "parts">>
-  /** What each rule takes off a line, by line id; lines no rule touches have no entry. */
-  readonly line_rules: ReadonlyMap<number, ReadonlyArray<LineRule>>
+  readonly applied_rules: ReadonlyArray<AppliedRule>
   readonly surcharges: ReadonlyArray<AppliedSurcharge>
 }
 
@@ -42,8 +36,6 @@ export interface StagesRequest extends
   readonly lines: ReadonlyArray<StageLine>
   readonly costs: ReadonlyArray<TotalCost>
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
-  /** Of rules that were applied and have been deleted since. */
-  readonly kept_rules: ReadonlyArray<KeptRule>
   /** Chargeable days of the opportunity. */
   readonly days: number
   /** The outcome to keep while pricing is locked, else null. */
@@ -70,7 +62,7 @@ export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOp
     : Result.fail({ charge_total: ["The total is too large."] })
 }
 
-const nothing: RuleOutcome = { line_discounts: new Map(), applied_rules: [], line_rules: new Map(), surcharges: [] }
+const nothing: RuleOutcome = { line_discounts: new Map(), applied_rules: [], surcharges: [] }
 
 /** A kept discount never exceeds its line, which may have shrunk since. */
 const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
@@ -83,13 +75,7 @@ const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
   lines.every((line, index) => index === 0 || lines[index - 1]!.id <= line.id) ? lines : [...lines].sort((a, b) => a.id - b.id)
 
 /** What stage 2 is asked: the lines as stage 1 left them, as entered. */
-export const discountRequestOf = (request: StagesRequest): DiscountRequest => {
-  const lines = asEntered(request)
-  return {
-    ...request, lines,
-    kept: request.kept_rules.map((one) => ({ ...one, amounts: lines.map(({ id }) => one.amounts.get(id) ?? 0) }))
-  }
-}
+export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({ ...request, lines: asEntered(request) })
 
 /** What stage 3 is asked: the lines that count, less what rules took off. */
 export const surchargeRequestOf = (
@@ -103,12 +89,7 @@ export const surchargeRequestOf = (
 const runRules = (request: StagesRequest): RuleOutcome => {
   const { applied, line_discounts } = applyDiscountRules(discountRequestOf(request))
   const byLine = new Map<number, number>()
-  const line_rules = new Map<number, ReadonlyArray<LineRule>>()
-  asEntered(request).forEach((line, index) => {
-    byLine.set(line.id, line_discounts[index] ?? 0)
-    const rules = applied.map(({ parts, rule_id }): LineRule => ({ rule_id, amount: parts[index] ?? 0 })).filter(({ amount }) => amount > 0)
-    if (rules.length > 0) line_rules.set(line.id, rules)
-  })
+  asEntered(request).forEach((line, index) => byLine.set(line.id, line_discounts[index] ?? 0))
   const surcharges = request.surcharge_groups.length === 0 ? [] : applySurcharges(surchargeRequestOf(request, byLine))
-  return { line_discounts: byLine, line_rules, applied_rules: applied.map(({ parts: _parts, ...rule }) => rule), surcharges }
+  return { line_discounts: byLine, applied_rules: applied, surcharges }
 }

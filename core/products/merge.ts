@@ -10,7 +10,7 @@ import { invalidField } from "../kernel/rejection.ts"
 import { caseWith } from "../kits/case.ts"
 import { type Composed, contains, depthThrough } from "../kits/graph.ts"
 import { type AccessoryRow, type ComponentRow, product_accessories, product_components } from "../kits/schema.ts"
-import { type StockLevelRow, stock_levels, stock_transactions } from "../stock/schema.ts"
+import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { exact, formatDecimal } from "../values/decimal.ts"
 import { type ContainerTemplate, type ProductRow, products } from "./schema.ts"
 
@@ -132,10 +132,8 @@ const relinked = <R extends Link>(
 
 interface Merged { readonly primary_id: number; readonly secondary_id: number; readonly moves_containers: boolean }
 export const mergeProjection: Projection = {
-  "stock_level.merged": ({ id, into_id }: { readonly id: number; readonly into_id: number }, { recorded_at }) => [
-    updateWhere(stock_transactions, { stock_level_id: id }, { stock_level_id: into_id, updated_at: recorded_at }),
-    remove(stock_levels, id)
-  ],
+  // What names the level follows into the other, as its column declares.
+  "stock_level.merged": ({ id }: { readonly id: number }) => [remove(stock_levels, id)],
   "product.merged": ({ moves_containers, primary_id, secondary_id }: Merged, { recorded_at }) => {
     const moved = { product_id: primary_id, updated_at: recorded_at }
     return [

@@ -72,7 +72,7 @@ const columns = {
 }
 export const products = table("products", columns, {
   soft_delete: true,
-  merged_by: "product.merged",
+  merged_by: { event: "product.merged", from: "secondary_id", into: "primary_id" },
   sight: {
     whole: ["products.*"],
     lent: [

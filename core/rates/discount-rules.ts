@@ -7,6 +7,7 @@ import { managed, register } from "../kernel/register.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
+import { bindings, columnList, orderSql } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { readCriteria } from "../pricing/criteria.ts"
@@ -38,7 +39,11 @@ export const discount_rules = table("discount_rules", {
   ...columns,
   /** Decimal string: a percentage with 2 decimals, or money at the currency's own scale. */
   discount_value: text({ max: 20 })
-}, { sight: { whole: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]] })
+}, {
+  // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (billing 4).
+  soft_delete: true,
+  sight: { whole: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]]
+})
 export type DiscountRuleRow = RowOf<typeof discount_rules>
 
 export const discountRuleResource = resource({
@@ -81,9 +86,18 @@ const crud = register({
   }
 })
 
-/** The rules in force anywhere: what stage 2 of pricing chooses from. One query. */
-export const discountFacts = Effect.gen(function*() {
-  return yield* (yield* Store).find(discount_rules, { is_active: true }, { order: ["-priority", "id"] })
+/**
+ * What stage 2 of pricing chooses from: the rules in force anywhere, and those deleted since the opportunity was made
+ * (`since`; null for one that is not there yet). Two queries.
+ */
+export const discountFacts = Effect.fnUntraced(function*(since: string | null) {
+  const store = yield* Store
+  const order = ["-priority", "id"]
+  const rules = yield* store.find(discount_rules, { is_active: true, deleted_at: null }, { order })
+  if (since === null) return rules
+  const bound = bindings(store.dialect)
+  const deleted = yield* store.run(`select ${columnList(discount_rules)} from discount_rules where is_active and deleted_at >= ${bound.bind(since)} order by ${orderSql(discount_rules, order)}`, bound.values)
+  return [...rules, ...deleted.map((row) => store.decode(discount_rules, row))]
 })
 
 export const discountRulesSlice: Slice = crud

@@ -20,7 +20,7 @@ export const stockLevelFields = {
   quantity_allocated: decimal(quantity),
   quantity_unavailable: decimal(quantity),
   quantity_on_order: decimal(quantity),
-  container_stock_level_id: ref("stock_levels", { nullable: true, on_delete: "clear" }),
+  container_stock_level_id: ref("stock_levels", { nullable: true, on_delete: "clear", on_merge: "follow" }),
   container_mode: text({ nullable: true, max: 20 }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
@@ -33,6 +33,7 @@ export const stock_levels = table("stock_levels", {
   is_gone: boolean({ computed: true, default: false, hidden: true }),
   is_sub_hired: boolean({ computed: true, default: false })
 }, {
+  merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
   sight: {
     whole: ["stock.*", "products.*", "availability.view", "containers.*", "kits.*", "opportunities.*", "shortages.*"],
     lent: [
@@ -61,7 +62,7 @@ export const transaction_types = {
 export type TransactionType = keyof typeof transaction_types
 
 export const stock_transactions = table("stock_transactions", {
-  stock_level_id: ref("stock_levels", { computed: true, on_delete: "delete" }),
+  stock_level_id: ref("stock_levels", { computed: true, on_delete: "delete", on_merge: "follow_updated" }),
   product_id: ref("products", { computed: true, on_delete: "keep", on_merge: "follow_updated" }),
   store_id: ref("stores", { nullable: true, on_delete: "clear" }),
   source_id: integer({ computed: true, nullable: true }),

@@ -63,7 +63,7 @@ const refused = (id: string, attempt: number, fault: Rejection): Effect.Effect<A
 })
 
 const known = Effect.fnUntraced(function*(call: HostedCall, row: KeyRow, fingerprint: string): Effect.fn.Return<Answer, Fault, Store | Site> {
-  if (row.fingerprint !== fingerprint) {
+  if (row.fingerprint !== fingerprint && row.fingerprint !== fingerprintOf(call, false)) {
     const text = "This Idempotency-Key was used for another request."
     return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
   }
@@ -98,12 +98,12 @@ const asWritten = (text: string): Json =>
       : typeof value === "string" ? `s${value}`
       : value) as Json
 
-/** Method, path with its ids, query in order of name, body with its keys in order and its numbers as written. */
-const fingerprintOf = ({ request }: HostedCall): string => {
+/** Method, path with its ids, query in order of name, body with its keys in order and its numbers as written; by earlier releases as read. */
+const fingerprintOf = ({ request }: HostedCall, as_written = true): string => {
   const { body, body_fault, files, method, path, query, written } = request
   const parts = [
     method, path, JSON.stringify([...query].sort(([one, a], [other, b]) => one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1)),
-    body === undefined ? "" : canonicalJson(written === undefined ? body : asWritten(written)), body_fault?.message ?? "",
+    body === undefined ? "" : canonicalJson(written === undefined || !as_written ? body : asWritten(written)), body_fault?.message ?? "",
     ...Object.entries(files ?? {}).sort(([one], [other]) => one < other ? -1 : 1)
       .map(([field, file]) => `${field} ${file.name} ${createHash("sha256").update(file.bytes).digest("hex")}`)
   ]

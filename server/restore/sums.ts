@@ -31,7 +31,7 @@ export const tableSums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<Tab
 
 /** Columns that came after exports began and before exports named theirs. */
 export const came_between: { readonly [table: string]: ReadonlyArray<string> } = {
-  custom_fields: ["is_personal"], opportunity_items: ["rule_discounts"]
+  custom_fields: ["is_personal"], opportunity_items: ["first_made_at"], opportunities: ["kept_rule_ids"]
 }
 /** What the tables come to, summed up as an export did that may be of an earlier release. */
 export const sumsLike = (catalogue: Catalogue, said: ReadonlyMap<string, TableSum>): Effect.Effect<ReadonlyArray<TableSum>, Fault, Store> =>

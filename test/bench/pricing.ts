@@ -40,7 +40,7 @@ const stages = (nets: ReadonlyArray<number>): StagesRequest => ({
     { ...surcharge, id: 1, name: "Insurance", calculation_type: "percentage", value: "2.50", sort_order: 0 },
     { ...surcharge, id: 2, name: "Driver", calculation_type: "per_day", value: "120.00", sort_order: 1 }
   ] }],
-  kept_rules: [], named_rule_ids: [], currency: "GBP", store_id: 1, start_date: "2026-07-01", days: 5, prices_include_tax: false, deal_total: null, locked_tax_total: null, locked: null,
+  named_rule_ids: [], currency: "GBP", store_id: 1, start_date: "2026-07-01", days: 5, prices_include_tax: false, deal_total: null, locked_tax_total: null, locked: null,
   default_product_tax_class_id: 1, taxOf: (id) => ({ tax_rate_id: id, name: `Class ${id}`, percentage: `${id * 5}.0000` })
 })
 

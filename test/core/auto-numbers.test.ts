@@ -51,8 +51,13 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "AV-00100", serial: "3" })
     await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, { is_active: false })
     expect((await make("Product")).custom_fields).not.toHaveProperty("asset_code")
-    await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, { is_active: true, is_required: true, settings: { pad: 2 } })
-    expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "02", serial: "5" })
+    await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, { is_active: true, is_required: true, settings: { pad: 2, start: 100 } })
+    expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "101", serial: "5" })
+    // Counted from another start, some numbers would be given twice.
+    for (const settings of [{ start: 99 }, null]) {
+      const other = await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, { settings })
+      expect([other.status, Object.keys(other.body.errors)]).toEqual([422, ["settings"]])
+    }
   })
   it.each([
     [{ prefix: 7 }], [{ prefix: "x".repeat(51) }], [{ pad: -1 }], [{ pad: 21 }], [{ pad: "3" }], [{ start: 0 }], [{ start: 1.5 }]

@@ -152,6 +152,48 @@ describe.each(engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
+  it("nothing is deleted while a rule refers to it again", async () => {
+    const rounds = engine === "pg" ? 6 : 1
+    for (let round = 0; round < rounds; round++) {
+      const rule = (await house.post("/discount_rules", { name: "Ten", discount_type: "percentage", discount_value: 10, criteria: {} })).discount_rule.id
+      const other = (await house.post("/discount_rules", { name: "Five", discount_type: "percentage", discount_value: 5, criteria: {} })).discount_rule.id
+      const job = await quote({ discount_rule_ids: [rule, other] })
+      await Promise.all([destroy(`/discount_rules/${rule}`), app.call("POST", `/api/v1/opportunities/${job}/clone`, {}), destroy(`/discount_rules/${other}`)])
+      expect((await get(`/opportunities/${job}`)).opportunity.discount_rule_ids).toEqual([])
+      const group = (await house.post("/revenue_groups", { name: `Group ${engine} ${round}` })).revenue_group.id
+      const product = (await house.post("/products", { name: "Booked", rental_revenue_group_id: group })).product.id
+      await Promise.all([destroy(`/revenue_groups/${group}`), app.call("POST", `/api/v1/opportunities/${job}/items`, { name: "Line", item_id: product, quantity: 1 })])
+      const S = await house.store()
+      const { id: kind, units: [unit] } = await house.units(S, 1)
+      const lost = await quote({ store_id: S })
+      const line = await lineOf(lost, kind)
+      await house.post(`/opportunities/${lost}/convert_to_quotation`)
+      await house.post(`/opportunities/${lost}/items/${line}/assets`, { stock_level_id: unit })
+      await house.post(`/opportunities/${lost}/change_status`, { status: 2 })
+      const [gone, back] = await Promise.all([destroy(`/stock_levels/${unit}`), app.call("POST", `/api/v1/opportunities/${lost}/reinstate`, {})])
+      expect([gone.status < 500, back.status < 500]).toEqual([true, true])
+    }
+    expect(await dangling()).toEqual([])
+  })
+  it("a list keeps what somebody puts into it while another id is taken out", async () => {
+    for (let round = 0; round < (engine === "pg" ? 6 : 1); round++) {
+      const rule = async () => (await house.post("/discount_rules", { name: "Ten", discount_type: "percentage", discount_value: 10, criteria: {} })).discount_rule.id as number
+      const [gone, one, two] = [await rule(), await rule(), await rule()]
+      const job = await quote({ discount_rule_ids: [gone] })
+      const [, put] = await Promise.all([destroy(`/discount_rules/${gone}`), app.call("PUT", `/api/v1/opportunities/${job}`, { discount_rule_ids: [one, two] })])
+      expect(put.status).toBe(200)
+      expect((await get(`/opportunities/${job}`)).opportunity.discount_rule_ids).toEqual([one, two])
+    }
+  })
+  it("what was merged into another level is named by what named it", async () => {
+    const product = async () => (await house.post("/products", { name: "Cable" })).product.id as number
+    const [one, two] = [await product(), await product()]
+    const levelOf = async (id: number) => (await get(`/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=1`)).stock_levels[0].id as number
+    const [into, from] = [await levelOf(one), await levelOf(two)]
+    const activity = (await house.post("/activities", { subject: "Count it", regarding_type: "StockLevel", regarding_id: from })).activity.id
+    await house.post(`/products/${one}/merge`, { secondary_id: two })
+    expect((await get(`/activities/${activity}`)).activity).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
+  })
   it("the walk reports a row that names one that is not there", async () => {
     const group = (await house.post("/revenue_groups", { name: "Ghosts" })).revenue_group.id
     const product = (await house.post("/products", { name: "Haunted", rental_revenue_group_id: group })).product.id

@@ -65,6 +65,6 @@ const copiedLines = (source: Deal, header: OpportunityRow, context: DecideContex
   const byId = new Map(live.map((line) => [line.id, line]))
   return Result.map(restructured(live.map((line) => ({ id: line.id, depth: depthOf(line.path) })), byId), (paths) => paths.map(({ id, path }): ItemRow => ({
     ...byId.get(id)!, id: context.id(opportunity_items), opportunity_id: header.id, path, version_id: null, is_live: true,
-    dispatched_quantity: "0.00", returned_quantity: "0.00", dispatch_store_id: null, return_store_id: null, origin_item_id: null, rule_discount: 0, rule_discounts: []
+    dispatched_quantity: "0.00", returned_quantity: "0.00", dispatch_store_id: null, return_store_id: null, origin_item_id: null, first_made_at: null, rule_discount: 0, created_at: ""
   })))
 }

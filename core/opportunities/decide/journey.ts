@@ -94,6 +94,7 @@ const returnedTo = (deal: Deal, line_ids: ReadonlyArray<number>, steps: Readonly
 export const revertUnit = (known: Known, unit: AssignmentRow, status: number, reason: string | null, context: DecideContext): Decided => Result.gen(function*() {
   const { header } = known.deal
   yield* allowed(header, status >= dispatched ? "dispatch" : "check_in")
+  if (!known.levels.has(unit.stock_level_id)) return yield* refuse("status", "The unit has been deleted; its status can no longer change.")
   if (status >= unit.status) return yield* refuse("status", `${unitName(known, unit.stock_level_id)} is ${statusText(unit.status)}; it can only go back to an earlier status.`)
   const set: Partial<AssignmentRow> = {
     status,

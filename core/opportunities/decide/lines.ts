@@ -127,11 +127,6 @@ export const addLine = ({ known, included }: AddFacts, sent: AddLine, context: D
   }
 })
 
-/** What deleted rules took off a line stays until somebody prices the line anew: by hand, or with another product. */
-const pricedAnew = (known: Known, line: ItemRow): Partial<ItemRow> =>
-  line.rule_discount > 0 && known.deal.header.applied_discounts.some(({ rule_id }) => known.deleted_rule_ids.has(Number(rule_id)))
-    ? { rule_discount: 0, rule_discounts: [] } : {}
-
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
 type Step = readonly [event: string, set: Partial<ItemRow>, also?: JsonObject]
 
@@ -152,9 +147,8 @@ export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: 
     if (Number(sent.quantity) < Number(line.dispatched_quantity)) return yield* refuse("quantity", `${line.dispatched_quantity} were dispatched already.`)
     steps.push(["item_quantity_changed", { quantity: sent.quantity }])
   }
-  const anew = pricedAnew(known, line)
-  if (sent.unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: sent.unit_price, ...anew }])
-  if (sent.discount_percent !== undefined) steps.push(["item_discount_set", { discount_percent: sent.discount_percent, ...anew }])
+  if (sent.unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: sent.unit_price }])
+  if (sent.discount_percent !== undefined) steps.push(["item_discount_set", { discount_percent: sent.discount_percent }])
   if (has("starts_at") || has("ends_at")) {
     const window = windowOf(deal.header, sent, context.now)
     if (window.ends_at !== null && window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
@@ -167,7 +161,7 @@ export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: 
     if (unitsOf(deal, line.id).length > 0) return yield* refuse("item_id", "Units are allocated to the line; release them first.")
     if (Number(line.dispatched_quantity) > 0) return yield* refuse("item_id", "Units of the line were dispatched already.")
     const name = sent.name ?? line.name
-    steps.push(["item_substituted", { item_id: sent.item_id ?? null, itemable_type: sent.itemable_type ?? null, name, ...anew }])
+    steps.push(["item_substituted", { item_id: sent.item_id ?? null, itemable_type: sent.itemable_type ?? null, name }])
   } else if (sent.name !== undefined) steps.push(["item_renamed", { name: sent.name }])
   if (sent.description !== undefined || sent.notes !== undefined) {
     steps.push(["item_details_updated", { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }])

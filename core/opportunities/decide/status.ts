@@ -7,8 +7,8 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { can, type Viewer } from "../../kernel/viewer.ts"
 import { type Deal, type Known, liveLines, withHeader } from "../deal.ts"
-import { dealDeleted, headerChanged, type HeaderChange, partRemoved } from "../events.ts"
-import { checked_in, dispatched, on_hire, prepared } from "../parts.ts"
+import { dealDeleted, headerChanged, type HeaderChange, partChanged, partRemoved } from "../events.ts"
+import { checked_in, dispatched, finalised, on_hire, prepared } from "../parts.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { settle } from "../settle.ts"
 import { acknowledged, acknowledgements } from "../shortages.ts"
@@ -39,11 +39,17 @@ const moveTo = (
 /** Closed and deleted opportunities do not keep their units from being deleted: what was allocated and has gone since is dropped. */
 const withoutGoneUnits = (known: Known): { readonly deal: Deal; readonly events: ReadonlyArray<NewEvent> } => {
   const { deal } = known
-  const gone = deal.units.filter((unit) => unit.status <= prepared && !known.levels.has(unit.stock_level_id))
-  return gone.length === 0 ? { deal, events: [] } : {
-    deal: { ...deal, units: deal.units.filter((unit) => !gone.includes(unit)) },
-    events: gone.map((unit) => partRemoved(deal.header.id, "assignment", "asset_deallocated", unit,
-      { assignment_id: unit.id, stock_level_id: unit.stock_level_id }, { reason: "The unit has been deleted." }))
+  const gone = deal.units.filter((unit) => unit.status < finalised && !known.levels.has(unit.stock_level_id))
+  if (gone.length === 0) return { deal, events: [] }
+  // What never left is dropped; what came back and was not checked is history.
+  const dropped = gone.filter((unit) => unit.status <= prepared)
+  const over = { status: finalised }
+  return {
+    deal: { ...deal, units: deal.units.filter((unit) => !dropped.includes(unit)).map((unit) => gone.includes(unit) ? { ...unit, ...over } : unit) },
+    events: gone.map((unit) => dropped.includes(unit)
+      ? partRemoved(deal.header.id, "assignment", "asset_deallocated", unit,
+        { assignment_id: unit.id, stock_level_id: unit.stock_level_id }, { reason: "The unit has been deleted." })
+      : partChanged(deal.header.id, "assignment", "asset_checked", unit, over, { reason: "The unit has been deleted." }))
   }
 }
 const statusOf = (header: OpportunityRow, move: Move): Pick<OpportunityRow, "state" | "status"> => {

@@ -61,7 +61,7 @@ export const createVersion = (known: Known, body: NewVersion, context: DecideCon
   const others = versions.map((one) => one.id === replaced?.id ? asSuperseded(one, id) : one)
   const set = { active_version_id: id, version_count: row.version_number, has_alternatives: hasAlternatives([...others, row]) }
   const copies = source === undefined ? [] : deal.lines.filter((line) => line.version_id === source.id).map((line): ItemRow => ({
-    ...line, id: context.id(opportunity_items), version_id: id, is_live: true, origin_item_id: line.origin_item_id ?? line.id,
+    ...line, id: context.id(opportunity_items), version_id: id, is_live: true, origin_item_id: line.origin_item_id ?? line.id, first_made_at: line.first_made_at ?? line.created_at,
     dispatched_quantity: "0.00", returned_quantity: "0.00", return_store_id: null
   }))
   const lines = source === undefined ? deal.lines.map((line) => ({ ...line, version_id: id }))

@@ -66,15 +66,51 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       // A cost, another line, the quantity: each works the totals out again. What is new is not discounted any more.
       expect((await w.post(`${opp}/${id}/costs`, { description: "Van", amount: "10" })).body.opportunity.charge_total).toBe("370.00")
       expect((await w.post(`${opp}/${id}/items`, line)).body.opportunity.charge_total).toBe("770.00")
-      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { quantity: 3 })).body.opportunity.charge_total).toBe("970.00")
+      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { quantity: 3 })).body.opportunity.charge_total).toBe("950.00")
+      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { quantity: 2 })).body.opportunity.charge_total).toBe("770.00")
+      // What is offered only, a price for the whole deal and a lock come and go, and leave it as it was.
+      await w.patch(`${opp}/${id}/items/${first.id}`, { is_optional: true })
+      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { is_optional: false })).body.opportunity.charge_total).toBe("770.00")
+      await w.post(`${opp}/${id}/deal_price`, { deal_total: "350" })
+      expect((await w.remove(`${opp}/${id}/deal_price`)).body.opportunity.charge_total).toBe("770.00")
       const { explanation } = await shown()
       expect(explanation).toContainEqual(expect.objectContaining({ rule: "discount_rule", words: expect.stringContaining("deleted since") }))
       // The header as it was read can be sent again.
       const { opportunity } = await shown()
       expect((await w.put(`${opp}/${id}`, { subject: opportunity.subject, discount_rule_ids: opportunity.discount_rule_ids })).status).toBe(200)
-      // Somebody who prices the line by hand starts from its price.
-      expect((await w.patch(`${opp}/${id}/items/${first.id}`, { discount_percent: "1" })).body.opportunity.items[0].total).toBe("594.00")
+      const by_hand = (await w.patch(`${opp}/${id}/items/${first.id}`, { discount_percent: "1" })).body.opportunity.items[0].total
+      // Rules that apply by themselves leave alone what is priced by hand; one that was named does not.
+      expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
     })
+  it("that are deleted go on for the lines of every version that there was, and for what is made of them", async () => {
+    const gone = await rule()
+    const { id } = await w.withLine({ ...fourDays, discount_rule_ids: [gone.id] })
+    await w.post(`${opp}/${id}/convert_to_quotation`)
+    const first = (await w.post(`${opp}/${id}/versions`, { label: "A" })).body.version
+    const second = (await w.post(`${opp}/${id}/versions`, { label: "B", version_type: 1, source_version_id: first.id })).body.version
+    expect((await w.remove(`/api/v1/discount_rules/${gone.id}`)).status).toBe(204)
+    const total = async () => (await w.get(`${opp}/${id}`)).body.opportunity.charge_total
+    for (const version of [first, second, first]) {
+      await w.post(`${opp}/${id}/versions/${version.id}/activate`)
+      expect(await total()).toBe("360.00")
+      await w.post(`${opp}/${id}/costs`, { description: "Van", amount: "0" })
+      expect(await total()).toBe("360.00")
+    }
+    await w.post(`${opp}/${id}/versions`, { label: "C", version_type: 1, source_version_id: first.id })
+    expect(await total()).toBe("360.00")
+    await w.post(`${opp}/${id}/convert_to_order`)
+    expect(await total()).toBe("360.00")
+    // Another deal is another deal.
+    expect((await w.post(`${opp}/${id}/clone`)).body.opportunity.charge_total).toBe("400.00")
+  })
+  it("of which one is deleted go on in their order, as if it were there", async () => {
+    const percent = await rule({ discount_value: 20, stackable: true, priority: 10 })
+    const fixed = await rule({ name: "Hundred", discount_type: "fixed_amount", discount_value: "100", currency_code: "GBP", applies_to: "total", stackable: true })
+    const { id } = await w.withLine({ ...fourDays, discount_rule_ids: [percent.id, fixed.id] })
+    expect((await w.get(`${opp}/${id}`)).body.opportunity.charge_total).toBe("220.00")
+    await w.remove(`/api/v1/discount_rules/${fixed.id}`)
+    expect((await w.post(`${opp}/${id}/costs`, { description: "Van", amount: "10" })).body.opportunity.charge_total).toBe("230.00")
+  })
   it("surcharges are costs of the kind Surcharge that only pricing writes", async () => {
     const extras = await group([fee, { name: "Share", calculation_type: "percentage", value: "5", max_amount: "15", sort_order: 2 }])
     const { id } = await w.withLine({ ...fourDays, surcharge_group_ids: [extras.id] })

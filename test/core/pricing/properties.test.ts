@@ -247,7 +247,7 @@ const pipeline: fc.Arbitrary<StagesRequest> = fc.record({
   surcharge_groups: fc.array(surcharge, { maxLength: 3 }).map((all) => [{
     id: 1, name: "Extras", is_active: true, store_id: null, sort_order: 0, surcharges: all.map((one, at) => ({ ...one, id: at + 1, name: `Surcharge ${at}`, sort_order: at }))
   }]),
-  kept_rules: fc.constant([]), named_rule_ids: fc.subarray([1, 2, 3]), currency: fc.constantFrom("GBP", "JPY", "KWD"), store_id: fc.constant(null), start_date: fc.constant("2026-06-18"),
+  named_rule_ids: fc.subarray([1, 2, 3]), currency: fc.constantFrom("GBP", "JPY", "KWD"), store_id: fc.constant(null), start_date: fc.constant("2026-06-18"),
   days: fc.integer({ min: 1, max: 30 }), locked: fc.constant(null), prices_include_tax: fc.boolean(), deal_total: fc.option(fc.integer({ min: 0, max: 9_999_999 }), { freq: 5 }),
   locked_tax_total: fc.constant(null), default_product_tax_class_id: fc.option(fc.integer({ min: 1, max: 4 })), taxOf: fc.constant(taxOf)
 })

@@ -67,7 +67,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     expect((await app.call("GET", `${path}?q[discount_type_eq]=Percentage&q[name_cont]=zebra`)).body.meta.total).toBe(1)
   })
   it("pricing takes them as they are stored", async () => {
-    const rules = await app.run(discountFacts)
+    const rules = await app.run(discountFacts(null))
     expect(rules[0]).toMatchObject({ name: "Zebra week", discount_value: "10.00" })
     const facts = { member_id: null } as never
     expect(applyDiscountRules({
