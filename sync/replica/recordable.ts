@@ -4,8 +4,9 @@ import type { Request } from "../../core/kernel/endpoint.ts"
 import { unstorableIn } from "../../core/kernel/input.ts"
 import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
 
-export const beyondOneRequest = (body: Request["body"]): Rejection | undefined =>
-  body === undefined ? undefined
-    : unstorableIn(body, body_depth_max) !== undefined ? invalidField("body", `The body must not hold a NUL or a broken character, nor nest deeper than ${body_depth_max} levels.`)
-    : isLongerThan(body, json_body_max) ? new Rejection({ kind: "too_large", message: `The body must not be longer than ${json_body_max} bytes.` })
-    : undefined
+export const beyondOneRequest = (body: Request["body"]): Rejection | undefined => {
+  if (body === undefined) return undefined
+  const wrong = unstorableIn(body, body_depth_max)
+  if (wrong !== undefined) return wrong.at.length === 0 ? invalidField("body", `The body ${wrong.says}`) : invalidField(wrong.at.join("."), `The ${wrong.at.join(".")} field ${wrong.says}`)
+  return isLongerThan(body, json_body_max) ? new Rejection({ kind: "too_large", message: `The body must not be longer than ${json_body_max} bytes.` }) : undefined
+}

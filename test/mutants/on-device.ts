@@ -37,7 +37,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a command that is not what was acknowledged is taken for it", file: "sync/replica/outbox/checksum.ts",
     find: "row.checksum === checksumOf(row)", replace: "row.checksum !== \"\"",
-    killed_by: [{ file: damage_test, test: "with another body than was acknowledged is seen" }]
+    killed_by: [{ file: damage_test, test: "than was acknowledged is seen" }]
   },
   {
     name: "a damaged outbox is salvaged by its trees alone", file: "sync/replica/outbox/salvage.ts",

@@ -81,6 +81,7 @@ describe.each(engines)("every list on %s", (engine) => {
   const apply = (...changes: ReadonlyArray<RowChange>) => app.run(Effect.flatMap(Store, (store) => store.apply(changes)))
   beforeAll(async () => {
     app = await openApp(engine)
+    for (const table of catalogue.tables) app.invented.add(table.name)
     for (const { table } of resources) await apply(insert(table, first.get(table)!), insert(table, second.get(table)!))
   })
   afterAll(() => app.close())
