@@ -62,7 +62,8 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
     rebuild: () => runtime.runPromise(rebuild(catalogue)),
     close: async () => {
       // Whatever a suite did, nothing it leaves names a row that has gone.
-      const dangling = (await runtime.runPromise(danglingReferences(catalogue.references, catalogue.table))).filter((one) => !invented.has(one.holder))
+      const references = new Map([...catalogue.references].map(([target, of]) => [target, of.filter(({ holder }) => !invented.has(holder.name))]))
+      const dangling = await runtime.runPromise(danglingReferences(references, catalogue.table))
       await runtime.dispose()
       await database?.drop()
       if (dangling.length > 0) throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
