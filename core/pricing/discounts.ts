@@ -125,7 +125,7 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   const bases: Array<number> = []
   let whole = 0
   for (const line of lines) {
-    const there = rule.deleted_at == null || (line.made_at !== undefined && line.made_at <= rule.deleted_at)
+    const there = rule.deleted_at == null || (line.made_at !== undefined && line.made_at < rule.deleted_at)
     const eligible = there && line.discountable && line.is_optional !== true && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
     const base = eligible ? Math.max(0, line.net - (soFar.line_discounts[bases.length] ?? 0)) : 0
     whole += base
