@@ -10,7 +10,7 @@ import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
 import type { Fields } from "./field.ts"
 import { missingReference, readFields, type Reference } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
-import { followDeletions, holdReferred, isDeletable } from "./references.ts"
+import { changesBy, followDeletions, holdReferred, isDeletable } from "./references.ts"
 import { forbidden, invalid, invalidField, notFound, Rejection } from "./rejection.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
 import { Site } from "./site.ts"
@@ -93,12 +93,15 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
   const command_id = origin.command_id ?? (yield* site.commandId)
   const reacted = yield* withReactions(yield* withAutoNumbers(decision.events), call.viewer)
-  const happened = [...reacted, ...yield* followDeletions(site.catalogue, reacted, call.viewer, now)]
+  const { projection } = site.catalogue
+  const changes = changesBy(projection, reacted, now)
+  const cleared = yield* followDeletions(site.catalogue, changes, call.viewer)
+  const happened = [...reacted, ...cleared]
   const recording = {
     command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
   }
   yield* site.fold(happened, recording)
-  yield* holdReferred(site.catalogue, happened, now)
+  yield* holdReferred(site.catalogue, [...changes, ...changesBy(projection, cleared, now)], now)
   const answer = yield* endpoint.respond(decision.result, input)
   return { answer, result: decision.result, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
 })

@@ -102,15 +102,18 @@ interface Gone { readonly ids: ReadonlyArray<number>; readonly along: ReadonlySe
 type Deleted = ReadonlyMap<Table, Gone>
 
 /** The parts of the catalogue that references are about. */
-interface Declared { readonly projection: Projection; readonly references: References; readonly table: (name: string) => Table }
+interface Declared { readonly references: References; readonly table: (name: string) => Table }
+/** What events that are about to be recorded change, for the two looks at it. */
+export const changesBy = (projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string): ReadonlyArray<RowChange> =>
+  events.flatMap((one) => foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
- * What these events delete, asked of every reference: 422 on the name of what is deleted, with the holder, where it is still
+ * What these changes delete, asked of every reference: 422 on the name of what is deleted, with the holder, where it is still
  * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
  */
 export const followDeletions = Effect.fnUntraced(function*(
-  { projection, references, table }: Declared, events: ReadonlyArray<NewEvent>, viewer: Viewer, recorded_at: string
+  { references, table }: Declared, changes: ReadonlyArray<RowChange>, viewer: Viewer
 ): Effect.fn.Return<ReadonlyArray<NewEvent>, Rejection | SqlError.SqlError, Store> {
-  const deleted = yield* deletedBy(references, projection, events, recorded_at)
+  const deleted = yield* deletedBy(references, changes)
   if (deleted.size === 0) return []
   yield* lockDeleted(deleted)
   const refusal = yield* stillInUse(references, deleted, viewer, table)
@@ -147,25 +150,23 @@ const at_once_ms = 60_000
  * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a rule
  * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by then.
  */
-export const holdReferred = Effect.fnUntraced(function*({ projection, references, table: tableNamed }: Declared, events: ReadonlyArray<NewEvent>, recorded_at: string) {
+export const holdReferred = Effect.fnUntraced(function*({ references, table: tableNamed }: Declared, changes: ReadonlyArray<RowChange>, recorded_at: string) {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const columns = heldBy(references)
   const wanted = new Map<Table, { readonly single: Set<number>; readonly listed: Set<number>; readonly past: Set<number> }>()
-  for (const one of events) {
-    for (const change of foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 })) {
-      const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
-      if (values === undefined) continue
-      for (const one of columns.get(change.table) ?? []) {
-        const value = values[one.column]
-        if (value === undefined || value === null || !isMet(one.where, values)) continue
-        const named = tableNamed(one.target)
-        let ids = wanted.get(named)
-        if (ids === undefined) wanted.set(named, ids = { single: new Set(), listed: new Set(), past: new Set() })
-        if (one.is_list) for (const id of value as ReadonlyArray<number>) ids.listed.add(id)
-        else if (effectOf(one) !== "keep" || (change.op === "insert" && counts(one, values))) ids.single.add(value as number)
-        else ids.past.add(value as number)
-      }
+  for (const change of changes) {
+    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
+    if (values === undefined) continue
+    for (const one of columns.get(change.table) ?? []) {
+      const value = values[one.column]
+      if (value === undefined || value === null || !isMet(one.where, values)) continue
+      const named = tableNamed(one.target)
+      let ids = wanted.get(named)
+      if (ids === undefined) wanted.set(named, ids = { single: new Set(), listed: new Set(), past: new Set() })
+      if (one.is_list) for (const id of value as ReadonlyArray<number>) ids.listed.add(id)
+      else if (effectOf(one) !== "keep" || (change.op === "insert" && counts(one, values))) ids.single.add(value as number)
+      else ids.past.add(value as number)
     }
   }
   for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) => one.name < other.name ? -1 : 1)) {
@@ -177,8 +178,8 @@ export const holdReferred = Effect.fnUntraced(function*({ projection, references
   }
 })
 
-/** The rows of referenced tables that these events delete. Reads only where rows go together with what they belong to. */
-const deletedBy = Effect.fnUntraced(function*(references: References, projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string) {
+/** The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to. */
+const deletedBy = Effect.fnUntraced(function*(references: References, changes: ReadonlyArray<RowChange>) {
   const store = yield* Store
   const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
   const goes = (table: Table, id: unknown, along = false): void => {
@@ -188,14 +189,14 @@ const deletedBy = Effect.fnUntraced(function*(references: References, projection
     if (along) gone.along.add(id)
     deleted.set(table, gone)
   }
-  for (const one of events) {
-    for (const change of foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 })) {
-      const { table } = change
-      const pointing = references.get(table.name)
-      if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && effectOf(reference) !== "clear")) continue
-      if (change.op === "delete") goes(table, change.key)
-      else if (change.op === "update" && typeof change.set["deleted_at"] === "string") goes(table, change.key)
-      else if (change.op === "delete_where" || (change.op === "update_where" && typeof change.set["deleted_at"] === "string")) for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
+  for (const change of changes) {
+    const { op, table } = change
+    const pointing = references.get(table.name)
+    if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && effectOf(reference) !== "clear")) continue
+    const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
+    if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
+    else if (op === "delete_where" || (op === "update_where" && isArchived)) {
+      for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
     }
   }
   return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
