@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { danglingReferences } from "../../core/kernel/references.ts"
+import { danglingReferences } from "../../core/kernel/reference-checks.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { type App, engines, openApp } from "../app.ts"
 import { type House, houseOf } from "./house.ts"

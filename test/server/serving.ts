@@ -1,7 +1,7 @@
 /** A server without a socket for tests: the whole catalogue on either engine, asked as HTTP would ask. */
 import { Clock, Context, Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { danglingReferences } from "../../core/kernel/references.ts"
+import { danglingReferences } from "../../core/kernel/reference-checks.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
