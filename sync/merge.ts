@@ -6,7 +6,8 @@
  * Rebase:        take back e(c4)' e(c3)'; apply e7 e8 e9; c3 is settled; redo c4 through the same rules.
  */
 import type { StoredEvent } from "../core/kernel/event.ts"
-import { decided_event, type DecidedData, replicaStream, type WireError } from "./wire.ts"
+import { commandDecided, decidedIn } from "./events.ts"
+import { replicaStream, type WireError } from "./wire.ts"
 
 export interface MergeState {
   readonly replica_id: number
@@ -59,7 +60,7 @@ const settledBy = (events: ReadonlyArray<StoredEvent>, { replica_id, pending }: 
     if (event.replica_id !== replica_id) continue
     const command = pending.find((one) => one.id === event.command_id)
     if (command === undefined || settled.has(command.n)) continue
-    const decided = event.type === decided_event && event.stream === stream ? event.data as DecidedData : undefined
+    const decided = event.type === commandDecided.type && event.stream === stream ? decidedIn(event.data) : undefined
     settled.set(command.n, decided === undefined ? { n: command.n, status: "accepted" }
       : { n: command.n, status: decided.status, ...(decided.error === undefined ? {} : { error: decided.error }) })
   }

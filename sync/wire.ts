@@ -42,10 +42,7 @@ export type Verdict = {
 }
 export type LeaseRange = { readonly entity: string; readonly from: number; readonly to: number }
 
-/** The event that tells a replica, by way of the journal, what became of one of its commands. */
-export const decided_event = "command.decided"
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
-export type DecidedData = { readonly n: number; readonly command_id: string; readonly name: string; readonly status: "accepted" | "rejected"; readonly error?: WireError }
 
 /**
  * The verdict on a command under whose id this device sent another one before. That one's verdict stands; this one is not

@@ -1,4 +1,5 @@
 /** Every table whole: from the journal just taken, folded here, or from the replica as it stands. */
+import { foldStored } from "../../core/kernel/catalogue.ts"
 import { createReadStream, mkdtempSync, rmSync } from "node:fs"
 import { mkdir } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -6,7 +7,7 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
-import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
+import { type StoredEvent } from "../../core/kernel/event.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { ensureSchema } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -47,7 +48,7 @@ const fold = async (journal: string, run: Run, progress: Progress): Promise<void
   let done = 0
   const flush = (): Promise<void> => run(Effect.gen(function*() {
     const store = yield* Store
-    yield* store.transaction(store.apply(page.flatMap((event) => foldEvent(catalogue.projection, event, event))))
+    yield* store.transaction(store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
   }))
   for await (const line of linesIn(createReadStream(journal))) {
     if (line === "") continue

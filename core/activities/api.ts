@@ -5,9 +5,9 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { activity_type_list } from "../custom-fields/seed.ts"
 import { list_values } from "../kernel/custom-field.ts"
 import { command, type Input } from "../kernel/endpoint.ts"
-import { event, type Projection, streamOf } from "../kernel/event.ts"
 import type { Json } from "../kernel/json.ts"
-import { accessOf, register, rowProjection } from "../kernel/register.ts"
+import { activityCompleted, activityEvents } from "./events.ts"
+import { accessOf, register } from "../kernel/register.ts"
 import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { members } from "../members/schema.ts"
@@ -107,19 +107,12 @@ const complete = command("POST", "/api/v1/activities/{id}/complete", {
   params: { id: { table: activities } },
   facts: () => Effect.succeed(undefined),
   decide: (_facts, { rows: { id: row } }) => Result.succeed({
-    events: row.completed && row.status_id === completed ? [] : [event(streamOf("activity", row.id), "activity.completed", { id: row.id })],
+    events: row.completed && row.status_id === completed ? [] : [activityCompleted.make({ id: row.id })],
     result: { id: row.id }
   }),
   respond: (_result, input) => Effect.map(shownById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 
-const projection: Projection = {
-  ...crud.projection,
-  ...rowProjection(activity_participants),
-  "activity.completed": ({ id }: { readonly id: number }, { recorded_at }) =>
-    [update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })]
-}
-
 export const activitiesSlice: Slice = {
-  ...crud, tables: [activities, activity_participants], projection, endpoints: [...crud.endpoints ?? [], complete]
+  ...crud, tables: [activities, activity_participants], events: [...crud.events ?? [], ...activityEvents], endpoints: [...crud.endpoints ?? [], complete]
 }

@@ -1,6 +1,7 @@
 /** Folding the journal in memory: the same folds as ever, onto a few tables that are looked at and thrown away. */
 import type { RowChange, Where } from "../kernel/change.ts"
-import { foldEvent, type Projection, type StoredEvent } from "../kernel/event.ts"
+import { type Catalogue, foldStored } from "../kernel/catalogue.ts"
+import type { StoredEvent } from "../kernel/event.ts"
 import type { AnyRow, RowOf, Table } from "../kernel/table.ts"
 
 export interface Folded {
@@ -9,10 +10,10 @@ export interface Folded {
 }
 
 /** Folds events, in their order, onto these tables alone; what they do to other tables is left out. */
-export const foldInMemory = (projection: Projection, tables: ReadonlyArray<Table>, events: ReadonlyArray<StoredEvent>): Folded => {
+export const foldInMemory = (catalogue: Pick<Catalogue, "events" | "projection">, tables: ReadonlyArray<Table>, events: ReadonlyArray<StoredEvent>): Folded => {
   const kept = new Map<string, Map<unknown, AnyRow>>(tables.map((table) => [table.name, new Map()]))
   for (const event of events) {
-    for (const change of foldEvent(projection, event, event)) {
+    for (const change of foldStored(catalogue, event, event)) {
       const rows = kept.get(change.table.name)
       if (rows !== undefined) carryOut(rows, change)
     }

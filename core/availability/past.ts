@@ -98,7 +98,7 @@ const foldedAsOf = Effect.fnUntraced(function*(product_ids: ReadonlyArray<number
     next = [...new Set(leadsTo)].filter((id) => !known.has(id))
   }
   const events = yield* eventsOf(store, [...streams], relevant, position)
-  return foldInMemory(catalogue.projection, [products, product_components, stock_levels, stock_places, claims, containers, container_items], events)
+  return foldInMemory(catalogue, [products, product_components, stock_levels, stock_places, claims, containers, container_items], events)
 })
 
 /** The same of an event told in part: the parts it makes or sets, and whose rows it finds. */

@@ -10,7 +10,7 @@ import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { outingEndpoints } from "./api-outing.ts"
 import { stateEndpoints } from "./api-states.ts"
-import { containersProjection } from "./events.ts"
+import { containerEvents } from "./events.ts"
 import { loadTarget, loadUnits } from "./facts.ts"
 import { change, create, createTemporary } from "./lifecycle.ts"
 import { pack, transfer, unpack } from "./pack.ts"
@@ -132,6 +132,6 @@ export const containersSlice: Slice = {
   name: "containers",
   tables: [containers, container_items],
   resources: [containerResource, containerItemResource],
-  projection: containersProjection,
+  events: containerEvents,
   endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...outingEndpoints]
 }

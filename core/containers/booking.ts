@@ -8,7 +8,7 @@ import type { DecideContext, Decided, Fault } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { Store } from "../kernel/store/store.ts"
-import { cameBack, stateChanged } from "./events.ts"
+import { cameBack, containerDispatched, containerDissolved } from "./events.ts"
 import { loadTargets, loadUnits, type Target, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
 import { type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
@@ -67,7 +67,7 @@ const followed = (target: Target, { units }: Around, opportunity_id: number, { b
     if (gone !== undefined && container.status === "sealed") events.push(wentOut(container, opportunity_id, gone.at))
     if (returned !== undefined && container.status === "dispatched" && container.opportunity_id === opportunity_id) events.push(cameBack(container, returned.at))
   } else if (gone !== undefined || (left.length > 0 && left.length === items.length)) {
-    events.push(stateChanged("container.dissolved", container.id, {
+    events.push(containerDissolved.make({ id: container.id,
       status: "dissolved", dissolved_at: context.now, dissolved_by_user_id: context.viewer.user_id || null, dissolved_reason: "dispatch",
       parent_container_id: null, repack_started_at: null
     }))
@@ -75,4 +75,4 @@ const followed = (target: Target, { units }: Around, opportunity_id: number, { b
   return events
 }
 const wentOut = (container: ContainerRow, opportunity_id: number, dispatched_at: string): NewEvent =>
-  stateChanged("container.dispatched", container.id, { status: "dispatched", opportunity_id, dispatched_at, returned_at: null })
+  containerDispatched.make({ id: container.id, status: "dispatched", opportunity_id, dispatched_at, returned_at: null })

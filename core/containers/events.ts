@@ -1,66 +1,95 @@
-/** What happens to containers. Stored for ever: add, never change. */
-import { insert, update, updateWhere } from "../kernel/change.ts"
-import { event, type NewEvent, type Projection, streamOf } from "../kernel/event.ts"
-import type { JsonObject } from "../kernel/json.ts"
-import { rowProjection, updatedEvent } from "../kernel/register.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers, type NewContainerItem } from "./schema.ts"
+/** What happens to containers (availability 8). */
+import { Schema } from "effect"
+import { type RowChange, update, updateWhere } from "../kernel/change.ts"
+import { type AnyEventType, eventType } from "../kernel/event-type.ts"
+import { type EventMeta, type NewEvent, streamOf } from "../kernel/event.ts"
+import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../kernel/register.ts"
+import { keyedColumns, type KeyedColumns, storedValue } from "../kernel/stored-schema.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers } from "./schema.ts"
 
-const stream = (id: number): string => streamOf("container", id)
+type Changed = KeyedColumns<typeof containers>
+const containerChanged = ({ id, ...set }: Changed, { recorded_at }: EventMeta): ReadonlyArray<RowChange> =>
+  [update(containers, id, { ...set, updated_at: recorded_at })]
+/** The units inside begin a new outing: nothing of them has been seen yet. */
+const unseen = (id: number, set: Partial<ContainerItemRow>): RowChange => updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
 
-type StateEvent = "container.sealed" | "container.unsealed" | "container.dissolved" | "container.dispatched" | "container.returned" | "container.repack.started"
 /** A container in another state: what changed of it, absolute. */
-export const stateChanged = (type: StateEvent, id: number, set: Partial<ContainerRow>): NewEvent => event(stream(id), type, { id, ...set } as JsonObject)
+const stateEvent = (type: string, meaning: string, also: (data: Changed) => ReadonlyArray<RowChange> = () => []) => eventType(type, {
+  meaning, data: () => keyedColumns(containers),
+  project: (data, meta) => [...containerChanged(data, meta), ...also(data)]
+})
+export const containerSealed = stateEvent("container.sealed", "A container was closed: its content is settled.")
+export const containerUnsealed = stateEvent("container.unsealed", "A sealed container was opened again.")
+export const containerDissolved = stateEvent("container.dissolved", "A container ended: its content was unpacked for good.")
+export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.",
+  ({ id }) => [unseen(id, { verified_at: null, returned_from_opportunity_id: null })])
+export const repackStarted = stateEvent("container.repack.started", "The content of a returned container is gone through one by one.",
+  ({ id }) => [unseen(id, { repacked_at: null })])
 
-/** Back from its order, which what is inside remembers. */
-export const cameBack = (container: ContainerRow, returned_at: string): NewEvent =>
-  event(stream(container.id), "container.returned", {
-    id: container.id, status: "returned", returned_at, opportunity_id: null, returned_from_opportunity_id: container.opportunity_id
-  })
+/** What is inside remembers the order it came back from. */
+export const containerReturned = eventType("container.returned", {
+  meaning: "A container came back from its order.",
+  data: () => Schema.Struct({
+    id: Schema.Int, status: storedValue(containers.columns.status), returned_at: Schema.NullOr(Schema.String), opportunity_id: Schema.NullOr(Schema.Int),
+    returned_from_opportunity_id: Schema.optionalKey(Schema.NullOr(Schema.Int))
+  }),
+  project: ({ returned_from_opportunity_id = null, ...data }, meta) => [...containerChanged(data, meta), unseen(data.id, { returned_from_opportunity_id })]
+})
+export const cameBack = (container: ContainerRow, returned_at: string): NewEvent => containerReturned.make({
+  id: container.id, status: "returned", returned_at, opportunity_id: null, returned_from_opportunity_id: container.opportunity_id
+})
 
 /** A nested container under another parent, or under none. */
 export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
-  updatedEvent(containers, child, { parent_container_id }) ?? event(stream(child.id), "container.updated", { id: child.id })
+  updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
 
-export const itemPacked = (row: NewContainerItem): NewEvent =>
-  event(stream(row.container_id), "container.item.packed", { ...row } as JsonObject)
+const ofContainer = ({ container_id }: { readonly container_id: number }): string => streamOf("container", container_id)
 
+export const itemPacked = rowMade("container.item.packed", container_items, {
+  meaning: "A unit was packed into a container.", stream: ({ container_id }) => streamOf("container", container_id!)
+})
+
+const itemUnpackedEvent = eventType("container.item.unpacked", {
+  meaning: "A unit was taken out of a container.",
+  data: () => Schema.Struct({
+    id: Schema.Int, container_id: Schema.Int, serialised_item_id: Schema.Int, unpacked_at: Schema.String, unpacked_reason: Schema.NullOr(Schema.String),
+    transferred_to_container_id: Schema.NullOr(Schema.Int)
+  }),
+  stream: ofContainer,
+  project: ({ id, transferred_to_container_id, unpacked_at, unpacked_reason }, { recorded_at }) =>
+    [update(container_items, id, { unpacked_at, unpacked_reason, transferred_to_container_id, updated_at: recorded_at })]
+})
 export const itemUnpacked = (
   row: ContainerItemRow, unpacked_at: string, unpacked_reason: string, transferred_to_container_id: number | null = null
-): NewEvent => event(stream(row.container_id), "container.item.unpacked", {
+): NewEvent => itemUnpackedEvent.make({
   id: row.id, container_id: row.container_id, serialised_item_id: row.serialised_item_id, unpacked_at, unpacked_reason, transferred_to_container_id
 })
 
-/** Seen again after its return, in the place named. */
-export const itemRepacked = (row: Pick<ContainerItemRow, "id" | "container_id" | "serialised_item_id">, repacked_at: string, position: string | null, notes: string | null): NewEvent =>
-  event(stream(row.container_id), "container.repack.item", {
-    id: row.id, container_id: row.container_id, serialised_item_id: row.serialised_item_id, repacked_at, position, notes
-  })
+const itemRepackedEvent = eventType("container.repack.item", {
+  meaning: "A unit was seen again in its container after the return, in the place named.",
+  data: () => Schema.Struct({
+    id: Schema.Int, container_id: Schema.Int, serialised_item_id: Schema.Int, repacked_at: Schema.String, position: Schema.NullOr(Schema.String),
+    notes: Schema.NullOr(Schema.String)
+  }),
+  stream: ofContainer,
+  project: ({ id, notes, position, repacked_at }, { recorded_at }) => [update(container_items, id, { repacked_at, position, notes, updated_at: recorded_at })]
+})
+export const itemRepacked = (
+  row: Pick<ContainerItemRow, "id" | "container_id" | "serialised_item_id">, repacked_at: string, position: string | null, notes: string | null
+): NewEvent => itemRepackedEvent.make({
+  id: row.id, container_id: row.container_id, serialised_item_id: row.serialised_item_id, repacked_at, position, notes
+})
 
+const checkinVerifiedEvent = eventType("container.checkin.verified", {
+  meaning: "Units were seen at the check-in of a returned container.",
+  data: () => Schema.Struct({ id: Schema.Int, serialised_item_ids: Schema.Array(Schema.Int), verified_at: Schema.String }),
+  project: ({ id, serialised_item_ids, verified_at }) =>
+    [updateWhere(container_items, { container_id: id, unpacked_at: null, serialised_item_id: serialised_item_ids }, { verified_at })]
+})
 export const checkinVerified = (container_id: number, serialised_item_ids: ReadonlyArray<number>, verified_at: string): NewEvent =>
-  event(stream(container_id), "container.checkin.verified", { id: container_id, serialised_item_ids, verified_at })
+  checkinVerifiedEvent.make({ id: container_id, serialised_item_ids, verified_at })
 
-type At = { readonly recorded_at: string }
-type Changed = JsonObject & { readonly id: number }
-const containerChanged = ({ id, ...set }: Changed, { recorded_at }: At) => [update(containers, id, { ...set, updated_at: recorded_at })]
-/** The units inside begin a new outing: nothing of them has been seen yet. */
-const unseen = (id: number, set: Partial<ContainerItemRow>) => updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
-
-export const containersProjection: Projection = {
-  ...rowProjection(containers),
-  "container.sealed": containerChanged,
-  "container.unsealed": containerChanged,
-  "container.dissolved": containerChanged,
-  "container.dispatched": (data: Changed, meta) => [...containerChanged(data, meta), unseen(data.id, { verified_at: null, returned_from_opportunity_id: null })],
-  "container.returned": ({ returned_from_opportunity_id = null, ...data }: Changed & { readonly returned_from_opportunity_id?: number | null }, meta) =>
-    [...containerChanged(data as Changed, meta), unseen(data.id as number, { returned_from_opportunity_id })],
-  "container.repack.started": (data: Changed, meta) => [...containerChanged(data, meta), unseen(data.id, { repacked_at: null })],
-  "container.item.packed": (row: ContainerItemRow, { recorded_at }) =>
-    [insert(container_items, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })],
-  "container.item.unpacked": ({ id, unpacked_at, unpacked_reason, transferred_to_container_id }: ContainerItemRow, { recorded_at }) =>
-    [update(container_items, id, { unpacked_at, unpacked_reason, transferred_to_container_id, updated_at: recorded_at })],
-  "container.repack.item": ({ id, notes, position, repacked_at }: ContainerItemRow, { recorded_at }) =>
-    [update(container_items, id, { repacked_at, position, notes, updated_at: recorded_at })],
-  "container.checkin.verified": (
-    { id, serialised_item_ids, verified_at }: { readonly id: number; readonly serialised_item_ids: ReadonlyArray<number>; readonly verified_at: string }
-  ) => [updateWhere(container_items, { container_id: id, unpacked_at: null, serialised_item_id: serialised_item_ids }, { verified_at })]
-}
+export const containerEvents: ReadonlyArray<AnyEventType> = [
+  ...rowEvents(containers), containerSealed, containerUnsealed, containerDissolved, containerDispatched, containerReturned, repackStarted,
+  itemPacked, itemUnpackedEvent, itemRepackedEvent, checkinVerifiedEvent
+]

@@ -9,7 +9,7 @@ import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { millisOf } from "../values/time.ts"
-import { stateChanged } from "./events.ts"
+import { containerDissolved, containerSealed, containerUnsealed, repackStarted } from "./events.ts"
 import type { Target, Unit } from "./facts.ts"
 import { leaving, moved, targetAgainst, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "./schema.ts"
@@ -102,7 +102,7 @@ export const seal = (target: Target, nested: ReadonlyArray<ContainerRow>, notes:
   const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
   if (gap !== undefined) return refuse("container", gap)
   return Result.succeed({
-    events: [stateChanged("container.sealed", container.id, {
+    events: [containerSealed.make({ id: container.id,
       status: "sealed", sealed_at: context.now, sealed_by_user_id: context.viewer.user_id || null, repack_started_at: null, ...(notes === null ? {} : { notes })
     })],
     result: { id: container.id }
@@ -133,7 +133,7 @@ export const unseal = (target: Target, housing_claims: ReadonlyArray<ClaimRow>, 
   if (opportunity !== null) return refuse("container", `The container is committed to opportunity ${opportunity}.`)
   if (parent !== undefined && parent.status !== "open") return refuse("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
   return Result.succeed({
-    events: [stateChanged("container.unsealed", container.id, { status: "open", unsealed_at: context.now, unsealed_by_user_id: context.viewer.user_id || null })],
+    events: [containerUnsealed.make({ id: container.id, status: "open", unsealed_at: context.now, unsealed_by_user_id: context.viewer.user_id || null })],
     result: { id: container.id }
   })
 }
@@ -149,7 +149,7 @@ export const dissolve = (
   if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
   if (container.status === "dissolved") return refuse("container", "The container is dissolved already.")
   return Result.map(emptied(from, units, to, context), (events) => ({
-    events: [...events, stateChanged("container.dissolved", container.id, {
+    events: [...events, containerDissolved.make({ id: container.id,
       status: "dissolved", dissolved_at: context.now, dissolved_by_user_id: context.viewer.user_id || null, dissolved_reason: reason,
       parent_container_id: null, repack_started_at: null
     })],
@@ -182,7 +182,7 @@ export const startRepack = (
   if (container.status === "returned") {
     const renamed = { ...(input.name === null ? {} : { name: input.name }), ...(input.barcode === null ? {} : { barcode: input.barcode }) }
     return Result.succeed({
-      events: [stateChanged("container.repack.started", container.id, { status: "open", repack_started_at: context.now, ...renamed })],
+      events: [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now, ...renamed })],
       result: { id: container.id }
     })
   }
@@ -196,6 +196,6 @@ export const startRepack = (
     serialised_item_id: container.serialised_item_id, product_id: container.product_id, store_id: container.store_id, previous_container_id: container.id
   }, context)
   return Result.succeed({
-    events: [event, stateChanged("container.repack.started", id, { status: "open", repack_started_at: context.now })], result: { id }
+    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.now })], result: { id }
   })
 }

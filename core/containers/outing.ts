@@ -1,7 +1,8 @@
 /** A case kit on its way: out to an order as one piece, back, and what of it was seen again (availability 8.6). */
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../availability/claim.ts"
-import { type ClaimRow, claims, claimsSet } from "../claims/schema.ts"
+import { claimsSet } from "../claims/events.ts"
+import { type ClaimRow, claims } from "../claims/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import { type NewEvent, streamOf } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -13,7 +14,7 @@ import { type AssignmentRow, checked_in, dispatched, type ItemRow, on_hire, prep
 import { nameOf } from "../opportunities/statuses.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
-import { cameBack, checkinVerified, stateChanged } from "./events.ts"
+import { cameBack, checkinVerified, containerDispatched, repackStarted } from "./events.ts"
 import type { Target } from "./facts.ts"
 import { verification } from "./manifest.ts"
 import type { ContainerRow } from "./schema.ts"
@@ -55,7 +56,7 @@ export const dispatchContainer = (facts: OutFacts, dispatched_at: string, contex
   return {
     events: [
       ...out.events,
-      stateChanged("container.dispatched", container.id, { status: "dispatched", opportunity_id: header.id, dispatched_at, returned_at: null })
+      containerDispatched.make({ id: container.id, status: "dispatched", opportunity_id: header.id, dispatched_at, returned_at: null })
     ],
     result: { id: container.id, meta: out.meta }
   }
@@ -133,7 +134,7 @@ export const returnContainer = (facts: BackFacts, returned_at: string, condition
       claimsSet(streamOf("container", container.id), case_source, container.id, []),
       cameBack(container, returned_at),
       ...(product?.container_repack_on_return === true
-        ? [stateChanged("container.repack.started", container.id, { status: "open", repack_started_at: context.now })] : [])
+        ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now })] : [])
     ],
     result: { id: container.id }
   }

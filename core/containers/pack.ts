@@ -67,7 +67,7 @@ export const entering = (unit: Unit, target: Target, place: Place, context: Deci
   return {
     row,
     events: [
-      itemPacked(row),
+      itemPacked.make(row),
       ...(holdsPacked(as_case, unit.level.product_id) ? [hold(container.id, row, unit.level, context.now, context)] : []),
       ...(marked === undefined ? [] : [marked]),
       ...(unit.child === undefined ? [] : [nestedUnder(unit.child, container.id)])

@@ -1,8 +1,10 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
 import type { Endpoint, Reads } from "./endpoint.ts"
-import type { Fold, NewEvent, Projection, Scrubs } from "./event.ts"
-import { foldRowsTold, type RowsTold, rows_told_event } from "./rows-told.ts"
-import { type References, referencesOf, withReferences } from "./references.ts"
+import type { EventMeta, Fold, NewEvent, Projection, Scrubs } from "./event.ts"
+import { type AnyEventType, decodeData, type Follower } from "./event-type.ts"
+import { rowsToldEvent } from "./rows-told.ts"
+import { clearableTables, type References, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
+import type { JsonObject } from "./json.ts"
 import type { Resource } from "./resource.ts"
 import type { SettingGroups } from "./settings.ts"
 import type { Table } from "./table.ts"
@@ -26,7 +28,10 @@ export interface Slice {
   readonly server_tables?: ReadonlyArray<Table>
   /** What those tables take over from tables of earlier releases. */
   readonly successions?: ReadonlyArray<Succession>
-  readonly projection?: Projection
+  /** What happens to its things: every kind of event it records. */
+  readonly events?: ReadonlyArray<AnyEventType>
+  /** Its own folds of what other slices record. */
+  readonly follows?: ReadonlyArray<Follower>
   readonly endpoints?: ReadonlyArray<Endpoint>
   /** Other names of paths, by the path they stand for: everything below answers under them, too. */
   readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
@@ -38,8 +43,6 @@ export interface Slice {
   readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
   /** What else happens in the same transaction when something happened: more events. */
   readonly react?: (event: NewEvent) => ReadonlyArray<NewEvent>
-  /** Events that take personal data out of older ones. */
-  readonly scrubs?: Scrubs
   /** Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is anonymised. */
   readonly streams_of_user?: (user_id: number) => Reads<ReadonlyArray<string>>
 }
@@ -49,6 +52,8 @@ export interface Catalogue {
   readonly tables: ReadonlyArray<Table>
   readonly server_tables: ReadonlyArray<Table>
   readonly table: (name: string) => Table
+  /** Every kind of event this release knows, by type. */
+  readonly events: ReadonlyMap<string, AnyEventType>
   readonly projection: Projection
   readonly endpoints: ReadonlyArray<Endpoint>
   readonly endpoint: (name: string) => Endpoint | undefined
@@ -61,16 +66,31 @@ export interface Catalogue {
   readonly references: References
 }
 
-/** One event may change tables of several slices: each folds it, in the order of the list. */
-const foldsOf = (slices: ReadonlyArray<Slice>): Projection => {
+/** One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order of the list. */
+const foldsOf = (events: ReadonlyMap<string, AnyEventType>, slices: ReadonlyArray<Slice>): Projection => {
   const folds: { [eventType: string]: Fold } = {}
-  for (const slice of slices) {
-    for (const [type, fold] of Object.entries(slice.projection ?? {})) {
-      const before = folds[type]
-      folds[type] = before === undefined || before === fold ? fold : (data, meta) => [...before(data, meta), ...fold(data, meta)]
-    }
+  const add = (type: string, fold: Fold): void => {
+    const before = folds[type]
+    folds[type] = before === undefined ? fold : (data, meta) => [...before(data, meta), ...fold(data, meta)]
   }
+  for (const { project, type } of events.values()) if (project !== undefined) add(type, project)
+  for (const slice of slices) for (const { fold, type } of slice.follows ?? []) add(type, fold)
   return folds
+}
+const eventsOf = (declared: ReadonlyArray<AnyEventType>): ReadonlyMap<string, AnyEventType> => {
+  const byType = new Map(declared.map((one) => [one.type, one]))
+  if (byType.size !== declared.length) {
+    const types = declared.map(({ type }) => type)
+    throw new Error(`two events share a type: ${types.filter((type, at) => types.indexOf(type) !== at).join(", ")}`)
+  }
+  return byType
+}
+/** The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds as they meant it. */
+export const foldStored = (
+  { events, projection }: Pick<Catalogue, "events" | "projection">, { data, type }: { readonly type: string; readonly data: JsonObject }, meta: EventMeta
+): ReturnType<Fold> => {
+  const kind = events.get(type)
+  return kind === undefined ? [] : projection[type]?.(decodeData(kind, data), meta) ?? []
 }
 
 export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
@@ -85,19 +105,23 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     throw new Error(`two endpoints share a name: ${names.filter((name, at) => names.indexOf(name) !== at).join(", ")}`)
   }
   const references = referencesOf(tables)
+  const events = eventsOf([...slices.flatMap((slice) => slice.events ?? []), ...clearableTables(references).map(referenceClearedEvent), rowsToldEvent((name) => byName.get(name))])
   return {
-    references, slices, tables, server_tables, endpoints,
+    references, slices, tables, server_tables, endpoints, events,
     table: (name) => {
       const found = byName.get(name)
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
       return found
     },
-    projection: { ...withReferences(foldsOf(slices), tables, references), [rows_told_event]: foldRowsTold((name) => byName.get(name)) },
+    projection: withReferences(foldsOf(events, slices), tables, references),
     endpoint: (name) => endpointByName.get(name),
     pathsOf: ({ path }) => [path, ...path_aliases.flatMap(([of, others]) =>
       path === of || path.startsWith(`${of}/`) ? others.map((other) => other + path.slice(of.length)) : [])],
     resources: slices.flatMap((slice) => slice.resources ?? []),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
-    scrubs: Object.assign({}, ...slices.map((slice) => slice.scrubs ?? {}), { [rows_told_event]: ({ scrub }: RowsTold) => scrub })
+    scrubs: Object.fromEntries([...events.values()].flatMap((kind) => {
+      const { scrub } = kind
+      return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
+    }))
   }
 }

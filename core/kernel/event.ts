@@ -24,7 +24,7 @@ export interface EventMeta {
   readonly position: number
 }
 /** One event's effect on the tables, as data. Pure: no reads, no clock; events carry absolute results. */
-export type Fold = (data: never, meta: EventMeta) => ReadonlyArray<RowChange>
+export type Fold = (data: JsonObject, meta: EventMeta) => ReadonlyArray<RowChange>
 export type Projection = { readonly [eventType: string]: Fold }
 
 /**
@@ -38,11 +38,11 @@ export interface Scrub {
   readonly kept?: { readonly [document: string]: ReadonlyArray<string> } | undefined
 }
 /** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
-export type Scrubs = { readonly [eventType: string]: (data: never) => Scrub | undefined }
+export type Scrubs = { readonly [eventType: string]: (data: JsonObject) => Scrub | undefined }
 
 /** What these events ask to be taken out of older ones. */
 export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): ReadonlyArray<Scrub> =>
-  events.flatMap(({ data, type }) => scrubs[type]?.(data as never) ?? [])
+  events.flatMap(({ data, type }) => scrubs[type]?.(data) ?? [])
 
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
@@ -50,6 +50,6 @@ export const streamOf = (entity: string, id: number | string): string => `${enti
 export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
   table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
 
-/** Folds an event; a type this version does not know changes nothing (it stays in the journal for one that does). */
+/** The row changes of an event that was just made; none for a type this version does not know (it stays in the journal for one that does). */
 export const foldEvent = (projection: Projection, event: { readonly type: string; readonly data: JsonObject }, meta: EventMeta): ReadonlyArray<RowChange> =>
-  projection[event.type]?.(event.data as never, meta) ?? []
+  projection[event.type]?.(event.data, meta) ?? []

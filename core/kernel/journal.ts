@@ -60,7 +60,7 @@ export const appendScrubbing = Effect.fnUntraced(function*(scrubs: Scrubs, event
 /** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this, a replica too. */
 export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>) {
   for (const event of events) {
-    const asked = scrubs[event.type]?.(event.data as never)
+    const asked = scrubs[event.type]?.(event.data)
     if (asked !== undefined) yield* scrub(store, asked, event.position)
   }
 })

@@ -3,9 +3,11 @@
  * with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice that points at another declares so on its column; the slice it points at knows nothing of it.
  */
 import { type RowChange, removeWhere, update, updateWhere } from "./change.ts"
+import { Schema } from "effect"
 import type { Fold, Projection } from "./event.ts"
+import { type EventType, eventType } from "./event-type.ts"
 import type { ColumnValues, OnDelete, ReferenceRule } from "./field.ts"
-import type { JsonObject } from "./json.ts"
+import { type SomeColumns, someColumns } from "./stored-schema.ts"
 import type { AnyRow, MergedBy, Table } from "./table.ts"
 
 export interface Reference {
@@ -52,18 +54,25 @@ const followUps = (references: References, table: Table, key: number | string, a
 /** The changes of holders that follow the merge of one row into another. */
 const mergeFollowers = (references: References, table: Table, { from, into }: MergedBy): Fold => {
   const followers = (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
-  return (data: { readonly [key: string]: number }, { recorded_at }) => followers.map((one) =>
-    updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: data[from]! },
-      { [one.column]: data[into], ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) }))
+  return (data, { recorded_at }) => followers.map((one) =>
+    updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: Number(data[from]) },
+      { [one.column]: Number(data[into]), ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) }))
 }
 
 /** The type of the event that takes deleted rows out of the references of one holder. */
 export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
 /** Holders of which references may be cleared by events: those with lists, and those whose target goes along with its own parent. */
-const clearable = (references: References): ReadonlySet<Table> =>
-  new Set([...references.values()].flat().filter((one) => effectOf(one) === "clear").map(({ holder }) => holder))
+export const clearableTables = (references: References): ReadonlyArray<Table> =>
+  [...new Set([...references.values()].flat().filter((one) => effectOf(one) === "clear").map(({ holder }) => holder))]
 
-/** The projection with what references add to it: holders of deleted rows, followers of merges, cleared references. */
+interface Cleared { readonly id: number; readonly set: SomeColumns<Table> }
+export const referenceClearedEvent = (holder: Table): EventType<Cleared> => eventType(referenceCleared(holder), {
+  meaning: `What a ${holder.entity.replaceAll("_", " ")} named was deleted; it names it no more.`,
+  data: () => Schema.Struct({ id: Schema.Int, set: someColumns(holder) }),
+  project: ({ id, set }, { recorded_at }) => [update(holder, id, { ...set, updated_at: recorded_at })]
+})
+
+/** The projection with what references add to it: holders of deleted rows, and followers of merges. */
 export const withReferences = (projection: Projection, tables: ReadonlyArray<Table>, references: References): Projection => {
   const folds: { [eventType: string]: Fold } = { ...projection }
   for (const table of tables) {
@@ -76,10 +85,6 @@ export const withReferences = (projection: Projection, tables: ReadonlyArray<Tab
       const last = changes.findIndex((change) => change.op === "delete" && change.table === table)
       return last < 0 ? [...changes, ...follow(data, meta)] : [...changes.slice(0, last), ...follow(data, meta), ...changes.slice(last)]
     }
-  }
-  for (const holder of clearable(references)) {
-    folds[referenceCleared(holder)] = ({ id, set }: { readonly id: number; readonly set: JsonObject }, { recorded_at }) =>
-      [update(holder, id, { ...set, updated_at: recorded_at })]
   }
   return Object.fromEntries(Object.entries(folds).map(([type, fold]): readonly [string, Fold] => [type, (data, meta) => {
     const changes = fold(data, meta)

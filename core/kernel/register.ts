@@ -2,20 +2,22 @@
  * Plain resources: from one declaration come the table, the events, the fold, the five endpoints and their answers.
  * A resource with rules of its own adds `rules`; what cannot be said here is a slice with endpoints of its own beside.
  */
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { insert, remove, type RowChange, update } from "./change.ts"
 import type { Slice } from "./catalogue.ts"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./custom-field.ts"
 import {
   type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Input, type Params, type Reads, type Streams
 } from "./endpoint.ts"
-import { event, type NewEvent, type Projection, streamOfRow } from "./event.ts"
+import { event, type NewEvent, streamOfRow } from "./event.ts"
+import { type ActivityValues, type AnyEventType, type EventType, eventType } from "./event-type.ts"
 import type { Fields } from "./field.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
 import { created, listOf, noContent, ok, type Resource, shown, shownById, viewContext } from "./resource.ts"
 import * as Shown from "./shown.ts"
 import type { Site } from "./site.ts"
+import { keyedColumns, type KeyedColumns, newRow, type Defaults, type NewRow, withoutStamps } from "./stored-schema.ts"
 import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
 
@@ -79,22 +81,46 @@ export interface RegisterDraft<T extends Table, F> {
   readonly weight?: number
 }
 
-/** Fold of a table whose events carry whole rows (`created`) and changed columns (`updated`). */
-export const rowProjection = (table: Table, on_delete?: RegisterDraft<Table, unknown>["on_delete"]): Projection => ({
-  [`${table.entity}.created`]: (data: JsonObject, { recorded_at }) =>
-    [insert(table, { ...data, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })],
-  [`${table.entity}.updated`]: ({ id, ...set }: JsonObject & { readonly id: number }, { recorded_at }) =>
-    [update(table, id, { ...set, updated_at: recorded_at })],
-  [`${table.entity}.deleted`]: ({ id }: { readonly id: number }, { recorded_at }) => [
+type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
+/** What is said of rows of a table in the meaning of their events: "product component". */
+const wordsOf = (table: Table): string => table.entity.replaceAll("_", " ")
+/** "a user" and "a unit" sound otherwise than they are written. */
+const article = (words: string): string => /^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a"
+interface MadeRow<T extends Table> {
+  readonly meaning: string
+  readonly stream?: (row: KeyedColumns<T>) => string
+  readonly activity?: (row: KeyedColumns<T>) => ActivityValues
+}
+/** An event that makes a row and carries all of it. */
+export const rowMade = <T extends Table>(type: string, table: T, declared: MadeRow<T>): EventType<KeyedColumns<T>, NewRow<T>> =>
+  eventType<KeyedColumns<T>, NewRow<T>>(type, {
+    ...declared, data: () => newRow(table),
+    project: (row, { recorded_at }) => [insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })]
+  })
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
+const oneOf = (table: Table): string => `${article(wordsOf(table))} ${wordsOf(table)}`
+
+export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
+  rowMade(`${table.entity}.created`, table, { meaning: `${capital(oneOf(table))} was made: all of its columns.`, stream: (row) => streamOfRow(table, row) })
+/** Columns of a row changed: the event carries those that did. */
+export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> => eventType(`${table.entity}.updated`, {
+  meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
+  data: () => keyedColumns(table), project: ({ id, ...set }, { recorded_at }) => [update<Table>(table, id, { ...set, updated_at: recorded_at })]
+})
+/** A row was deleted: taken away, or archived where the table keeps what was deleted. */
+export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> => eventType(`${table.entity}.deleted`, {
+  meaning: `${capital(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }, { recorded_at }) => [
     ...on_delete?.(id, recorded_at) ?? [],
     table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
   ]
 })
+/** The events of a table whose rows are made, changed and deleted as they are. */
+export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [rowCreated(table), rowUpdated(table), rowDeleted(table, on_delete)]
 
-export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent => {
-  const { created_at: _c, updated_at: _u, deleted_at: _d, ...data } = row
-  return event(streamOfRow(table, row), `${table.entity}.created`, data as JsonObject)
-}
+export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
+  event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
 /** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
 export const updatedEvent = (table: Table, before: AnyRow & { readonly id: number }, set: AnyRow): NewEvent | undefined => {
   const changed = Object.entries(set).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
@@ -116,8 +142,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const table: T = resource.table
   const name = draft.name ?? resource.plural
   const words = resource.singular.replaceAll("_", " ")
-  // "a user" and "a unit" sound otherwise than they are written.
-  const a = /^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a"
+  const a = article(words)
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
   const key = "id"
   const own: Params = { ...parents, [key]: { table, ...(parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }) } }
@@ -211,14 +236,14 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   }
   return {
     name, tables: [table], resources: [resource as Resource],
-    projection: rowProjection(table, draft.on_delete),
+    events: rowEvents(table, draft.on_delete),
     endpoints: only.map((operation) => endpoints[operation]!())
   }
 }
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/** A row with every declared column at its default. */
-export const initial = (table: Table, fields: Fields): AnyRow => {
+/** Every declared column at its default, null where it has none: whoever makes a row gives those that must not be. */
+export const initial = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, rows = new WeakMap())
   let row = rows.get(fields)
@@ -227,5 +252,5 @@ export const initial = (table: Table, fields: Fields): AnyRow => {
       Object.entries({ ...table.columns, ...fields }).filter(([name]) => table.columns[name] !== undefined && name !== "id")
         .map(([name, field]) => [name, field.default ?? null]))))
   }
-  return row
+  return row as unknown as Defaults<T>
 }

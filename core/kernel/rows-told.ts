@@ -2,20 +2,38 @@
  * An event as somebody sees it who may not see all of it: the changes it makes to what they do see, column by column.
  * It takes the event's place in their journal, at its position, and folds like any other.
  */
-import type { Key, RowChange, Where } from "./change.ts"
-import type { Fold, Scrub } from "./event.ts"
+import { Schema } from "effect"
+import type { RowChange } from "./change.ts"
+import type { Scrub } from "./event.ts"
+import { type EventType, eventType } from "./event-type.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "./json.ts"
-import type { AnyRow, Table } from "./table.ts"
+import { jsonObject, type Stored } from "./stored-schema.ts"
+import type { Table } from "./table.ts"
 
 export const rows_told_event = "rows.told"
-type Written = JsonObject & { readonly op: RowChange["op"]; readonly table: string }
-export interface RowsTold {
-  /** What it was, for accounts of who did what. */
-  readonly of: string
-  readonly changes: ReadonlyArray<Written>
-  /** Personal data it takes out of what was recorded before. */
-  readonly scrub?: Scrub
+
+const rowsToldSchema = () => {
+  const key = Schema.Union([Schema.Finite, Schema.String])
+  const value = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null, Schema.Array(Schema.Union([Schema.String, Schema.Finite]))])
+  const where = Schema.Record(Schema.String, value)
+  const table = Schema.String
+  return Schema.Struct({
+    of: Schema.String,
+    changes: Schema.Array(Schema.Union([
+      Schema.Struct({ op: Schema.Literal("insert"), table, row: jsonObject }),
+      Schema.Struct({ op: Schema.Literal("update"), table, key, set: jsonObject }),
+      Schema.Struct({ op: Schema.Literal("delete"), table, key }),
+      Schema.Struct({ op: Schema.Literal("update_where"), table, where, set: jsonObject }),
+      Schema.Struct({ op: Schema.Literal("delete_where"), table, where })
+    ])),
+    scrub: Schema.optionalKey(Schema.Struct({
+      streams: Schema.Array(Schema.String), placeholders: jsonObject,
+      kept: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+    }))
+  })
 }
+/** `of`: what it was, for accounts of who did what. `scrub`: personal data it takes out of what was recorded before. */
+export type RowsTold = ReturnType<typeof rowsToldSchema>["Type"]
 export const rowsTold = (of: string, changes: ReadonlyArray<RowChange>, scrub: Scrub | undefined): JsonObject => ({
   of, changes: changes.map(({ table, ...rest }): Json => ({ ...rest as JsonObject, table: table.name })),
   ...(scrub === undefined ? {} : {
@@ -27,16 +45,15 @@ export const typeOf = ({ type, data }: { readonly type: string; readonly data: J
   type === rows_told_event ? String(data["of"]) : type
 
 /** A table of a later release is passed over; its rows come with the release. */
-export const foldRowsTold = (tableOf: (name: string) => Table | undefined): Fold => ({ changes }: RowsTold) => changes.flatMap(({ op, table: name, ...rest }): ReadonlyArray<RowChange> => {
-  const table = tableOf(name)
-  if (table === undefined) return []
-  switch (op) {
-    case "insert": return [{ op, table, row: rest["row"] as AnyRow }]
-    case "update": return [{ op, table, key: rest["key"] as Key, set: rest["set"] as AnyRow }]
-    case "delete": return [{ op, table, key: rest["key"] as Key }]
-    case "update_where": return [{ op, table, where: rest["where"] as Where, set: rest["set"] as AnyRow }]
-    case "delete_where": return [{ op, table, where: rest["where"] as Where }]
-  }
+export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): EventType<RowsTold> => eventType(rows_told_event, {
+  meaning: "Something happened of which the reader may see a part: the changes to the rows and columns that are theirs to see.",
+  data: (): Stored<RowsTold> => rowsToldSchema(),
+  stream: () => "",
+  project: ({ changes }) => changes.flatMap((told): ReadonlyArray<RowChange> => {
+    const table = tableOf(told.table)
+    return table === undefined ? [] : [{ ...told, table }]
+  }),
+  scrub: (data) => data.scrub
 })
 
 /** What a scrub makes of the event's own data, or of the changes it is told by; the same data where there is nothing to take out. */

@@ -1,8 +1,11 @@
 /** Settings: groups of keys with defaults, kept as events like all else; a table holds what was changed. */
 import type { RowChange } from "./change.ts"
-import type { Projection } from "./event.ts"
+import { Schema } from "effect"
+import { streamOf } from "./event.ts"
+import { type EventType, eventType } from "./event-type.ts"
 import { type Field, json, text, timestamp } from "./field.ts"
-import type { Json } from "./json.ts"
+import type { Json, JsonObject } from "./json.ts"
+import { jsonObject } from "./stored-schema.ts"
 import { plainTable } from "./table.ts"
 
 export const settings_table = plainTable("settings", "key", {
@@ -37,11 +40,13 @@ export const settingText = (settings: Settings, group: string, key: string): str
 export const settingNumber = (settings: Settings, group: string, key: string): number => Number(settings[group]?.[key] ?? 0)
 export const baseCurrency = (settings: Settings): string => settingText(settings, "company", "base_currency") || "GBP"
 
-interface SettingsChanged { readonly group: string; readonly values: { readonly [key: string]: Json } }
-export const settings_projection: Projection = {
-  "settings.updated": ({ group, values }: SettingsChanged, { recorded_at }): ReadonlyArray<RowChange> =>
+export const settingsUpdated: EventType<{ readonly group: string; readonly values: JsonObject }> = eventType("settings.updated", {
+  meaning: "Settings of a group changed: those that did, as they are now.",
+  data: () => Schema.Struct({ group: Schema.String, values: jsonObject }),
+  stream: ({ group }) => streamOf("settings", group),
+  project: ({ group, values }, { recorded_at }) =>
     Object.entries(values).flatMap(([key, value]): ReadonlyArray<RowChange> => [
       { op: "delete", table: settings_table, key: `${group}.${key}` },
       { op: "insert", table: settings_table, row: { key: `${group}.${key}`, group, value, updated_at: recorded_at } }
     ])
-}
+})

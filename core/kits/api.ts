@@ -64,6 +64,6 @@ export const kitsSlice: Slice = {
   name: "kits",
   tables: [product_accessories, product_components],
   resources: [accessoryResource, componentResource],
-  projection: { ...accessories.projection, ...components.projection },
+  events: [...accessories.events ?? [], ...components.events ?? []],
   endpoints: [...accessories.endpoints ?? [], ...components.endpoints ?? [], ...containerTemplateEndpoints]
 }

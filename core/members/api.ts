@@ -5,7 +5,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { custom_fields } from "../kernel/custom-field.ts"
 import { command, type Fault } from "../kernel/endpoint.ts"
 import { waitFor } from "../kernel/engine.ts"
-import { event, type Projection, streamOf } from "../kernel/event.ts"
+import { streamOf } from "../kernel/event.ts"
 import { integer } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
 import { invalid, invalidField } from "../kernel/rejection.ts"
@@ -14,9 +14,9 @@ import { Site } from "../kernel/site.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { contactSlices } from "./contacts.ts"
-import { anonymiseMember, anonymised_event, type MemberAnonymised, type MemberMerged, memberProblems, mergeMembers, type Related } from "./decide.ts"
-import { eraseFromJournal, eraseRows } from "./erase.ts"
-import { mergedChanges, mergeFacts } from "./merge.ts"
+import { anonymiseMember, memberProblems, mergeMembers, type Related } from "./decide.ts"
+import { memberEvents, memberRestored } from "./events.ts"
+import { mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
 import { memberFields, type MemberRow, members, type RelationshipRow, relationships } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
@@ -65,7 +65,7 @@ const restore = command("POST", "/api/v1/members/{id}/restore", {
   params: { id: { table: members, with_deleted: true } },
   facts: () => Effect.succeed(undefined),
   decide: (_facts, { rows: { id: row } }) => Result.succeed({
-    events: row.deleted_at === null ? [] : [event(streamOf("member", row.id), "member.restored", { id: row.id })],
+    events: row.deleted_at === null ? [] : [memberRestored.make({ id: row.id })],
     result: { id: row.id }
   }),
   respond: (_result, input) => shownMember(input.rows.id.id, input)
@@ -114,21 +114,10 @@ const mergedInto = Effect.fnUntraced(function*(store: StoreShape, id: number) {
   return [...found.values()].sort((one, other) => one.id - other.id)
 })
 
-const projection: Projection = {
-  ...crud.projection,
-  "member.archived": ({ id }: { readonly id: number }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })],
-  "member.restored": ({ id }: { readonly id: number }, { recorded_at }) =>
-    [update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })],
-  // Whatever else names the secondary follows as its column declares.
-  "member.merged": (merged: MemberMerged, { recorded_at }) => mergedChanges(merged, recorded_at),
-  [anonymised_event]: (anonymised: MemberAnonymised, meta) => eraseRows(anonymised, meta)
-}
-
 export const memberSlices: ReadonlyArray<Slice> = [
   {
-    ...crud, projection,
-    endpoints: [...crud.endpoints ?? [], restore, merge, anonymise],
-    scrubs: { [anonymised_event]: (anonymised: MemberAnonymised) => eraseFromJournal(anonymised) }
+    ...crud, events: [...crud.events ?? [], ...memberEvents],
+    endpoints: [...crud.endpoints ?? [], restore, merge, anonymise]
   },
   ...contactSlices
 ]

@@ -2,11 +2,12 @@
 import { Result } from "effect"
 import type { CustomFieldRow } from "../kernel/custom-field.ts"
 import type { Decided } from "../kernel/endpoint.ts"
-import { event, streamOf } from "../kernel/event.ts"
+import type { DataOf } from "../kernel/event-type.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { updatedEvent } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import type { UserRow } from "../users/schema.ts"
+import { memberAnonymised, memberArchived, memberMerged } from "./events.ts"
 import { type ContactKind, type MemberRow, members, type RelationshipRow } from "./schema.ts"
 
 /** A relationship of the member that changes, and who is on its other side. */
@@ -45,18 +46,6 @@ export interface MergeFacts {
   /** The secondary's participations in what the primary takes part in too, by table. */
   readonly doubled: { readonly [table: string]: ReadonlyArray<number> }
 }
-/** What a merge did, in full: other slices fold it too, to let their rows follow. */
-export interface MemberMerged {
-  readonly primary_id: number
-  readonly secondary_id: number
-  /** Kinds of moved records that are no longer primary, because the primary member has one. */
-  readonly demoted: ReadonlyArray<ContactKind>
-  readonly relationships: {
-    readonly moved: ReadonlyArray<{ readonly id: number; readonly member_id: number; readonly related_member_id: number }>
-    readonly dropped: ReadonlyArray<number>
-  }
-  readonly doubled: MergeFacts["doubled"]
-}
 /**
  * Contact records, relationships and missing custom field values move to the primary; the secondary is archived.
  * 422 on `secondary_id`: missing, archived, the primary itself, of another type, a user.
@@ -72,15 +61,15 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
     ...secondary.custom_fields, ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
   }
   const updated = updatedEvent(members, primary, { custom_fields: filled })
-  const merged: MemberMerged = {
+  const merged: DataOf<typeof memberMerged> = {
     primary_id: primary.id, secondary_id: secondary.id, demoted: facts.primary_kinds,
     relationships: movedRelationships(primary.id, secondary.id, facts.relationships), doubled: facts.doubled
   }
   return Result.succeed({
     events: [
       ...(updated === undefined ? [] : [updated]),
-      event(streamOf("member", secondary.id), "member.archived", { id: secondary.id }),
-      event(streamOf("member", primary.id), "member.merged", { ...merged })
+      memberArchived.make({ id: secondary.id }),
+      memberMerged.make(merged)
     ],
     result: { id: primary.id }
   })
@@ -89,11 +78,11 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
 /** Those that would join the primary to itself, or to somebody it is joined to already, are dropped. */
 const movedRelationships = (
   primary: number, secondary: number, relationships: ReadonlyArray<RelationshipRow>
-): MemberMerged["relationships"] => {
+): DataOf<typeof memberMerged>["relationships"] => {
   const joined = new Set(relationships.flatMap((one) =>
     one.member_id === primary ? [one.related_member_id] : one.related_member_id === primary ? [one.member_id] : []))
   joined.add(primary)
-  const moved: Array<MemberMerged["relationships"]["moved"][number]> = []
+  const moved: Array<DataOf<typeof memberMerged>["relationships"]["moved"][number]> = []
   const dropped: Array<number> = []
   for (const { id, member_id, related_member_id } of relationships) {
     if (member_id !== secondary && related_member_id !== secondary) continue
@@ -117,16 +106,6 @@ export interface AnonymiseFacts {
   /** Every definition of members' custom fields, also those not in use. */
   readonly custom_fields: ReadonlyArray<CustomFieldRow>
 }
-export const anonymised_event = "member.anonymised"
-export interface MemberAnonymised {
-  readonly id: number
-  readonly merged_ids: ReadonlyArray<number>
-  readonly user_id: number | null
-  /** Absent in events of releases that knew no personal custom fields. */
-  readonly user_streams?: ReadonlyArray<string>
-  /** Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other. */
-  readonly kept_custom_fields?: ReadonlyArray<string>
-}
 /**
  * Erases a person for good. 422 on `member` for the caller's own record and for an account in use: half of a person would
  * remain. Asked again, it erases what was added since, and values of custom fields that were marked as personal since.
@@ -141,7 +120,7 @@ export const anonymiseMember = (member: MemberRow, own_id: number | null, facts:
   }
   const stays = custom_fields.filter((one) => !one.is_personal)
   const kept_ids = new Set(stays.map(({ id }) => String(id)))
-  const anonymised: MemberAnonymised = {
+  const anonymised: DataOf<typeof memberAnonymised> = {
     id: member.id, merged_ids: merged.map(({ id }) => id), user_id: user?.id ?? null, user_streams,
     kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)]
   }
@@ -150,7 +129,7 @@ export const anonymiseMember = (member: MemberRow, own_id: number | null, facts:
       // A fold knows only its event: which values remain is said in full, as by any change of them.
       ...[member, ...merged].flatMap((row) =>
         updatedEvent(members, row, { custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id))) }) ?? []),
-      event(streamOf("member", member.id), anonymised_event, { ...anonymised })
+      memberAnonymised.make(anonymised)
     ],
     result: { id: member.id }
   })

@@ -3,9 +3,17 @@ import { removeWhere, type RowChange, update } from "../kernel/change.ts"
 import type { EventMeta, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"
 import { users } from "../users/schema.ts"
-import type { MemberAnonymised } from "./decide.ts"
 import { anonymous_name, anonymousEmail } from "../users/anonymous.ts"
 import { contactTables, type MemberRow, members } from "./schema.ts"
+
+/** Who is erased, in what they were merged from and as a user too. */
+export interface MemberAnonymised {
+  readonly id: number
+  readonly merged_ids: ReadonlyArray<number>
+  readonly user_id: number | null
+  readonly user_streams?: ReadonlyArray<string>
+  readonly kept_custom_fields?: ReadonlyArray<string>
+}
 
 const word = "Anonymised"
 

@@ -1,11 +1,10 @@
-/** Merging two members that are one: what is read before, and which rows follow (members-activities 2). */
+/** Merging two members that are one: what is read before, and who takes part in what (members-activities 2). */
 import { Effect } from "effect"
 import { activity_participants } from "../activities/schema.ts"
-import { remove, type RowChange, update, updateWhere } from "../kernel/change.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Table } from "../kernel/table.ts"
 import { opportunity_participants } from "../opportunities/parts.ts"
-import type { MemberMerged, MergeFacts } from "./decide.ts"
+import type { MergeFacts } from "./decide.ts"
 import { type ContactKind, contactTables, members, relationships } from "./schema.ts"
 
 /** Who takes part in what: nobody twice. */
@@ -33,14 +32,3 @@ export const mergeFacts = Effect.fnUntraced(function*(primary_id: number, second
     relationships: [...new Map(joined.map((one) => [one.id, one])).values()].sort((one, other) => one.id - other.id)
   } satisfies MergeFacts
 })
-
-export const mergedChanges = ({ primary_id, secondary_id, demoted, doubled, relationships: joined }: MemberMerged, at: string): ReadonlyArray<RowChange> => [
-  ...demoted.map((kind) => updateWhere(contactTables[kind], { member_id: secondary_id }, { is_primary: false })),
-  ...joined.dropped.map((id) => remove(relationships, id)),
-  ...joined.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: at })),
-  ...participations.flatMap(({ table }) => [
-    ...(doubled[table.name] ?? []).map((id) => remove(table, id)),
-    updateWhere(table, { member_id: secondary_id }, { member_id: primary_id })
-  ]),
-  update(members, secondary_id, { custom_fields: {}, merged_into_id: primary_id })
-]

@@ -9,7 +9,7 @@ import { Store } from "../kernel/store/store.ts"
 import { dealAnswer, dealShown, withParts } from "./answers.ts"
 import { costFields, dealPriceFields } from "./cost-fields.ts"
 import { addCost, changeCost, clearDealPrice, removeCost, setDealPrice } from "./decide/costs.ts"
-import { partAdded, partChanged, partRemoved } from "./events.ts"
+import { partAdded, partChanged, partRemoved } from "./part-events.ts"
 import { knownOf } from "./facts.ts"
 import { opportunity_participants } from "./parts.ts"
 import { cost, edit, one, participant, path } from "./paths.ts"
@@ -74,7 +74,7 @@ const participants: ReadonlyArray<Endpoint> = [
       if (takesPart) return Result.fail(invalidField("member_id", "The member takes part already."))
       const opportunity_id = input.rows.id.id
       const row = { ...initial(opportunity_participants, {}), ...input.values, id: context.id(opportunity_participants), opportunity_id }
-      return Result.succeed({ events: [partAdded(opportunity_id, "participant", "participant_added", row)], result: { id: row.id } })
+      return Result.succeed({ events: [partAdded(opportunity_id, "participant", row)], result: { id: row.id } })
     },
     respond: (result, input) => Effect.map(shownById(participantResource, Number(result["id"]), input.query, viewContext(input)), created)
   }),
@@ -98,7 +98,7 @@ const participants: ReadonlyArray<Endpoint> = [
     decide: (_facts, input) => {
       const { id, member_id, role, mute } = input.rows.participant
       return Result.succeed({
-        events: [partRemoved(input.rows.id.id, "participant", "participant_removed", input.rows.participant, { participant_id: id, member_id, role, mute })],
+        events: [partRemoved(input.rows.id.id, "participant", input.rows.participant.id, { participant_id: id, member_id, role, mute })],
         result: { id }
       })
     },

@@ -29,11 +29,11 @@ import { versionEndpoints } from "./api-versions.ts"
 import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
 import { explanationOf } from "./explain.ts"
 import { edit, one, path, read } from "./paths.ts"
-import { projection } from "./project.ts"
+import { opportunityEvents } from "./events.ts"
 import { readEndpoints } from "./query.ts"
 import { opportunityResource } from "./resources.ts"
 import { createFields, opportunities, type OpportunityRow, updateFields } from "./schema.ts"
-import { acknowledgements, shortageProjection } from "./shortages.ts"
+import { acknowledgements } from "./shortages.ts"
 import * as Shown from "../kernel/shown.ts"
 import { stepShown } from "../pricing/explain.ts"
 
@@ -197,7 +197,7 @@ export const opportunitiesSlice: Slice = {
     opportunities, opportunity_items, opportunity_costs, opportunity_participants, asset_assignments, opportunity_versions, acknowledgements
   ],
   resources: [opportunityResource],
-  projection: { ...projection, ...shortageProjection },
+  events: opportunityEvents,
   endpoints: [
     list, show, ...readEndpoints, create, update, remove, restore, clone, ...moves, toOrder, status, ...lineEndpoints, ...moneyEndpoints, ...unitEndpoints, ...bulkEndpoints,
     ...versionEndpoints, ...shortageEndpoints

@@ -5,17 +5,19 @@
 import { Result } from "effect"
 import type { LineShortage } from "../availability/line.ts"
 import type { NewClaim } from "../availability/line-claims.ts"
-import { type ClaimRow, claims as claims_table, claimsPhased, claimsSet } from "../claims/schema.ts"
+import { claimsPhased, claimsSet } from "../claims/events.ts"
+import { type ClaimRow, claims as claims_table } from "../claims/schema.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import { event, type NewEvent } from "../kernel/event.ts"
 import { type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 import { invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
+import { type Without, without, withoutStamps } from "../kernel/stored-schema.ts"
 import type { AnyRow } from "../kernel/table.ts"
 import type { PricedOpportunity } from "../pricing/stages.ts"
 import { SURCHARGE_COST_TYPE } from "../pricing/totals.ts"
 import { claimsOf, claimSettings, heldText, holderOf, holds, isMeasured, shortagesOf } from "./claims.ts"
 import type { Deal, Known } from "./deal.ts"
-import { streamOfDeal } from "./events.ts"
+import { opportunityPriced, streamOfDeal } from "./header-events.ts"
 import { type CostRow, type ItemRow, opportunity_costs } from "./parts.ts"
 import { priceOne, priceTogether, taxRateOf } from "./pricing.ts"
 import type { OpportunityRow } from "./schema.ts"
@@ -104,39 +106,37 @@ export const newCost = (header: OpportunityRow, context: DecideContext): CostRow
   surcharge_group_id: null, product_tax_class_id: null, ...unstamped
 })
 
-const withoutStamps = <R extends AnyRow>(row: R): JsonObject => {
-  const { created_at: _c, updated_at: _u, deleted_at: _d, reaches_to: _r, ...kept } = row
-  return kept as JsonObject
-}
-const changed = (before: AnyRow, after: AnyRow): JsonObject =>
-  Object.fromEntries(Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))) as JsonObject
+/** A claim as events tell it: how far it reaches follows from the rest. */
+const asClaimed = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> => without(withoutStamps(row), "reaches_to")
+const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
+  Object.fromEntries(Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))) as Partial<R>
 
 /** Everything pricing changed, in one event; undefined when it changed nothing. `change` is the deal the command's own events leave. */
 const pricedEvent = (change: Deal, before: Deal, after: Deal): NewEvent | undefined => {
   const set = changed(change.header, after.header)
   const known = new Map(before.lines.map((line) => [line.id, line]))
   const sent = new Map(change.lines.map((line) => [line.id, line]))
-  const lines = after.lines.flatMap((line): ReadonlyArray<JsonObject> => {
+  const lines = after.lines.flatMap((line) => {
     // New lines are recorded whole, with their prices.
     if (!known.has(line.id) || sent.get(line.id) === line) return []
     const difference = changed(sent.get(line.id) ?? {}, line)
-    return Object.keys(difference).length === 0 ? [] : [{ id: line.id, ...difference }]
+    return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: line.id }]
   })
   const costsBefore = new Map(change.costs.map((cost) => [cost.id, cost]))
   const surcharges = after.costs.filter((cost) => cost.surcharge_id !== null)
   const kept = new Set(surcharges.map(({ id }) => id))
   const removed = change.costs.filter((cost) => cost.surcharge_id !== null && !kept.has(cost.id)).map(({ id }) => id)
   const added = surcharges.filter((cost) => !costsBefore.has(cost.id)).map(withoutStamps)
-  const altered = surcharges.flatMap((cost): ReadonlyArray<JsonObject> => {
+  const altered = surcharges.flatMap((cost) => {
     const earlier = costsBefore.get(cost.id)
     const difference = earlier === undefined ? {} : changed(earlier, cost)
-    return Object.keys(difference).length === 0 ? [] : [{ id: cost.id, ...difference }]
+    return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: cost.id }]
   })
   const isNothing = Object.keys(set).length + lines.length + removed.length + added.length + altered.length === 0
   const { active_version_id, id } = after.header
-  const version: JsonObject = active_version_id === 0 ? {} : { version: { id: active_version_id, ...versionTotals(after.header) } }
+  const version = active_version_id === 0 ? {} : { version: { id: active_version_id, ...versionTotals(after.header) } }
   return isNothing ? undefined
-    : event(streamOfDeal(id), "opportunity.priced", { id, set, lines, costs: { added, altered, removed }, ...version })
+    : opportunityPriced.make({ id, set, lines, costs: { added, altered, removed }, ...version })
 }
 /** The totals a version keeps of its own; the active one's are the opportunity's (opportunities 8). */
 export const versionTotals = ({ charge_excluding_tax_total, charge_including_tax_total, charge_total, tax_total }: OpportunityRow) =>
@@ -166,7 +166,7 @@ const claimsAfter = (known: Known, deal: Deal, touched: ReadonlyArray<number> | 
       if (sameClaims(rows, before)) continue
       const phase = onlyPhased(rows, before)
       if (phase === undefined) {
-        events.push(claimsSet(streamOfDeal(deal.header.id), "opportunity_item", id, rows.map((row) => withoutStamps(row) as unknown as ClaimRow)))
+        events.push(claimsSet(streamOfDeal(deal.header.id), "opportunity_item", id, rows.map(asClaimed)))
         continue
       }
       const others = phased.get(phase)
@@ -214,7 +214,7 @@ const onlyPhased = (rows: ReadonlyArray<ClaimRow>, before: ReadonlyArray<ClaimRo
   const phase = rows[0]?.phase
   return phase !== undefined && rows.every((row) => row.phase === phase) && sameClaims(rows, before, "phase") ? phase : undefined
 }
-const told = Object.keys(withoutStamps(claims_table.columns as AnyRow)) as ReadonlyArray<keyof ClaimRow>
+const told = Object.keys(asClaimed(claims_table.columns as AnyRow)) as ReadonlyArray<keyof ClaimRow>
 /** Equal in all that is told of a claim, `but` perhaps one thing. */
 const sameClaims = (one: ReadonlyArray<ClaimRow>, other: ReadonlyArray<ClaimRow>, but?: keyof ClaimRow): boolean => {
   if (one.length !== other.length) return false

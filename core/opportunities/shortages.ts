@@ -1,10 +1,9 @@
 /** Shortages somebody saw and went ahead with all the same (opportunities 9.5). */
-import { insert } from "../kernel/change.ts"
-import { event, type NewEvent, type Projection } from "../kernel/event.ts"
 import { boolean, choice, json, prose, ref, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { rowMade } from "../kernel/register.ts"
 import { type RowOf, table } from "../kernel/table.ts"
-import { streamOfDeal } from "./events.ts"
+import { streamOfDeal } from "./header-events.ts"
 
 export const acknowledgements = table("shortage_acknowledgements", {
   opportunity_id: ref("opportunities", { computed: true, live: false, on_delete: "keep" }),
@@ -19,10 +18,11 @@ export const acknowledgements = table("shortage_acknowledgements", {
 }, { sight: { whole: ["opportunities.*", "shortages.*"] }, indexes: [["opportunity_id"]], entity: "shortage_acknowledgement" })
 export type AcknowledgementRow = RowOf<typeof acknowledgements>
 
-export const acknowledged = (opportunity_id: number, row: Omit<AcknowledgementRow, "opportunity_id" | "created_at" | "updated_at" | "deleted_at">): NewEvent =>
-  event(streamOfDeal(opportunity_id), "shortage.acknowledged", { ...row, opportunity_id })
-
-export const shortageProjection: Projection = {
-  "shortage.acknowledged": (row: AcknowledgementRow, { recorded_at }) =>
-    [insert(acknowledgements, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })]
-}
+export const shortageAcknowledged = rowMade("shortage.acknowledged", acknowledgements, {
+  meaning: "Somebody saw that an order is short and went ahead.",
+  stream: ({ opportunity_id }) => streamOfDeal(opportunity_id!),
+  activity: ({ permission_used, policy_at_time, shortages_snapshot }) => ({
+    old_values: null,
+    new_values: { policy_at_time: policy_at_time ?? null, permission_used: permission_used ?? null, shortage_count: shortages_snapshot?.length ?? 0 }
+  })
+})

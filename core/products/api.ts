@@ -22,7 +22,8 @@ import { kitDepthIn } from "../availability/settings.ts"
 import { packedIn } from "../containers/hold.ts"
 import { containers, live_statuses } from "../containers/schema.ts"
 import { firstStockLevel } from "./decide.ts"
-import { mergeProducts, mergeProjection } from "./merge.ts"
+import { productMerged } from "./events.ts"
+import { mergeProducts } from "./merge.ts"
 import { productFields, products } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
 
@@ -107,8 +108,5 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
 export const productsSlice: Slice = {
   ...crud,
   endpoints: [...crud.endpoints ?? [], merge],
-  projection: {
-    ...crud.projection,
-    ...mergeProjection
-  }
+  events: [...crud.events ?? [], productMerged]
 }

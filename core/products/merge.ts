@@ -4,7 +4,9 @@ import { type PackedHere, rehold } from "../containers/hold.ts"
 import { containers, live_statuses } from "../containers/schema.ts"
 import { remove, update, updateWhere } from "../kernel/change.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
-import { event, type NewEvent, type Projection, streamOf } from "../kernel/event.ts"
+import type { NewEvent } from "../kernel/event.ts"
+import { stockLevelMerged } from "../stock/events.ts"
+import { productMerged } from "./events.ts"
 import { deletedEvent, updatedEvent } from "../kernel/register.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { caseWith } from "../kits/case.ts"
@@ -66,7 +68,7 @@ export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: D
       ...pooledLevels(primary.id, secondary.id, facts.levels),
       ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
       ...composition.events,
-      event(streamOf("product", primary.id), "product.merged", { primary_id: primary.id, secondary_id: secondary.id, moves_containers: as_case.is_containerable }),
+      productMerged.make({ primary_id: primary.id, secondary_id: secondary.id, moves_containers: as_case.is_containerable }),
       ...held,
       deletedEvent(products, secondary.id)
     ],
@@ -102,7 +104,7 @@ const pooledLevels = (primary_id: number, secondary_id: number, levels: Readonly
       quantity_held: sum("quantity_held"), quantity_allocated: sum("quantity_allocated"),
       quantity_unavailable: sum("quantity_unavailable"), quantity_on_order: sum("quantity_on_order")
     })
-    return [...(updated === undefined ? [] : [updated]), event(streamOf("stock_level", from.id), "stock_level.merged", { id: from.id, into_id: into.id })]
+    return [...(updated === undefined ? [] : [updated]), stockLevelMerged.make({ id: from.id, into_id: into.id })]
   })
 }
 
@@ -128,17 +130,4 @@ const relinked = <R extends Link>(
     }
   }
   return { events, kept }
-}
-
-interface Merged { readonly primary_id: number; readonly secondary_id: number; readonly moves_containers: boolean }
-export const mergeProjection: Projection = {
-  // What names the level follows into the other, as its column declares.
-  "stock_level.merged": ({ id }: { readonly id: number }) => [remove(stock_levels, id)],
-  "product.merged": ({ moves_containers, primary_id, secondary_id }: Merged, { recorded_at }) => {
-    const moved = { product_id: primary_id, updated_at: recorded_at }
-    return [
-      ...(moves_containers ? [updateWhere(containers, { product_id: secondary_id, status: live_statuses }, moved)] : []),
-      update(products, secondary_id, { custom_fields: {} })
-    ]
-  }
 }

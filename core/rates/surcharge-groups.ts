@@ -1,11 +1,12 @@
 /** How surcharge groups are asked for and kept (billing 5, interface 2.11). */
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { updateWhere } from "../kernel/change.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
+import { follow } from "../kernel/event-type.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { createdEvent, deletedEvent, managed, register, rowProjection, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, deletedEvent, managed, register, rowEvents, updatedEvent } from "../kernel/register.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { baseView, resource } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
@@ -111,11 +112,10 @@ export const defaultSurchargeGroupIds = Effect.fnUntraced(function*(store_id: nu
 export const surchargeGroupsSlice: Slice = {
   ...crud,
   tables: [...crud.tables ?? [], surcharges],
-  projection: {
-    ...crud.projection,
-    ...rowProjection(surcharges),
+  events: [...crud.events ?? [], ...rowEvents(surcharges)],
+  follows: [
     // A store's own group goes out of use with it; as everyone's it would be charged elsewhere.
-    [`${stores.entity}.deleted`]: ({ id }: JsonObject & { readonly id: number }, { recorded_at }) =>
-      [updateWhere(surcharge_groups, { store_id: id }, { is_active: false, store_id: null, updated_at: recorded_at })]
-  }
+    follow(`${stores.entity}.deleted`, () => Schema.Struct({ id: Schema.Int }), ({ id }, { recorded_at }) =>
+      [updateWhere(surcharge_groups, { store_id: id }, { is_active: false, store_id: null, updated_at: recorded_at })])
+  ]
 }

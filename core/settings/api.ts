@@ -9,7 +9,7 @@ import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, notFound, Rejection } from "../kernel/rejection.ts"
 import { ok, unpagedMeta } from "../kernel/resource.ts"
-import { baseCurrency, settings_projection, settings_table } from "../kernel/settings.ts"
+import { baseCurrency, settingsUpdated, settings_table } from "../kernel/settings.ts"
 import { Site } from "../kernel/site.ts"
 import { Store } from "../kernel/store/store.ts"
 import { settingGroups } from "./groups.ts"
@@ -62,7 +62,7 @@ const change = command("PUT", "/api/v1/settings/{group}", {
     if (Object.keys(errors).length > 0) return Result.fail(invalidSettings(errors))
     const values = Object.fromEntries(Object.entries(read.values).filter(([key, value]) => !sameJson(value, stored[key] ?? null)))
     return Result.succeed({
-      events: Object.keys(values).length === 0 ? [] : [event(`settings:${group}`, "settings.updated", { group, values })],
+      events: Object.keys(values).length === 0 ? [] : [settingsUpdated.make({ group, values })],
       result: { ...stored, ...values }
     })
   },
@@ -76,6 +76,6 @@ const invalidSettings = (errors: FieldErrors): Rejection => new Rejection({
 })
 
 export const settingsSlice: Slice = {
-  name: "settings", tables: [settings_table], projection: settings_projection, settings: settingGroups,
+  name: "settings", tables: [settings_table], events: [settingsUpdated], settings: settingGroups,
   endpoints: [list, show, change]
 }

@@ -3,11 +3,12 @@ import { Effect } from "effect"
 import { container_items, containers, live_statuses } from "../containers/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, type Fault, get, type Input } from "../kernel/endpoint.ts"
-import { register, rowProjection } from "../kernel/register.ts"
+import { register } from "../kernel/register.ts"
 import { created, listOf, noContent, ok, shown, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
+import { stockEvents } from "./events.ts"
 import { stockLevelResource, stockTransactionResource } from "./resource.ts"
 import { type StockLevelRow, stock_levels, stock_transactions, stockLevelFields } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
@@ -94,6 +95,6 @@ export const stockSlice: Slice = {
   name: "stock",
   tables: [stock_levels, stock_transactions],
   resources: [stockLevelResource, stockTransactionResource],
-  projection: { ...levels.projection, ...rowProjection(stock_transactions) },
+  events: [...levels.events ?? [], ...stockEvents],
   endpoints: [...levels.endpoints ?? [], ...transactions]
 }

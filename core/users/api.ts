@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
-import type { Projection } from "../kernel/event.ts"
 import { boolean, list, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { created, listOf, noContent, ok, resource, shown, shownById, viewContext } from "../kernel/resource.ts"
@@ -15,6 +14,7 @@ import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } fr
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
 import { isAdministrator } from "./standing.ts"
+import { userEvents } from "./events.ts"
 import { rolesOf } from "./viewer.ts"
 import * as Shown from "../kernel/shown.ts"
 
@@ -94,24 +94,7 @@ const endpoints = [
   })
 ]
 
-interface Account { readonly id: number; readonly member_id: number }
-const activated = ({ id, member_id, first }: Account & { readonly first: boolean }, at: string) => [
-  update(users, id, { is_active: true, deactivated_at: null, updated_at: at, ...(first ? { invitation_accepted_at: at } : {}) }),
-  update(members, member_id, { is_active: true, updated_at: at })
-]
-const projection: Projection = {
-  "user.invited": (data: JsonObject, { recorded_at }) =>
-    [{ op: "insert", table: users, row: { ...data, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } }],
-  "user.updated": ({ id, ...set }: JsonObject & { readonly id: number }, { recorded_at }) => [update(users, id, { ...set, updated_at: recorded_at })],
-  "user.activated": (data: Parameters<typeof activated>[0], { recorded_at }) => activated(data, recorded_at),
-  "user.reactivated": (data: Parameters<typeof activated>[0], { recorded_at }) => activated(data, recorded_at),
-  "user.deactivated": ({ id, member_id }: Account, { recorded_at }) => [
-    update(users, id, { is_active: false, deactivated_at: recorded_at, updated_at: recorded_at }),
-    update(members, member_id, { is_active: false, updated_at: recorded_at })
-  ]
-}
-
 export const userSlices: ReadonlyArray<Slice> = [
   { ...rolesRegister, seed: roleSeed, endpoints: [...rolesRegister.endpoints ?? [], listPermissions, listAbilities] },
-  { name: "users", tables: [users], resources: [userResource], projection, endpoints }
+  { name: "users", tables: [users], resources: [userResource], events: userEvents, endpoints }
 ]

@@ -1,13 +1,14 @@
 /** Who may invite, change and deactivate whom (conventions 11 and 12). */
 import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
-import { event, type NewEvent, streamOf } from "../kernel/event.ts"
+import type { NewEvent } from "../kernel/event.ts"
 import { updatedEvent } from "../kernel/register.ts"
 import { type FieldErrors, forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
 import { fold } from "../kernel/table.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { type MemberRow, members } from "../members/schema.ts"
 import { anonymousEmail } from "./anonymous.ts"
+import { userActivated, userDeactivated, userReactivated } from "./events.ts"
 import { type Invited, invitedEvents } from "./seed.ts"
 import { type RoleRow, type UserRow, users } from "./schema.ts"
 import { barToRole, barToUser } from "./standing.ts"
@@ -76,7 +77,7 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
   if (refusal !== undefined) return Result.fail(refusal)
   return Result.succeed({
     events: user.is_active || user.deactivated_at === null
-      ? [event(streamOf("user", user.id), "user.deactivated", { id: user.id, member_id: user.member_id })] : [],
+      ? [userDeactivated.make({ id: user.id, member_id: user.member_id })] : [],
     result: { id: user.id }
   })
 }
@@ -87,7 +88,7 @@ export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): D
   if (refusal !== undefined) return Result.fail(refusal)
   if (user.email === anonymousEmail(user.id)) return Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
   return Result.succeed({
-    events: user.is_active ? [] : [event(streamOf("user", user.id), user.deactivated_at === null ? "user.activated" : "user.reactivated", {
+    events: user.is_active ? [] : [(user.deactivated_at === null ? userActivated : userReactivated).make({
       id: user.id, member_id: user.member_id, first: user.invitation_accepted_at === null
     })],
     result: { id: user.id }

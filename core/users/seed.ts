@@ -1,7 +1,8 @@
 /** Who is there before anybody was invited: the system roles, and the owner of a new database. */
-import { event, type NewEvent, streamOf } from "../kernel/event.ts"
+import type { NewEvent } from "../kernel/event.ts"
 import { createdEvent, initial } from "../kernel/register.ts"
 import { memberFields, members } from "../members/schema.ts"
+import { userInvited } from "./events.ts"
 import { systemRoles } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
 
@@ -22,7 +23,7 @@ export const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent
   createdEvent(members, {
     ...initial(members, memberFields), id: user.member_id, name: user.name, membership_type: "user", is_active: user.is_active
   }),
-  event(streamOf("user", user.id), "user.invited", {
+  userInvited.make({
     ...initial(users, {}), ...user, invited_at: at, invitation_accepted_at: user.is_active ? at : null
   })
 ]

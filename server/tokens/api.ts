@@ -5,7 +5,6 @@
 import { Effect, Result } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/change.ts"
 import { command, type Fault, get } from "../../core/kernel/endpoint.ts"
-import { event } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
@@ -13,13 +12,15 @@ import { created, listOf, noContent, resource, shownById, viewContext, ok } from
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
-import { anonymised_event } from "../../core/members/decide.ts"
+import { memberAnonymised } from "../../core/members/events.ts"
+import { userDeactivated } from "../../core/users/events.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { roles } from "../../core/users/schema.ts"
 import { isAdministrator, lackedBy } from "../../core/users/standing.ts"
 import { tokensIssuedBy } from "../../sync/ends/devices.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
+import { tokenEvents, tokenIssued, tokenRevoked } from "./events.ts"
 import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
 import { text } from "../../core/kernel/field.ts"
 import * as Shown from "../../core/kernel/shown.ts"
@@ -79,7 +80,7 @@ const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1
       rate_limit_per_minute: values.rate_limit_per_minute ?? null
     }
     return Result.succeed({
-      events: [event(`token:${id}`, "token.issued", { id, name: row.name, user_id: row.user_id, abilities: row.abilities, expires_at: row.expires_at })],
+      events: [tokenIssued.make({ id, name: row.name, user_id: row.user_id, abilities: row.abilities, expires_at: row.expires_at })],
       result: row
     })
   },
@@ -139,7 +140,7 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
     }
     const refusal = user === undefined ? undefined : beyondViewer(viewer, user, token.abilities)
     if (refusal !== undefined) return Result.fail(refusal)
-    return Result.succeed({ events: [event(`token:${token.id}`, "token.revoked", { id: token.id, user_id: token.user_id })], result: {} })
+    return Result.succeed({ events: [tokenRevoked.make({ id: token.id, user_id: token.user_id })], result: {} })
   },
   respond: (_result, { rows }) => Effect.gen(function*() {
     // Devices that enrolled with it lose their own as well.
@@ -151,18 +152,18 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
 
 /** `abilities`: all that endpoints ask for; known once the whole catalogue is. */
 export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
-  name: "tokens", server_tables: [tokens], resources: [tokenResource],
+  name: "tokens", server_tables: [tokens], resources: [tokenResource], events: tokenEvents,
   endpoints: [list, issue(abilities), revoke],
   // People name their tokens, and devices theirs; tokens taken away are in the journal alone.
   streams_of_user: (user_id) => Effect.map(
-    Effect.flatMap(Store, (store) => store.find(journal, { type: "token.issued" }, { order: ["position"] })),
+    Effect.flatMap(Store, (store) => store.find(journal, { type: tokenIssued.type }, { order: ["position"] })),
     (issued) => issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)),
   recorded: (events) => Effect.gen(function*() {
     const store = yield* Store
     yield* store.apply(events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
       // With an account its tokens end, for good; until it is active again they are told why (conventions 11).
-      if (type === "user.deactivated") return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
-      const erased = type === anonymised_event ? data["user_id"] : null
+      if (type === userDeactivated.type) return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
+      const erased = type === memberAnonymised.type ? data["user_id"] : null
       return typeof erased === "number" ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })] : []
     }))
   })

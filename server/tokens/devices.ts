@@ -1,12 +1,12 @@
 /** Tokens of devices' own: what a device keeps opens no more than the token it enrolled with, and ends with either. */
 import { Effect } from "effect"
 import { insert, updateWhere } from "../../core/kernel/change.ts"
-import { event } from "../../core/kernel/event.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
 import { record, Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import type { DeviceTokensShape } from "../../sync/ends/device-tokens.ts"
+import { tokenIssued, tokenRevoked } from "./events.ts"
 import { hashOf, secretFor, tokens } from "./schema.ts"
 
 const recording = Effect.fnUntraced(function*(viewer: Viewer, now: string) {
@@ -24,7 +24,7 @@ export const deviceTokens: DeviceTokensShape = {
       ...row, rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null, hash: hashOf(secret), last_used_at: null, revoked_at: null,
       created_at: now, updated_at: now, deleted_at: null
     })])
-    yield* record([event(`token:${row.id}`, "token.issued", row)], yield* recording(viewer, now))
+    yield* record([tokenIssued.make(row)], yield* recording(viewer, now))
     return { id: row.id, secret }
   }),
   abilitiesOf: Effect.fnUntraced(function*(token_id, now) {
@@ -37,6 +37,6 @@ export const deviceTokens: DeviceTokensShape = {
     const token = yield* store.get(tokens, token_id)
     if (token === undefined || token.revoked_at !== null) return
     yield* store.apply([updateWhere(tokens, { id: token_id }, { revoked_at: now })])
-    yield* record([event(`token:${token_id}`, "token.revoked", { id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
+    yield* record([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
   })
 }

@@ -1,4 +1,5 @@
 /** The sync endpoints (surface: Sync). They keep state of their own beside the journal, so they are asked, not decided. */
+import { commandDecided } from "../events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
 import { ask, get } from "../../core/kernel/endpoint.ts"
@@ -112,7 +113,7 @@ export const syncSlice: Slice = {
   name: "sync",
   server_tables: [...sync_tables, replica_devices],
   successions: [verdicts_before],
-  projection: {},
+  events: [commandDecided],
   endpoints: [
     enrol, leases, claims, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,
     get("/api/v1/sync/shape", {

@@ -6,7 +6,7 @@ import type { Fault } from "../../core/kernel/endpoint.ts"
 import { type StoredEvent, scrubsOf } from "../../core/kernel/event.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { anonymised_event } from "../../core/members/decide.ts"
+import { memberAnonymised } from "../../core/members/events.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { replica_verdicts, replicas, verdicts_before } from "./tables.ts"
 
@@ -18,7 +18,7 @@ export const eraseFromDevices = (events: ReadonlyArray<StoredEvent>): Effect.Eff
   if (scrubsOf((yield* Site).catalogue.scrubs, events).length === 0) return
   const store = yield* Store
   const renamed = events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
-    const user_id = type === anonymised_event ? data["user_id"] : null
+    const user_id = type === memberAnonymised.type ? data["user_id"] : null
     return typeof user_id === "number" ? [updateWhere(replicas, { user_id }, { name: anonymous_name, updated_at: recorded_at })] : []
   })
   // Earlier releases knew a command by its whole text.

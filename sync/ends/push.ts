@@ -15,7 +15,8 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { decided_event, held_status, otherContents, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
+import { commandDecided } from "../events.ts"
+import { held_status, otherContents, replicaStream, type Verdict, type WireCommand, type WireError } from "../wire.ts"
 import { digestOf } from "./erasing.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 
@@ -65,9 +66,9 @@ const movedOn = (replica_id: number, n: number, now: string): RowChange => updat
 /** Tells the verdict in the journal, for the device to find there whatever becomes of the reply; gives its position. */
 const recordVerdict = Effect.fnUntraced(function*(replica_id: number, { n, id, name }: WireCommand, error: WireError | undefined, viewer: Viewer, now: string) {
   const status = error === undefined ? "accepted" as const : "rejected" as const
-  const recorded = yield* record([event(replicaStream(replica_id), decided_event, {
+  const recorded = yield* record([commandDecided.make({
     n, command_id: id, name, status, ...(error === undefined ? {} : { error })
-  })], { command_id: id, actor_id: viewer.user_id, replica_id, recorded_at: now })
+  }, replicaStream(replica_id))], { command_id: id, actor_id: viewer.user_id, replica_id, recorded_at: now })
   return recorded.at(-1)?.position ?? null
 })
 

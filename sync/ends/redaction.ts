@@ -3,16 +3,16 @@
  * a permission of their own by that, and events that touch more than their reader sees are told as the changes they do see.
  */
 import { createHash } from "node:crypto"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { type Catalogue, foldStored } from "../../core/kernel/catalogue.ts"
 import type { Key, RowChange } from "../../core/kernel/change.ts"
-import { foldEvent, type EventMeta } from "../../core/kernel/event.ts"
+import { type EventMeta } from "../../core/kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { rows_told_event, rowsTold } from "../../core/kernel/rows-told.ts"
 import { throughToken } from "../../core/kernel/reach.ts"
 import { asksAnything, blankOf, reads_everything, type Seen, seenOf } from "../../core/kernel/sight.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import { can, type Viewer } from "../../core/kernel/viewer.ts"
-import { decided_event } from "../wire.ts"
+import { commandDecided } from "../events.ts"
 
 export interface Told { readonly type: string; readonly data: JsonObject }
 export interface Redaction {
@@ -129,14 +129,14 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   /** Undefined when the event touches only what this reader sees. */
   const cutEvent = (event: Parameters<Redaction["see"]>[0]): Told | "nothing" | undefined => {
     const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
-    const changes = foldEvent(catalogue.projection, event, { recorded_at, actor_id, position })
+    const changes = foldStored(catalogue, event, { recorded_at, actor_id, position })
     const subject = entities.get(subjectOf(type))
     // What is in no table of a device's (tokens, say) is told to those who may read everything, and verdicts to whom they are for.
-    if (changes.length === 0) return type === decided_event || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"
+    if (changes.length === 0) return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"
     if (changes.every(({ table }) => seen.get(table) === "whole")) return undefined
     const left = changes.map(cut)
     if (left.every((some, at) => some.length === 1 && some[0] === changes[at])) return undefined
-    const scrub = catalogue.scrubs[type]?.(data as never)
+    const scrub = catalogue.scrubs[type]?.(data)
     return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: rows_told_event, data: rowsTold(type, left.flat(), scrub) }
   }
   const own_fingerprint = (): string => [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ")
@@ -149,7 +149,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
     },
     whole,
     see: (event) => {
-      if (event.type === decided_event && event.replica_id !== replica_id) return undefined
+      if (event.type === commandDecided.type && event.replica_id !== replica_id) return undefined
       const told = can(viewer, reads_everything) ? undefined : cutEvent(event)
       if (told !== undefined) return told === "nothing" ? undefined : told
       const keys = hidden.get(subjectOf(event.type))

@@ -4,9 +4,9 @@
  * meanwhile works on with what was there.
  */
 import { Effect } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { type Catalogue, foldStored } from "../../core/kernel/catalogue.ts"
 import { insert, type Key, type RowChange } from "../../core/kernel/change.ts"
-import { foldEvent, type Scrub, type StoredEvent } from "../../core/kernel/event.ts"
+import { type Scrub, type StoredEvent } from "../../core/kernel/event.ts"
 import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { createTable } from "../../core/kernel/store/dialect.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
@@ -95,7 +95,7 @@ export const layDown = Effect.fnUntraced(function*(catalogue: Catalogue, { repli
   const aside = asideOf(catalogue, filling.generation)
   const events = page.events.filter((event) => event.position > filling.position)
   yield* store.apply([
-    ...events.flatMap((event) => foldEvent(catalogue.projection, event, event)).flatMap((change): ReadonlyArray<RowChange> =>
+    ...events.flatMap((event) => foldStored(catalogue, event, event)).flatMap((change): ReadonlyArray<RowChange> =>
       change.op === "insert" && !isThere(filling, change.table, change.row[change.table.key] as Key) ? [] : [{ ...change, table: aside.get(change.table)! }]),
     ...events.map((event) => insert(aside.get(journal)!, { ...event }))
   ])

@@ -4,12 +4,12 @@
  * command is either in neither file, or in the outbox and run here now or on the next opening.
  */
 import { Clock, Effect, Layer } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { type Catalogue, foldStored } from "../../core/kernel/catalogue.ts"
 import { storedSettings } from "../../core/kernel/authority.ts"
 import { answer as answerRead, match } from "../../core/kernel/dispatch.ts"
 import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
 import { type Call, decideInSavepoint, type Outcome } from "../../core/kernel/engine.ts"
-import { foldEvent, scrubsOf, type StoredEvent } from "../../core/kernel/event.ts"
+import { scrubsOf, type StoredEvent } from "../../core/kernel/event.ts"
 import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
@@ -250,7 +250,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
 
   const fold = Effect.fnUntraced(function*(events: ReadonlyArray<StoredEvent>) {
     const store = yield* Store
-    yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, event)))
+    yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
     yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
     // A person erased on the server is erased here.
     yield* scrubBefore(store, catalogue.scrubs, events)

@@ -13,7 +13,7 @@ import type { Table } from "../../core/kernel/table.ts"
 import { type Redaction, redactionFor } from "../../sync/ends/redaction.ts"
 import { replica_verdicts } from "../../sync/ends/tables.ts"
 import { command_states, type KeptCommand } from "../../sync/replica/outbox/kept-command.ts"
-import { decided_event } from "../../sync/wire.ts"
+import { commandDecided } from "../../sync/events.ts"
 import type { Look } from "./any-command.ts"
 import type { Device } from "./device.ts"
 import type { House } from "./house.ts"
@@ -94,10 +94,10 @@ const accountFor = (device: Device, counted: Counted): void => {
 /** Each decided command left one verdict, and with it, in one go, its effects if it was accepted. */
 const onceOnly = (verdict: { readonly id: string; readonly n: number; readonly replica_id: number; readonly accepted: boolean; readonly position: number | null }, events: ReadonlyArray<Stored>): void => {
   const name = `command ${verdict.n} of device ${verdict.replica_id}`
-  const told = events.filter(({ type }) => type === decided_event)
+  const told = events.filter(({ type }) => type === commandDecided.type)
   if (told.length !== 1) fail(`${name} was decided ${told.length} times`)
   if (!verdict.accepted && events.length !== 1) fail(`the refused ${name} left ${events.length - 1} events`)
-  if (events.at(-1)!.type !== decided_event || events.at(-1)!.position !== verdict.position) fail(`the verdict on ${name} is not its last event`)
+  if (events.at(-1)!.type !== commandDecided.type || events.at(-1)!.position !== verdict.position) fail(`the verdict on ${name} is not its last event`)
   if (events.at(-1)!.position - events[0]!.position !== events.length - 1) fail(`the events of ${name} came in more than one go: ${events.map(({ position }) => position).join(", ")}`)
 }
 
@@ -204,7 +204,7 @@ const parsed = (text: string): unknown => { try { return JSON.parse(text) } catc
 const sameJournal = async (serverLook: Look, device: Device): Promise<void> => {
   const from = Number((await device.look("select value from replica_meta where key = 'journal_from'"))[0]?.["value"] ?? 0)
   const of = async (look: Look): Promise<string> => String((await look(
-    `select json_group_array(json_array(position, stream, version, type, command_id, recorded_at)) as events from (select * from journal where position > ? and type <> '${decided_event}' order by position)`, [from]))[0]!["events"])
+    `select json_group_array(json_array(position, stream, version, type, command_id, recorded_at)) as events from (select * from journal where position > ? and type <> '${commandDecided.type}' order by position)`, [from]))[0]!["events"])
   const redaction = redactionFor(serverCatalogue, device.viewer(), device.id)
   if (!redaction.whole) return
   const [there, here] = [await of(serverLook), await of(device.look)]

@@ -3,7 +3,8 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { merge, type MergeState, type Verdict } from "../../sync/merge.ts"
-import { decided_event, replicaStream } from "../../sync/wire.ts"
+import { commandDecided } from "../../sync/events.ts"
+import { replicaStream } from "../../sync/wire.ts"
 
 const here = 5, elsewhere = 6
 const refusal = { status: 422, message: "It is gone." }
@@ -21,7 +22,7 @@ const events = (notation: string): ReadonlyArray<StoredEvent> => notation.split(
   const replica_id = theirs === undefined ? here : elsewhere
   const command = { command_id: `${replica_id}/c${n}`, replica_id }
   return kind === "of" ? plain(Number(at), command) : plain(Number(at), {
-    ...command, type: decided_event, stream: replicaStream(replica_id),
+    ...command, type: commandDecided.type, stream: replicaStream(replica_id),
     data: { n: Number(n), command_id: command.command_id, name: "lamps.update", status: verdict!, ...(verdict === "rejected" ? { error: refusal } : {}) }
   })
 })

@@ -5,7 +5,8 @@ import { catalogueOf } from "../../core/kernel/catalogue.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { syncSlice } from "../../sync/ends/api.ts"
-import { decided_event, type WireCommand } from "../../sync/wire.ts"
+import { commandDecided } from "../../sync/events.ts"
+import { type WireCommand } from "../../sync/wire.ts"
 import { engines, viewerWith } from "../app.ts"
 import { openShop, type Shop, shopSlices } from "../core/kernel/lamp-shop.ts"
 
@@ -43,8 +44,8 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     expect(told.map((one: any) => [one.id, one.status])).toEqual(commands.map((one) => [one.id, "accepted"]))
     expect((await lamps()).filter((lamp) => lamp.id >= device.from).map((lamp) => [lamp.id, lamp.label])).toEqual([[device.from, "moved"], [device.from + 1, null]])
     const own = (await events()).filter((event) => event.replica_id === device.id)
-    expect(own.map((event) => [event.type, event.command_id])).toEqual(commands.flatMap((one, at) => [[at === 2 ? "lamp.updated" : "lamp.created", one.id], [decided_event, one.id]]))
-    expect(own.filter((event) => event.type === decided_event).map((event) => event.position)).toEqual(told.map((one: any) => one.position))
+    expect(own.map((event) => [event.type, event.command_id])).toEqual(commands.flatMap((one, at) => [[at === 2 ? "lamp.updated" : "lamp.created", one.id], [commandDecided.type, one.id]]))
+    expect(own.filter((event) => event.type === commandDecided.type).map((event) => event.position)).toEqual(told.map((one: any) => one.position))
   })
   it("sent again, in part or whole, get the same verdicts and change nothing", async () => {
     const device = await enrol()
@@ -81,7 +82,7 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     expect((await lamps()).length).toBe(count + 1)
     const api = (await call("POST", "/api/v1/lamps", { name: "x", asset_number: `T-${engine}` })).body
     expect(told[0].error).toEqual({ status: 422, ...api })
-    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === decided_event)
+    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === commandDecided.type)
     expect(decided.map((event) => (event.data as any).n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   })
   it("that claim ids they do not have, or have used, are refused", async () => {
@@ -108,7 +109,7 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     expect((await lamps()).filter((lamp) => lamp.id >= device.from && lamp.id <= device.from + 3).map((lamp) => lamp.id)).toEqual([device.from + 2, device.from + 3])
     // Told again the same, and told in the journal: whoever missed the reply learns the cause by pulling.
     expect(await verdicts(device, ...commands)).toEqual(told)
-    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === decided_event)
+    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === commandDecided.type)
     expect(decided.map((event) => [(event.data as any).n, (event.data as any).error?.cause])).toEqual([[1, undefined], [2, refused.id], [3, refused.id], [4, undefined], [5, undefined]])
   })
   it("are held by their own device's commands alone", async () => {
@@ -159,7 +160,7 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     }
     expect(await verdicts(device, first)).toEqual([accepted])
     expect((await lamps()).filter((lamp) => lamp.name === "Other")).toEqual([])
-    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === decided_event)
+    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === commandDecided.type)
     expect(decided.map(({ data }: any) => [data.n, data.status, data.error?.status])).toEqual([
       [1, "accepted", undefined], [2, "accepted", undefined], [3, "rejected", 409], [4, "accepted", undefined]
     ])

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { tokens } from "../../server/tokens/schema.ts"
-import { decided_event } from "../../sync/wire.ts"
+import { commandDecided } from "../../sync/events.ts"
 import { engines } from "../app.ts"
 import { serve, type Serving } from "../server/serving.ts"
 
@@ -36,6 +36,6 @@ describe.each(engines)("a device that pushes what only the server decides, on %s
       .toEqual(closed.map(({ name }) => [name, "rejected", { name: [name] }]))
     const after = await server.run(state)
     expect(after.tokens).toEqual(before.tokens)
-    expect(after.events.slice(before.events.length).map(({ type }) => type)).toEqual(closed.map(() => decided_event))
+    expect(after.events.slice(before.events.length).map(({ type }) => type)).toEqual(closed.map(() => commandDecided.type))
   })
 })

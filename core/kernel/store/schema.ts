@@ -4,7 +4,7 @@
  */
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Catalogue } from "../catalogue.ts"
+import { type Catalogue, foldStored } from "../catalogue.ts"
 import { foldEvent, type NewEvent } from "../event.ts"
 import { text } from "../field.ts"
 import { ensureSequences, id_sequences, number_sequences } from "../ids.ts"
@@ -115,7 +115,7 @@ export const foldJournal = Effect.fnUntraced(function*(catalogue: Catalogue) {
   for (let position = 0; ;) {
     const events = yield* eventsAfter(store, position, 2_000)
     if (events.length === 0) return
-    yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, event)))
+    yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
     position = events.at(-1)!.position
   }
 })

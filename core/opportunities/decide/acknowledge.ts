@@ -4,7 +4,7 @@ import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField } from "../../kernel/rejection.ts"
 import { shortagesOf } from "../claims.ts"
 import type { Known } from "../deal.ts"
-import { acknowledged, acknowledgements } from "../shortages.ts"
+import { acknowledgements, shortageAcknowledged } from "../shortages.ts"
 import { gatePolicy } from "./status.ts"
 
 /** 422 on `shortages` when nothing is short. No permission is spent: nothing was forbidden. */
@@ -13,7 +13,7 @@ export const acknowledgeShortages = (known: Known, notes: string | null, context
   if (short.length === 0) return Result.fail(invalidField("shortages", "Nothing is short."))
   const id = context.id(acknowledgements)
   return Result.succeed({
-    events: [acknowledged(known.deal.header.id, {
+    events: [shortageAcknowledged.make({ opportunity_id: known.deal.header.id,
       id, user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id, acknowledged_at: context.now,
       policy_at_time: gatePolicy(known, context.viewer).store, permission_used: false,
       shortages_snapshot: short.map((one) => ({ ...one })), notes

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { inActiveVersion, type Known, withLine } from "../deal.ts"
-import { partChanged } from "../events.ts"
+import { type ChangeOf, partChanged } from "../part-events.ts"
 import type { ItemRow } from "../parts.ts"
 import { settle } from "../settle.ts"
 import { allowed } from "../statuses.ts"
@@ -23,7 +23,7 @@ const countable = (known: Known, line: ItemRow): Result.Result<void, Rejection> 
 const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
 
 const moved = (
-  known: Known, line: ItemRow, event: string, set: Partial<ItemRow>, also: JsonObject, context: DecideContext, told?: JsonObject
+  known: Known, line: ItemRow, event: ChangeOf<"item">, set: Partial<ItemRow>, also: JsonObject, context: DecideContext, told?: JsonObject
 ): Decided => Result.map(progressed(known, withLine(known.deal, line.id, set), [line.id], context), (events) => ({
   events: [partChanged(known.deal.header.id, "item", event, line, set, also), ...events],
   result: { id: known.deal.header.id, item_id: line.id, _meta: told ?? null }

@@ -4,7 +4,8 @@ import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { initial } from "../../kernel/register.ts"
 import { invalidField } from "../../kernel/rejection.ts"
 import { type Deal, type Known, liveLines } from "../deal.ts"
-import { dealCloned, dealCreated, partAdded } from "../events.ts"
+import { dealCloned, dealCreated } from "../header-events.ts"
+import { partAdded } from "../part-events.ts"
 import { type CostRow, type ItemRow, opportunity_costs, opportunity_items } from "../parts.ts"
 import { opportunities, type OpportunityRow, phases } from "../schema.ts"
 import { settle } from "../settle.ts"
@@ -50,10 +51,10 @@ export const cloneDeal = (facts: CloneFacts, subject: string | null, context: De
   const settled = yield* settle(known, { ...empty, lines, costs }, { priced: ids, claimed: ids }, context)
   return {
     events: [
-      dealCreated(header),
-      ...settled.deal.lines.map((line) => partAdded(header.id, "item", "item_added", line)),
-      ...costs.map((cost) => partAdded(header.id, "cost", "cost_added", cost)),
-      ...settled.events, dealCloned(header.id, source.header.id)
+      dealCreated.make(header),
+      ...settled.deal.lines.map((line) => partAdded(header.id, "item", line)),
+      ...costs.map((cost) => partAdded(header.id, "cost", cost)),
+      ...settled.events, dealCloned.make({ id: header.id, source_opportunity_id: source.header.id })
     ],
     result: { id: header.id }
   }

@@ -7,7 +7,8 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import type { costFields } from "../cost-fields.ts"
 import { type Deal, type Known, withHeader } from "../deal.ts"
-import { headerChanged, partAdded, partChanged, partRemoved } from "../events.ts"
+import { headerChanged } from "../header-events.ts"
+import { partAdded, partChanged, partRemoved } from "../part-events.ts"
 import type { CostRow } from "../parts.ts"
 import { taxOf } from "../pricing.ts"
 import { newCost, settle } from "../settle.ts"
@@ -39,7 +40,7 @@ export const addCost = (known: Known, sent: CostValues, context: DecideContext):
   yield* inDealCurrency(deal, sent)
   const cost: CostRow = { ...newCost(deal.header, context), ...stored(sent), ...taxShown(known) }
   const settled = yield* settle(known, { ...deal, costs: [...deal.costs, cost] }, {}, context)
-  return { events: [partAdded(deal.header.id, "cost", "cost_added", cost), ...settled.events], result: { id: deal.header.id, cost_id: cost.id } }
+  return { events: [partAdded(deal.header.id, "cost", cost), ...settled.events], result: { id: deal.header.id, cost_id: cost.id } }
 })
 
 export const changeCost = (known: Known, cost: CostRow, sent: CostValues, context: DecideContext): Decided => Result.gen(function*() {
@@ -67,7 +68,7 @@ export const removeCost = (known: Known, cost: CostRow, context: DecideContext):
   yield* allowed(deal.header, "edit")
   yield* byHand(cost)
   const settled = yield* settle(known, { ...deal, costs: deal.costs.filter(({ id }) => id !== cost.id) }, {}, context)
-  return { events: [partRemoved(deal.header.id, "cost", "cost_removed", cost, costSnapshot(cost)), ...settled.events], result: { id: deal.header.id } }
+  return { events: [partRemoved(deal.header.id, "cost", cost.id, costSnapshot(cost)), ...settled.events], result: { id: deal.header.id } }
 })
 
 /** One figure for the whole deal, net; the sums of lines and costs stay what they are. 422 on `opportunity` while locked. */

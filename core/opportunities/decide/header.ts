@@ -8,7 +8,7 @@ import { type FieldErrors, invalid, invalidField, type Rejection } from "../../k
 import { baseCurrency, type Settings, settingNumber, settingText } from "../../kernel/settings.ts"
 import { formatDecimal } from "../../values/decimal.ts"
 import { type Known, withHeader } from "../deal.ts"
-import { dealCreated, headerChanged } from "../events.ts"
+import { dealCreated, headerChanged } from "../header-events.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
 import { settle } from "../settle.ts"
 import { allowed } from "../statuses.ts"
@@ -86,7 +86,7 @@ export const createDeal = (facts: CreateFacts, input: Input, context: DecideCont
     surcharge_group_ids: surcharge_group_ids ?? facts.surcharge_group_ids,
     ...(typeof charge_total === "number" ? guessedTotals(charge_total) : {})
   }
-  return { events: [dealCreated(row)], result: { id: row.id } }
+  return { events: [dealCreated.make(row)], result: { id: row.id } }
 })
 
 export interface UpdateFacts extends HeaderFacts { readonly known: Known }

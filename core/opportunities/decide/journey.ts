@@ -4,7 +4,7 @@ import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { type Deal, inActiveVersion, type Known, withLine, withUnit } from "../deal.ts"
-import { partChanged } from "../events.ts"
+import { type ChangeOf, partChanged } from "../part-events.ts"
 import {
   allocated, type AssignmentRow, assignment_statuses, checked_in, dispatched, finalised, on_hire, prepared
 } from "../parts.ts"
@@ -15,7 +15,7 @@ import { countChanged, refuse } from "./units.ts"
 
 /** One step of the way: from which statuses, which columns it sets, what is told beside. */
 interface Step {
-  readonly event: string
+  readonly event: ChangeOf<"assignment">
   readonly move: Move
   readonly from: ReadonlyArray<number>
   readonly verb: string

@@ -11,7 +11,7 @@ import type { ProductRow } from "../../products/schema.ts"
 import { cut, exact, formatDecimal } from "../../values/decimal.ts"
 import { plusDays } from "../../values/time.ts"
 import { type Deal, inActiveVersion, type Known, liveLines, unitsOf, withLine } from "../deal.ts"
-import { partAdded, partChanged, partRemoved } from "../events.ts"
+import { type ChangeOf, partAdded, partChanged, partRemoved } from "../part-events.ts"
 import type { addItemFields, changeItemFields } from "../line-fields.ts"
 import { type ItemRow, type ItemType, line_quantity_max, opportunity_items } from "../parts.ts"
 import type { OpportunityRow } from "../schema.ts"
@@ -122,13 +122,13 @@ export const addLine = ({ known, included }: AddFacts, sent: AddLine, context: D
   const settled = yield* settle(known, { ...deal, lines: [...deal.lines, line, ...along] }, { priced: ids, claimed: ids }, context)
   const added = ids.map((id) => settled.deal.lines.find((one) => one.id === id)!)
   return {
-    events: [...added.map((one) => partAdded(deal.header.id, "item", "item_added", one)), ...settled.events],
+    events: [...added.map((one) => partAdded(deal.header.id, "item", one)), ...settled.events],
     result: { id: deal.header.id, item_id: line.id }
   }
 })
 
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
-type Step = readonly [event: string, set: Partial<ItemRow>, also?: JsonObject]
+type Step = readonly [event: ChangeOf<"item">, set: Partial<ItemRow>, also?: JsonObject]
 
 /** What a body asks of a line, step by step in a fixed order; all of it or nothing (opportunities 7.3). */
 export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: JsonObject, context: DecideContext): Decided => Result.gen(function*() {
@@ -167,7 +167,7 @@ export const changeLine = (known: Known, line: ItemRow, sent: ChangeLine, body: 
     steps.push(["item_details_updated", { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }])
   }
   const real = steps.filter(([, set]) => Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value))
-  const named = ["item_renamed", "item_details_updated"]
+  const named: ReadonlyArray<string> = ["item_renamed", "item_details_updated"]
   // What is sent again as it was is written all the same: prices follow the header's days and today's rates (opportunities 4).
   const counts = steps.some(([event]) => !named.includes(event))
   if (real.length === 0 && !counts) return { events: [], result: { id: deal.header.id } }
@@ -191,7 +191,7 @@ export const removable = (deal: Deal, lines: ReadonlyArray<ItemRow>): Result.Res
   }
   return Result.succeed(undefined)
 }
-export const lineRemoved = (line: ItemRow): NewEvent => partRemoved(line.opportunity_id, "item", "item_removed", line, lineSnapshot(line))
+export const lineRemoved = (line: ItemRow): NewEvent => partRemoved(line.opportunity_id, "item", line.id, lineSnapshot(line))
 /** What the activity tells of a line (opportunities 15). */
 export const lineSnapshot = (line: ItemRow): JsonObject => ({
   item_id: line.id, name: line.name, product_id: line.item_id, quantity: line.quantity, unit_price: line.unit_price, total: line.total,

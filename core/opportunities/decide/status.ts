@@ -7,11 +7,12 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { can, type Viewer } from "../../kernel/viewer.ts"
 import { type Deal, type Known, liveLines, withHeader } from "../deal.ts"
-import { dealDeleted, headerChanged, type HeaderChange, partChanged, partRemoved } from "../events.ts"
+import { type HeaderChange, dealDeleted, headerChanged } from "../header-events.ts"
+import { partChanged, partRemoved } from "../part-events.ts"
 import { checked_in, dispatched, finalised, on_hire, prepared } from "../parts.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { settle } from "../settle.ts"
-import { acknowledged, acknowledgements } from "../shortages.ts"
+import { shortageAcknowledged, acknowledgements } from "../shortages.ts"
 import { allowed, isVoid, labelOf, type Move, statusNamed, target } from "../statuses.ts"
 import { confirmVersion } from "./versions.ts"
 
@@ -47,7 +48,7 @@ const withoutGoneUnits = (known: Known): { readonly deal: Deal; readonly events:
   return {
     deal: { ...deal, units: deal.units.filter((unit) => !dropped.includes(unit)).map((unit) => gone.includes(unit) ? { ...unit, ...over } : unit) },
     events: gone.map((unit) => dropped.includes(unit)
-      ? partRemoved(deal.header.id, "assignment", "asset_deallocated", unit,
+      ? partRemoved(deal.header.id, "assignment", unit.id,
         { assignment_id: unit.id, stock_level_id: unit.stock_level_id }, { reason: "The unit has been deleted." })
       : partChanged(deal.header.id, "assignment", "asset_checked", unit, over, { reason: "The unit has been deleted." }))
   }
@@ -107,7 +108,7 @@ export const convertToOrder = (known: Known, shortage_notes: string | null, cont
   const policy = gatePolicy(known, context.viewer)
   if (short.length > 0 && policy.effective === "block") return yield* refuse(shortageText(short), "shortages")
   const notice = short.length === 0 || policy.effective === "allow" ? [] : [
-    acknowledged(header.id, {
+    shortageAcknowledged.make({ opportunity_id: header.id,
       id: context.id(acknowledgements), user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id, acknowledged_at: context.now,
       policy_at_time: policy.store, permission_used: policy.store !== policy.effective,
       shortages_snapshot: short.map((one) => ({ ...one })), notes: shortage_notes
@@ -146,7 +147,7 @@ export const deleteDeal = (known: Known, context: DecideContext): Decided => Res
   const { header } = known.deal
   if (isStockOut(known.deal)) return yield* refuse("Units are still out; check them in before deleting.")
   const { events } = yield* settle(known, withHeader(known.deal, { deleted_at: context.now }), { totals: false, claimed: "all" }, context)
-  return { events: [...events, dealDeleted(header.id)], result: done(header.id) }
+  return { events: [...events, dealDeleted.make({ id: header.id })], result: done(header.id) }
 })
 /** On a deal that is not deleted: nothing happens (opportunities 1.1). */
 export const restoreDeal = (known: Known, context: DecideContext): Decided =>

@@ -10,7 +10,7 @@ import { formatDecimal } from "../../values/decimal.ts"
 import { overlaps } from "../../values/period.ts"
 import { claimSettings, heldText, holderOf, unitWindow } from "../claims.ts"
 import { type Deal, inActiveVersion, type Known, unitsOf, withLine } from "../deal.ts"
-import { partAdded, partChanged, partRemoved } from "../events.ts"
+import { partAdded, partChanged, partRemoved } from "../part-events.ts"
 import { allocated, type AssignmentRow, asset_assignments, checked_in, type ItemRow, prepared } from "../parts.ts"
 import { settle, unitName } from "../settle.ts"
 import { allowed } from "../statuses.ts"
@@ -83,7 +83,7 @@ export const allocate = (known: Known, wanted: ReadonlyArray<Allocation>, contex
     deal = { ...deal, units: [...deal.units, unit] }
     counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) + 1)
     made.push(unit.id)
-    events.push(partAdded(header.id, "assignment", "asset_allocated", unit))
+    events.push(partAdded(header.id, "assignment", unit))
   }
   const settled = yield* settle(known, deal, { totals: false, claimed: wanted.map(({ line }) => line.id) }, context)
   return {
@@ -106,7 +106,7 @@ export const deallocate = (known: Known, unit: AssignmentRow, reason: string | n
   const was: JsonObject = { assignment_id: unit.id, stock_level_id: unit.stock_level_id }
   return {
     events: [
-      partRemoved(deal.header.id, "assignment", "asset_deallocated", unit, was, { reason }),
+      partRemoved(deal.header.id, "assignment", unit.id, was, { reason }),
       ...(released ? [partChanged(deal.header.id, "item", "item_store_set", line, { dispatch_store_id: null })] : []),
       ...settled.events, ...countChanged(known.levels, new Map([[unit.stock_level_id, -1]]))
     ],

@@ -6,7 +6,7 @@ import { initial } from "../../kernel/register.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { settingNumber } from "../../kernel/settings.ts"
 import { type Deal, type Known, withHeader } from "../deal.ts"
-import { partChanged, versionActivated, versionCreated, versionDeleted } from "../events.ts"
+import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../version-events.ts"
 import { type ItemRow, opportunity_items, opportunity_versions, type VersionRow, version_statuses } from "../parts.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { settle, type Settled, versionTotals } from "../settle.ts"
@@ -22,7 +22,7 @@ const refuse = (text: string, field = "state"): Result.Result<never, Rejection> 
 /** More than one version still counts (spec 2.6). */
 export const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean => versions.filter(({ status }) => status !== superseded).length > 1
 const supersededBy = (deal_id: number, version: VersionRow, by: number): NewEvent =>
-  partChanged(deal_id, "version", "version_superseded", version, { status: superseded, superseded_by_version_id: by })
+  versionChanged(deal_id, "version_superseded", version, { status: superseded, superseded_by_version_id: by })
 const asSuperseded = (version: VersionRow, by: number): VersionRow => ({ ...version, status: superseded, superseded_by_version_id: by })
 
 export interface NewVersion {
@@ -105,7 +105,7 @@ const answerOf = (
   if (!from.includes(version.status)) {
     return yield* refuse(`The version is ${(version_statuses[version.status as keyof typeof version_statuses] ?? "").toLowerCase()} and cannot be ${verb}.`)
   }
-  return { events: [partChanged(known.deal.header.id, "version", name, version, set)], result: { id: version.id } }
+  return { events: [versionChanged(known.deal.header.id, name, version, set)], result: { id: version.id } }
 })
 export const sendVersion = answerOf("version_sent", [draft], "sent")
 export const acceptVersion = answerOf("version_accepted", [draft, sent], "accepted")
@@ -113,7 +113,7 @@ export const declineVersion = answerOf("version_declined", [draft, sent], "decli
 
 export const relabelVersion = (known: Known, version: VersionRow, label: string | null): Decided => Result.gen(function*() {
   yield* allowed(known.deal.header, "versions")
-  const events = label === version.label ? [] : [partChanged(known.deal.header.id, "version", "version_relabelled", version, { label })]
+  const events = label === version.label ? [] : [versionChanged(known.deal.header.id, "version_relabelled", version, { label })]
   return { events, result: { id: version.id } }
 })
 

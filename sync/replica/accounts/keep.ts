@@ -11,7 +11,8 @@ import type { JsonObject } from "../../../core/kernel/json.ts"
 import { baseCurrency } from "../../../core/kernel/settings.ts"
 import { Site } from "../../../core/kernel/site.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
-import { decided_event, type DecidedData, replicaStream } from "../../wire.ts"
+import { commandDecided, decidedIn } from "../../events.ts"
+import { replicaStream } from "../../wire.ts"
 import { provisional_base } from "../local-tables.ts"
 import type { Outbox } from "../outbox.ts"
 import type { KeptCommand } from "../outbox/kept-command.ts"
@@ -22,19 +23,19 @@ import type { Account, Teller } from "./telling.ts"
 interface Parts { readonly catalogue: Catalogue; readonly outbox: Outbox; readonly replica_id: number }
 /** Accounts for the commands that these confirmed events decide. */
 export const keepAccounts = Effect.fnUntraced(function*({ catalogue, outbox, replica_id }: Parts, events: ReadonlyArray<StoredEvent>) {
-  const verdicts = events.filter((event) => event.type === decided_event && event.stream === replicaStream(replica_id))
+  const verdicts = events.filter((event) => event.type === commandDecided.type && event.stream === replicaStream(replica_id))
   if (verdicts.length === 0) return
   const store = yield* Store
   const teller: Teller = { catalogue, replica_id, base_currency: baseCurrency(yield* (yield* Site).settings) }
   for (const verdict of verdicts) {
-    const command = outbox.find((verdict.data as DecidedData).command_id)
+    const command = outbox.find(decidedIn(verdict.data).command_id)
     if (command === undefined || command.account !== null) continue
     yield* store.run("insert or replace into accounts (n, account) values (?, ?)", [command.n, JSON.stringify(yield* accountOf(teller, command, outbox, verdict))])
   }
 })
 
 const accountOf = Effect.fnUntraced(function*(teller: Teller, command: KeptCommand, outbox: Outbox, verdict: StoredEvent) {
-  const { status, error } = verdict.data as DecidedData
+  const { status, error } = decidedIn(verdict.data)
   const recorded = outbox.recordedOf(command.n) ?? { events: [], rows: {} }
   const account: { -readonly [K in keyof Account]: Account[K] } = {}
   if (status === "rejected") account.changes = yield* meanwhileOf(teller, command, recorded, verdict.position, error)
@@ -48,7 +49,7 @@ const accountOf = Effect.fnUntraced(function*(teller: Teller, command: KeptComma
 const confirmedOf = (store: StoreShape, replica_id: number, command_id: string) => Effect.map(
   // Another device may have used the id as well.
   store.find(journal, { command_id, replica_id }, { order: ["position"] }),
-  (events): ReadonlyArray<StoredEvent> => events.filter((event) => event.position < provisional_base && event.type !== decided_event))
+  (events): ReadonlyArray<StoredEvent> => events.filter((event) => event.position < provisional_base && event.type !== commandDecided.type))
 
 /** Accounts for accepted commands whose verdict came with the rows of a fill. What changed before those is not known here. */
 export const keepAccountsOfRows = Effect.fnUntraced(function*({ catalogue, outbox, replica_id }: Parts, settled: ReadonlyArray<{ readonly n: number; readonly status: string }>) {

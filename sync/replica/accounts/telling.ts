@@ -1,8 +1,8 @@
 /** How events are told to a person: which row, which field, from what to what, by whom. */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/catalogue.ts"
+import { type Catalogue, foldStored } from "../../../core/kernel/catalogue.ts"
 import type { Key, RowChange } from "../../../core/kernel/change.ts"
-import { foldEvent, type StoredEvent } from "../../../core/kernel/event.ts"
+import { type StoredEvent } from "../../../core/kernel/event.ts"
 import { type Json, sameJson } from "../../../core/kernel/json.ts"
 import { fieldOut } from "../../../core/kernel/resource.ts"
 import { settings_table } from "../../../core/kernel/settings.ts"
@@ -48,7 +48,7 @@ export interface Touch { readonly table: Table; readonly key: Key; readonly op: 
 export const rowKey = ({ table, key }: { readonly table: Table; readonly key: Key }): string => `${table.name}/${key}`
 
 export const touchesOf = ({ catalogue }: Teller, event: Happened, recorded_at: string): ReadonlyArray<Touch> =>
-  foldEvent(catalogue.projection, event, { recorded_at, actor_id: null, position: 0 }).flatMap((change: RowChange): ReadonlyArray<Touch> => {
+  foldStored(catalogue, event, { recorded_at, actor_id: null, position: 0 }).flatMap((change: RowChange): ReadonlyArray<Touch> => {
     const { table } = change
     // Rows that are no thing of their own (what streams a product is in) tell a person nothing.
     if (table.key !== "id" && table !== settings_table) return []

@@ -140,7 +140,7 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
       const store = yield* Store
       return [yield* eventsAfter(store, 0, 100_000), yield* Effect.forEach(tables, (table) => store.find(table as Table, {}, { order: ["id"] }))] as const
     }))
-    const folded = foldInMemory(catalogue.projection, tables, events.filter((event) => relevant.includes(event.type)))
+    const folded = foldInMemory(catalogue, tables, events.filter((event) => relevant.includes(event.type)))
     tables.forEach((table, at) => {
       expect(there[at]!.length).toBeGreaterThan(0)
       expect(folded.rows(table as Table).toSorted((one, other) => Number(one["id"]) - Number(other["id"]))).toEqual(there[at])

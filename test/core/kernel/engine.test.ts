@@ -9,7 +9,7 @@ import { runCommand } from "../../../core/kernel/engine.ts"
 import { integer, text } from "../../../core/kernel/field.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import { rowProjection } from "../../../core/kernel/register.ts"
+import { rowEvents } from "../../../core/kernel/register.ts"
 import { Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type Table, table } from "../../../core/kernel/table.ts"
@@ -270,10 +270,9 @@ describe.each(engines)("the schema on %s", (engine) => {
     const { batch: _batch, ...kept } = lamps.columns
     const changed: Table = { ...lamps, columns: { ...kept, rating: integer({ default: 3 }) }, uniques: [], indexes: [["rating"]] }
     const shelves = table("shelves", { name: text({ nullable: true }) })
-    const folds = rowProjection(changed)
     const slices = shopSlices.filter((slice) => slice.name !== "racks").map((slice): Slice => slice.name !== "lamps" ? slice : {
       name: "lamps", tables: [changed, ...slice.tables!.slice(1)],
-      projection: { ...folds, "lamp.created": ({ batch: _forgotten, ...row }: JsonObject, meta) => folds["lamp.created"]!(row as never, meta) }
+      events: rowEvents(changed)
     })
     const next = await open(catalogueOf([...slices, { name: "shelves", tables: [shelves] }]))
     expect(await columnsOf(next, "lamps")).toEqual(expect.arrayContaining(["rating", "label", "label_folded"]))

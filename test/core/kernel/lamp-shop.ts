@@ -18,10 +18,10 @@ import { number_sequences } from "../../../core/kernel/ids.ts"
 import { journal, journal_head } from "../../../core/kernel/journal.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
-import { accessOf, createdEvent, register } from "../../../core/kernel/register.ts"
+import { accessOf, createdEvent, register, rowCreated } from "../../../core/kernel/register.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
 import { ok, type Resource, resource, shownById, viewContext } from "../../../core/kernel/resource.ts"
-import { settings_projection, settings_table } from "../../../core/kernel/settings.ts"
+import { settingsUpdated, settings_table } from "../../../core/kernel/settings.ts"
 import { open_to_all } from "../../../core/kernel/sight.ts"
 import type { Site } from "../../../core/kernel/site.ts"
 import { ensureSchema, rebuild, seed } from "../../../core/kernel/store/schema.ts"
@@ -165,22 +165,13 @@ const measure = command("POST", "/api/v1/lamps/{id}/measure", {
 
 export const lampsSlice: Slice = {
   ...lampRegister, tables: [lamps, bookings],
-  projection: {
-    ...lampRegister.projection,
-    "booking.created": (data: JsonObject, { recorded_at }) =>
-      [insert(bookings, { ...data, created_at: recorded_at, updated_at: recorded_at, deleted_at: null } as unknown as RowOf<typeof bookings>)]
-  },
+  events: [...lampRegister.events ?? [], rowCreated(bookings)],
   endpoints: [createMany, ...lampRegister.endpoints!, crash, numberLamp, book, touch, measure]
 }
 const customSlice: Slice = {
   name: "custom", tables: [settings_table, custom_fields, list_names, list_values],
-  projection: {
-    ...settings_projection,
-    "custom_field.created": (row: JsonObject, { recorded_at }) => [insert(custom_fields, stamped(row, recorded_at) as never)],
-    "list_value.created": (row: JsonObject, { recorded_at }) => [insert(list_values, stamped(row, recorded_at) as never)]
-  }
+  events: [settingsUpdated, rowCreated(custom_fields), rowCreated(list_values)]
 }
-const stamped = (row: JsonObject, at: string): AnyRow => ({ ...row, created_at: at, updated_at: at, deleted_at: null })
 export const shopSlices: ReadonlyArray<Slice> = [customSlice, rackRegister, lampsSlice]
 export const shopCatalogue = catalogueOf(shopSlices)
 

@@ -7,7 +7,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { knownOf } from "../../../core/opportunities/facts.ts"
 import { opportunity_items } from "../../../core/opportunities/parts.ts"
 import { opportunities } from "../../../core/opportunities/schema.ts"
-import { streamOfDeal } from "../../../core/opportunities/events.ts"
+import { streamOfDeal } from "../../../core/opportunities/header-events.ts"
 import { type App, engines, openApp } from "../../app.ts"
 import { fourDays, lineL, opp, world, type World } from "./given.ts"
 

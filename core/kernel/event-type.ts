@@ -1,0 +1,97 @@
+/**
+ * Kinds of events. Each is declared once, in the `events.ts` of its slice: what it means, what its data holds, which row
+ * changes it makes, how the activity log tells it and what personal data it takes out of earlier events. Constructors, the
+ * projection, `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive from the declarations.
+ *
+ * Events are kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. What a
+ * field holds never changes; another meaning is another field, or another event. Where data must change its form all the
+ * same, `upcast` brings what earlier releases recorded to the present form.
+ */
+import { Schema } from "effect"
+import type { RowChange } from "./change.ts"
+import { type EventMeta, type Fold, type NewEvent, type Scrub, streamOf } from "./event.ts"
+import type { JsonObject } from "./json.ts"
+import type { Stored } from "./stored-schema.ts"
+
+export interface ActivityValues { readonly old_values: JsonObject | null; readonly new_values: JsonObject | null }
+
+export interface EventType<Data = unknown, Made = Data> {
+  /** Entity and what happened to it: `container.sealed`. */
+  readonly type: string
+  /** One sentence for people who read the journal or receive it by webhook. */
+  readonly meaning: string
+  /** What the journal keeps of it. Built when first asked for. */
+  readonly schema: () => Schema.Codec<Data, unknown>
+  /** The event, ready to be recorded. `stream` only where it is not that of the event's own entity and `id`. */
+  readonly make: (data: Made, stream?: string) => NewEvent
+  /** The row changes it makes; undefined for events that change no table. */
+  readonly project: Fold | undefined
+  /** Old and new values for the activity of what it happened to. */
+  readonly activity: ((data: JsonObject) => ActivityValues) | undefined
+  /** Personal data it takes out of earlier events. */
+  readonly scrub: ((data: JsonObject) => Scrub | undefined) | undefined
+  readonly upcast: ((data: JsonObject) => JsonObject) | undefined
+}
+// A catalogue lists events of all kinds of data; each declaration was checked against its own.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyEventType = EventType<any, any>
+export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : never
+
+interface Declaration<Data> {
+  readonly meaning: string
+  readonly data: () => Stored<Data>
+  /** Every event says what it does to tables, be it nothing. */
+  readonly project: "changes_no_table" | ((data: Data, meta: EventMeta) => ReadonlyArray<RowChange>)
+  /** The stream, where it is not that of the event's own entity and `id`. */
+  readonly stream?: (data: Data) => string
+  readonly activity?: (data: Data) => ActivityValues
+  readonly scrub?: (data: Data) => Scrub | undefined
+  readonly upcast?: (data: JsonObject) => JsonObject
+}
+
+/** Builds a value when it is first asked for: nothing of an event is built while modules load. */
+const once = <A>(build: () => A): () => A => {
+  let built: { readonly value: A } | undefined
+  return () => (built ??= { value: build() }).value
+}
+const ownStream = (type: string, data: { readonly id?: unknown }): string => streamOf(type.slice(0, type.indexOf(".")), data.id as number | string)
+
+/** Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack columns. */
+export const eventType = <Data extends object, Made = Data>(type: string, declared: Declaration<Data>): EventType<Data, Made> => {
+  const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
+  return {
+    type, meaning, schema: once(schema), upcast,
+    // What is made holds at least what is read: all of a row, where a row of earlier releases may lack columns.
+    make: (made, of) => {
+      const data = made as unknown as Data & { readonly id?: unknown }
+      return { stream: of ?? stream?.(data) ?? ownStream(type, data), type, data: data as object as JsonObject }
+    },
+    // A catalogue asks by type and hands over data of that type: typed when it was made, decoded when it was read.
+    project: project === "changes_no_table" ? undefined : project as unknown as Fold,
+    activity: activity as unknown as EventType["activity"],
+    scrub: scrub as unknown as EventType["scrub"]
+  }
+}
+
+/** Some rows of a slice that follow what happens elsewhere: its own fold of an event that another slice declares. */
+export interface Follower { readonly type: string; readonly fold: Fold }
+/** `data`: the part of the event's data that the fold reads. */
+export const follow = <Data>(type: string, data: () => Schema.Codec<Data, unknown>, fold: (data: Data, meta: EventMeta) => ReadonlyArray<RowChange>): Follower => {
+  const read = once(() => Schema.decodeUnknownSync(data()))
+  return { type, fold: (event, meta) => fold(read()(event), meta) }
+}
+
+const decoders = new WeakMap<AnyEventType, (data: JsonObject) => unknown>()
+/**
+ * The data of a stored event in its present form. Throws, naming the event's type and the field, where what the journal
+ * holds is not what the event declares: the journal is damaged, or an event was changed without an upcast.
+ */
+export const decodeData = (kind: AnyEventType, data: JsonObject): JsonObject => {
+  let decode = decoders.get(kind)
+  if (decode === undefined) decoders.set(kind, decode = Schema.decodeUnknownSync(kind.schema()))
+  try {
+    return decode(kind.upcast === undefined ? data : kind.upcast(data)) as JsonObject
+  } catch (cause) {
+    throw new Error(`A stored ${kind.type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}

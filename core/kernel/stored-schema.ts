@@ -1,0 +1,77 @@
+/**
+ * Schemas of what the journal keeps: the values of columns as they lie in memory, from the columns' own declarations.
+ * Limits and formats were the input's to check; here only the type of each value counts, so that what an earlier release
+ * accepted can be read for ever.
+ */
+import { Schema } from "effect"
+import type { Field, Fields, Shape } from "./field.ts"
+import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import type { AnyRow, RowOf, Table } from "./table.ts"
+
+/** A codec that reads what it writes: events are kept in the form in which they lie in memory. */
+export type Stored<T> = Schema.Codec<T, T>
+
+/** Any JSON: a document of somebody's own. What comes from a parser is JSON; nothing is left to check. */
+export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json => value !== undefined, { identifier: "Json" })
+export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
+const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, { identifier: "JsonArray" })
+
+const schemaOfType = (shape: Shape): Schema.Codec<unknown, unknown> => {
+  switch (shape.kind) {
+    case "text": case "date": case "timestamp": case "decimal": return Schema.String
+    case "integer": case "money": case "code": case "ref": return Schema.Int
+    case "boolean": return Schema.Boolean
+    case "choice": return Schema.Literals(Object.keys(shape.labels))
+    case "json": return shape.form === "object" ? jsonObject : shape.form === "array" ? jsonArray : anyJson
+    case "list": return Schema.Array(storedValue(shape.of))
+    case "object": return Schema.Struct(mapValues(shape.fields, storedValue))
+  }
+}
+const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field)]))
+
+/** The value of one field as a column keeps it. The one place that gives a field's declared type to its schema. */
+export const storedValue = <T>(field: Field<T>): Stored<T> => {
+  const schema = schemaOfType(field.shape)
+  return (field.nullable ? Schema.NullOr(schema) : schema) as unknown as Stored<T>
+}
+
+/** Some columns of a row, each as the table declares it. */
+export type SomeColumns<T extends Table> = { readonly [K in keyof RowOf<T>]?: RowOf<T>[K] }
+export type KeyedColumns<T extends Table> = SomeColumns<T> & { readonly id: number }
+
+/** All of a row that is made, but its stamps. */
+export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & { readonly id: number }
+/** The columns of a row that declare a default, or may be null. */
+export type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
+/** A row without these columns. */
+export const without = <R extends AnyRow, const Name extends string>(row: R, ...names: ReadonlyArray<Name>): Without<R, Name> =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name as Name))) as Without<R, Name>
+/** A row without its stamps. */
+export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at" | "updated_at" | "deleted_at"> =>
+  without(row, "created_at", "updated_at", "deleted_at")
+export type Without<Row, Names> = { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
+
+const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "deleted_at"])
+const optional = (columns: ReadonlyArray<readonly [string, Field]>) =>
+  Object.fromEntries(columns.map(([name, field]) => [name, Schema.optionalKey(storedValue(field))]))
+
+/** Some columns of a row. */
+export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
+  Schema.Struct(optional(Object.entries(table.columns))) as unknown as Stored<SomeColumns<T>>
+/** Some columns of the row with this `id`. */
+export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
+  Schema.Struct({ ...optional(Object.entries(table.columns)), id: Schema.Int }) as unknown as Stored<KeyedColumns<T>>
+/**
+ * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release added
+ * are absent from earlier events; the row is then made with their defaults.
+ */
+export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
+  Schema.Struct({ ...optional(Object.entries(table.columns).filter(([name]) => !stamps.has(name))), id: Schema.Int }) as unknown as Stored<KeyedColumns<T>>
+/** A row of which every column is there, but its stamps and those left out. */
+export const wholeRow = <T extends Table, const Left extends string = never>(table: T, ...left_out: ReadonlyArray<Left>): Stored<Without<NewRow<T>, Left>> =>
+  Schema.Struct({
+    ...Object.fromEntries(Object.entries(table.columns).filter(([name]) => !stamps.has(name) && !left_out.includes(name as Left))
+      .map(([name, field]) => [name, storedValue(field)])),
+    id: Schema.Int
+  }) as unknown as Stored<Without<NewRow<T>, Left>>

@@ -1,0 +1,66 @@
+/** What happens to members beside being made, changed and deleted (members-activities 2; rulings, personal data). */
+import { Schema } from "effect"
+import { remove, update, updateWhere } from "../kernel/change.ts"
+import { eventType } from "../kernel/event-type.ts"
+import { streamOf } from "../kernel/event.ts"
+import { eraseFromJournal, eraseRows } from "./erase.ts"
+import { participations } from "./merge.ts"
+import { contactTables, members, relationships } from "./schema.ts"
+
+const ids = () => Schema.Array(Schema.Int)
+
+export const memberArchived = eventType("member.archived", {
+  meaning: "A member was put away: merged into another one, or deleted; it can be restored.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })]
+})
+export const memberRestored = eventType("member.restored", {
+  meaning: "An archived member is in use again.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }, { recorded_at }) => [update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })]
+})
+
+/** Whatever else names the secondary follows as its column declares. */
+export const memberMerged = eventType("member.merged", {
+  meaning: "Two members were one: what belonged to the secondary belongs to the primary.",
+  data: () => Schema.Struct({
+    primary_id: Schema.Int,
+    secondary_id: Schema.Int,
+    // Kinds of moved records that are no longer primary, because the primary member has one.
+    demoted: Schema.Array(Schema.Literals(["addresses", "emails", "phones", "links"])),
+    relationships: Schema.Struct({
+      moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
+      dropped: ids()
+    }),
+    // The secondary's participations in what the primary takes part in too, by table.
+    doubled: Schema.Record(Schema.String, ids())
+  }),
+  stream: ({ primary_id }) => streamOf("member", primary_id),
+  project: ({ demoted, doubled, primary_id, relationships: joined, secondary_id }, { recorded_at }) => [
+    ...demoted.map((kind) => updateWhere(contactTables[kind], { member_id: secondary_id }, { is_primary: false })),
+    ...joined.dropped.map((id) => remove(relationships, id)),
+    ...joined.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: recorded_at })),
+    ...participations.flatMap(({ table }) => [
+      ...(doubled[table.name] ?? []).map((id) => remove(table, id)),
+      updateWhere(table, { member_id: secondary_id }, { member_id: primary_id })
+    ]),
+    update(members, secondary_id, { custom_fields: {}, merged_into_id: primary_id })
+  ]
+})
+
+export const memberAnonymised = eventType("member.anonymised", {
+  meaning: "A person's data was erased for good, also from what was recorded before.",
+  data: () => Schema.Struct({
+    id: Schema.Int,
+    merged_ids: ids(),
+    user_id: Schema.NullOr(Schema.Int),
+    // Absent in events of releases that knew no personal custom fields.
+    user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
+    // Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other.
+    kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String))
+  }),
+  project: eraseRows,
+  scrub: eraseFromJournal
+})
+
+export const memberEvents = [memberArchived, memberRestored, memberMerged, memberAnonymised]

@@ -1,0 +1,18 @@
+/** What happens to products beside being made, changed and deleted. */
+import { Schema } from "effect"
+import { update, updateWhere } from "../kernel/change.ts"
+import { eventType } from "../kernel/event-type.ts"
+import { streamOf } from "../kernel/event.ts"
+import { containers, live_statuses } from "../containers/schema.ts"
+import { products } from "./schema.ts"
+
+/** Whatever else names the secondary follows as its column declares. */
+export const productMerged = eventType("product.merged", {
+  meaning: "Two products were one: what was of the secondary is of the primary.",
+  data: () => Schema.Struct({ primary_id: Schema.Int, secondary_id: Schema.Int, moves_containers: Schema.Boolean }),
+  stream: ({ primary_id }) => streamOf("product", primary_id),
+  project: ({ moves_containers, primary_id, secondary_id }, { recorded_at }) => [
+    ...(moves_containers ? [updateWhere(containers, { product_id: secondary_id, status: live_statuses }, { product_id: primary_id, updated_at: recorded_at })] : []),
+    update(products, secondary_id, { custom_fields: {} })
+  ]
+})

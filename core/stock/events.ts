@@ -1,0 +1,15 @@
+/** What happens to stock levels and their transactions beside the levels being made, changed and deleted. */
+import { Schema } from "effect"
+import { remove } from "../kernel/change.ts"
+import { type AnyEventType, eventType } from "../kernel/event-type.ts"
+import { rowEvents } from "../kernel/register.ts"
+import { stock_levels, stock_transactions } from "./schema.ts"
+
+/** What names the level follows into the other, as its column declares. */
+export const stockLevelMerged = eventType("stock_level.merged", {
+  meaning: "A stock level was added to another one of the same product and store, and is gone.",
+  data: () => Schema.Struct({ id: Schema.Int, into_id: Schema.Int }),
+  project: ({ id }) => [remove(stock_levels, id)]
+})
+
+export const stockEvents: ReadonlyArray<AnyEventType> = [...rowEvents(stock_transactions), stockLevelMerged]
