@@ -1,6 +1,5 @@
 /** How activities are asked for (members-activities 6). */
 import { Effect, Result } from "effect"
-import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { activity_type_list } from "../custom-fields/seed.ts"
 import { list_values } from "../kernel/custom-field.ts"

@@ -1,5 +1,5 @@
 /** Claims: what opportunity lines and packed containers take from stock, one row each (availability 2.1). */
-import { insert, type RowChange } from "../kernel/change.ts"
+import { insert } from "../kernel/change.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
 import { plainTable, type RowOf, table } from "../kernel/table.ts"
 import { openEnd } from "../values/time.ts"

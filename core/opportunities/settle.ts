@@ -8,8 +8,8 @@ import type { NewClaim } from "../availability/line-claims.ts"
 import { claimsPhased, claimsSet } from "../claims/events.ts"
 import { type ClaimRow, claims as claims_table } from "../claims/schema.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
-import { event, type NewEvent } from "../kernel/event.ts"
-import { type Json, type JsonObject, sameJson } from "../kernel/json.ts"
+import { type NewEvent } from "../kernel/event.ts"
+import { type Json, sameJson } from "../kernel/json.ts"
 import { invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type Without, without, withoutStamps } from "../kernel/stored-schema.ts"
 import type { AnyRow } from "../kernel/table.ts"
@@ -107,7 +107,7 @@ export const newCost = (header: OpportunityRow, context: DecideContext): CostRow
 })
 
 /** A claim as events tell it: how far it reaches follows from the rest. */
-const asClaimed = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> => without(withoutStamps(row), "reaches_to")
+const asClaimed = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> => without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
 const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
   Object.fromEntries(Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))) as Partial<R>
 

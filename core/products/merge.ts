@@ -1,8 +1,6 @@
 /** Merging two products that are one (spec 4.14, availability 7.1): the rule, its events and their fold. */
 import { Result } from "effect"
 import { type PackedHere, rehold } from "../containers/hold.ts"
-import { containers, live_statuses } from "../containers/schema.ts"
-import { remove, update, updateWhere } from "../kernel/change.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { stockLevelMerged } from "../stock/events.ts"

@@ -1,10 +1,8 @@
 /** How users are asked for (conventions 12, surface): inviting makes one, deleting deactivates. */
 import { Effect } from "effect"
-import { update } from "../kernel/change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
 import { boolean, list, text } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { created, listOf, noContent, ok, resource, shown, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Viewer } from "../kernel/viewer.ts"
