@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import type { Fold, Projection } from "./event.ts"
 import { type EventType, eventType } from "./event-type.ts"
 import type { ColumnValues, OnDelete, ReferenceRule } from "./field.ts"
+import { oneOf } from "./words.ts"
 import { type SomeColumns, someColumns } from "./stored-schema.ts"
 import type { AnyRow, MergedBy, Table } from "./table.ts"
 
@@ -67,7 +68,7 @@ export const clearableTables = (references: References): ReadonlyArray<Table> =>
 
 interface Cleared { readonly id: number; readonly set: SomeColumns<Table> }
 export const referenceClearedEvent = (holder: Table): EventType<Cleared> => eventType(referenceCleared(holder), {
-  meaning: `What a ${holder.entity.replaceAll("_", " ")} named was deleted; it names it no more.`,
+  meaning: `What ${oneOf(holder)} named was deleted; it names it no more.`,
   data: () => Schema.Struct({ id: Schema.Int, set: someColumns(holder) }),
   project: ({ id, set }, { recorded_at }) => [update(holder, id, { ...set, updated_at: recorded_at })]
 })

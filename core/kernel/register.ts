@@ -18,6 +18,7 @@ import { created, listOf, noContent, ok, type Resource, shown, shownById, viewCo
 import * as Shown from "./shown.ts"
 import type { Site } from "./site.ts"
 import { keyedColumns, type KeyedColumns, newRow, type Defaults, type NewRow, withoutStamps } from "./stored-schema.ts"
+import { articleOf, capitalised, oneOf } from "./words.ts"
 import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
 
@@ -82,10 +83,6 @@ export interface RegisterDraft<T extends Table, F> {
 }
 
 type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
-/** What is said of rows of a table in the meaning of their events: "product component". */
-const wordsOf = (table: Table): string => table.entity.replaceAll("_", " ")
-/** "a user" and "a unit" sound otherwise than they are written. */
-const article = (words: string): string => /^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a"
 interface MadeRow<T extends Table> {
   readonly meaning: string
   readonly stream?: (row: KeyedColumns<T>) => string
@@ -97,11 +94,8 @@ export const rowMade = <T extends Table>(type: string, table: T, declared: MadeR
     ...declared, data: () => newRow(table),
     project: (row, { recorded_at }) => [insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })]
   })
-const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
-const oneOf = (table: Table): string => `${article(wordsOf(table))} ${wordsOf(table)}`
-
 export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
-  rowMade(`${table.entity}.created`, table, { meaning: `${capital(oneOf(table))} was made: all of its columns.`, stream: (row) => streamOfRow(table, row) })
+  rowMade(`${table.entity}.created`, table, { meaning: `${capitalised(oneOf(table))} was made: all of its columns.`, stream: (row) => streamOfRow(table, row) })
 /** Columns of a row changed: the event carries those that did. */
 export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> => eventType(`${table.entity}.updated`, {
   meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
@@ -109,7 +103,7 @@ export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>
 })
 /** A row was deleted: taken away, or archived where the table keeps what was deleted. */
 export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> => eventType(`${table.entity}.deleted`, {
-  meaning: `${capital(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
+  meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
   data: () => Schema.Struct({ id: Schema.Int }),
   project: ({ id }, { recorded_at }) => [
     ...on_delete?.(id, recorded_at) ?? [],
@@ -142,7 +136,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const table: T = resource.table
   const name = draft.name ?? resource.plural
   const words = resource.singular.replaceAll("_", " ")
-  const a = article(words)
+  const a = articleOf(words)
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
   const key = "id"
   const own: Params = { ...parents, [key]: { table, ...(parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }) } }

@@ -56,22 +56,27 @@ const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "delete
 const optional = (columns: ReadonlyArray<readonly [string, Field]>) =>
   Object.fromEntries(columns.map(([name, field]) => [name, Schema.optionalKey(storedValue(field))]))
 
+/** How descriptions name these schemas; `documents.ts` of the events tells rows by it. */
+const columnsName = (table: Table, more = ""): string => `${more}columns of ${table.name}`
+const rowName = (table: Table): string => `a row of ${table.name}`
+
 /** Some columns of a row. */
 export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
-  Schema.Struct(optional(Object.entries(table.columns))) as unknown as Stored<SomeColumns<T>>
+  Schema.Struct(optional(Object.entries(table.columns))).annotate({ identifier: columnsName(table) }) as unknown as Stored<SomeColumns<T>>
 /** Some columns of the row with this `id`. */
 export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  Schema.Struct({ ...optional(Object.entries(table.columns)), id: Schema.Int }) as unknown as Stored<KeyedColumns<T>>
+  Schema.Struct({ ...optional(Object.entries(table.columns)), id: Schema.Int }).annotate({ identifier: columnsName(table, "the key and ") }) as unknown as Stored<KeyedColumns<T>>
 /**
  * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release added
  * are absent from earlier events; the row is then made with their defaults.
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  Schema.Struct({ ...optional(Object.entries(table.columns).filter(([name]) => !stamps.has(name))), id: Schema.Int }) as unknown as Stored<KeyedColumns<T>>
+  Schema.Struct({ ...optional(Object.entries(table.columns).filter(([name]) => !stamps.has(name))), id: Schema.Int })
+    .annotate({ identifier: rowName(table) }) as unknown as Stored<KeyedColumns<T>>
 /** A row of which every column is there, but its stamps and those left out. */
 export const wholeRow = <T extends Table, const Left extends string = never>(table: T, ...left_out: ReadonlyArray<Left>): Stored<Without<NewRow<T>, Left>> =>
   Schema.Struct({
     ...Object.fromEntries(Object.entries(table.columns).filter(([name]) => !stamps.has(name) && !left_out.includes(name as Left))
       .map(([name, field]) => [name, storedValue(field)])),
     id: Schema.Int
-  }) as unknown as Stored<Without<NewRow<T>, Left>>
+  }).annotate({ identifier: rowName(table) }) as unknown as Stored<Without<NewRow<T>, Left>>

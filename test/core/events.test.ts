@@ -1,0 +1,75 @@
+/** Events are kept for ever: what is declared of them may grow, and is written down. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import { catalogueOf } from "../../core/kernel/catalogue.ts"
+import { brokenPromises, type EventList, eventList, eventsPage } from "../../core/kernel/event-description.ts"
+import { decodeData, eventType, follow } from "../../core/kernel/event-type.ts"
+import { catalogue } from "../../core/catalogue.ts"
+import { tokensSlice } from "../../server/tokens/api.ts"
+import { syncSlice } from "../../sync/ends/api.ts"
+
+/** All that is recorded anywhere: a device knows the first part of it. */
+const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice, tokensSlice(() => new Set())])
+const update = "UPDATE_EVENTS=1 npx vitest run test/core/events.test.ts"
+const page_file = fileURLToPath(new URL("../../docs/EVENTS.md", import.meta.url))
+const list_file = fileURLToPath(new URL("../../docs/events.json", import.meta.url))
+const kinds = [...serverCatalogue.events.values()]
+const now = eventList(kinds, serverCatalogue.tables)
+
+if (process.env["UPDATE_EVENTS"] === "1") {
+  const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
+  const broken = brokenPromises(kept, now)
+  if (broken.length === 0) {
+    writeFileSync(list_file, `${JSON.stringify(now, null, 1)}\n`)
+    writeFileSync(page_file, eventsPage(kinds, serverCatalogue.tables))
+  }
+}
+
+describe("the list of events", () => {
+  const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
+  it("keeps every promise made of stored events", () => expect(brokenPromises(kept, now)).toEqual([]))
+  it(`holds every event and field there is (${update})`, () => expect(kept).toEqual(now))
+  it(`is the page people read (${update})`, () => expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, serverCatalogue.tables)))
+
+  it("does not let an event or a field change or go, nor a new field be required", () => {
+    const before: EventList = { events: { "lamp.lit": { id: "integer", watts: "integer" }, "lamp.out": { id: "integer" } }, columns: { lamps: { name: "text" } } }
+    const after: EventList = { events: { "lamp.lit": { id: "integer", watts: "text", colour: "text", "hue?": "text" } }, columns: { lamps: { name: "text", size: "integer" } } }
+    expect(brokenPromises(before, after)).toEqual([
+      "events lamp.lit: watts held integer, and holds text", "events lamp.lit: colour was added and must be optional", "events lamp.out is gone"
+    ])
+    expect(brokenPromises(before, before)).toEqual([])
+  })
+})
+
+describe("a declared event", () => {
+  it("has a meaning that reads as one sentence", () => {
+    for (const { meaning, type } of kinds) expect(meaning, type).toMatch(/^[A-Z][^\n]{8,160}\.$/)
+  })
+  it("is declared once", () => {
+    const twice = { name: "twice", events: [kinds[0]!, kinds[0]!] }
+    expect(() => catalogueOf([twice])).toThrow(`two events share a type: ${kinds[0]!.type}`)
+  })
+
+  const lit = eventType("lamp.lit", {
+    meaning: "A lamp was lit.", project: "changes_no_table",
+    data: () => Schema.Struct({ id: Schema.Int, watts: Schema.Int, by: Schema.optionalKey(Schema.String) }),
+    // Release 0 wrote kilowatts.
+    upcast: ({ kilowatts, ...data }) => typeof kilowatts === "number" ? { ...data, watts: kilowatts * 1_000 } : data
+  })
+  it("is made in the stream of what it happened to", () =>
+    expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
+  it("reads what an earlier release recorded in its present form", () =>
+    expect(decodeData(lit, { id: 7, kilowatts: 2 })).toEqual({ id: 7, watts: 2_000 }))
+  it("passes over fields of a later release", () =>
+    expect(decodeData(lit, { id: 7, watts: 60, colour: "red" })).toEqual({ id: 7, watts: 60 }))
+  it("refuses data that is not what it declares, and names the event and the field", () => {
+    expect(() => decodeData(lit, { id: 7, watts: "60" })).toThrow(/stored lamp\.lit.*watts/s)
+    expect(() => decodeData(lit, { watts: 60 })).toThrow(/id/)
+  })
+  it("is read in part by a slice that follows it", () => {
+    const follower = follow("lamp.lit", () => Schema.Struct({ watts: Schema.Int }), (data) => [data as never])
+    expect(follower.fold({ id: 7, watts: 60 }, { recorded_at: "", actor_id: null, position: 0 })).toEqual([{ watts: 60 }])
+  })
+})
