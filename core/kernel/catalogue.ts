@@ -2,10 +2,11 @@
 import type { Endpoint, Reads } from "./endpoint.ts"
 import type { EventMeta, Fold, NewEvent, Projection, Scrubs } from "./event.ts"
 import { type AnyEventType, decodeData, type Follower } from "./event-type.ts"
-import { rowsToldEvent } from "./rows-told.ts"
-import { clearableTables, type References, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
 import type { JsonObject } from "./json.ts"
-import type { Resource } from "./resource.ts"
+import { rowsToldEvent } from "./rows-told.ts"
+import { type Reaction, type Reactions, reactionsOf } from "./react.ts"
+import { clearableTables, type References, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
+import { type Include, includeAlso, type Resource } from "./resource.ts"
 import type { SettingGroups } from "./settings.ts"
 import type { Table } from "./table.ts"
 
@@ -41,8 +42,10 @@ export interface Slice {
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
   /** What releases after the first add to it, in their order; a database that was there before gets it with its next start. */
   readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
-  /** What else happens in the same transaction when something happened: more events. */
-  readonly react?: (event: NewEvent) => ReadonlyArray<NewEvent>
+  /** What happens here, in the same transaction, when something happened in another slice. */
+  readonly react?: ReadonlyArray<Reaction>
+  /** What lists of other slices include on request of the rows here that point at theirs, by the plural of their resource. */
+  readonly includes?: { readonly [resource: string]: { readonly [name: string]: Include } }
   /** Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is anonymised. */
   readonly streams_of_user?: (user_id: number) => Reads<ReadonlyArray<string>>
 }
@@ -62,6 +65,7 @@ export interface Catalogue {
   readonly resources: ReadonlyArray<Resource>
   readonly settings: SettingGroups
   readonly scrubs: Scrubs
+  readonly reactions: Reactions
   /** Who points at whom, by the table pointed at. */
   readonly references: References
 }
@@ -106,6 +110,12 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
   }
   const references = referencesOf(tables)
   const events = eventsOf([...slices.flatMap((slice) => slice.events ?? []), ...clearableTables(references).map(referenceClearedEvent), rowsToldEvent((name) => byName.get(name))])
+  const resources = slices.flatMap((slice) => slice.resources ?? [])
+  for (const [plural, includes] of slices.flatMap((slice) => Object.entries(slice.includes ?? {}))) {
+    const target = resources.find((one) => one.plural === plural)
+    if (target === undefined) throw new Error(`no resource ${plural} in the catalogue to include ${Object.keys(includes).join(", ")}`)
+    includeAlso(target, includes)
+  }
   return {
     references, slices, tables, server_tables, endpoints, events,
     table: (name) => {
@@ -117,7 +127,8 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     endpoint: (name) => endpointByName.get(name),
     pathsOf: ({ path }) => [path, ...path_aliases.flatMap(([of, others]) =>
       path === of || path.startsWith(`${of}/`) ? others.map((other) => other + path.slice(of.length)) : [])],
-    resources: slices.flatMap((slice) => slice.resources ?? []),
+    resources,
+    reactions: reactionsOf(slices.flatMap((slice) => slice.react ?? [])),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
     scrubs: Object.fromEntries([...events.values()].flatMap((kind) => {
       const { scrub } = kind

@@ -1,15 +1,16 @@
 /**
  * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person →
- * body → facts → the rule → events folded into the tables and appended → the answer. Anything refused changes nothing.
+ * body → facts → the rule → reactions → events folded into the tables and appended → the answer. Anything refused changes nothing.
  */
 import { Clock, Effect, Result } from "effect"
 import { instantOf } from "../values/time.ts"
 import { withAutoNumbers } from "./auto-number.ts"
-import type { Answer, CommandEndpoint, DecideContext, Decided, Endpoint, Fault, Input, Request } from "./endpoint.ts"
-import { type NewEvent, type StoredEvent, streamOf } from "./event.ts"
+import type { Answer, CommandEndpoint, DecideContext, Decided, Decision, Endpoint, Fault, Input, Request } from "./endpoint.ts"
+import { type StoredEvent, streamOf } from "./event.ts"
 import type { Fields } from "./field.ts"
 import { missingReference, readFields, type Reference } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
+import { factsOf, react, reactionsTo, rounds_max } from "./react.ts"
 import { changesBy, followDeletions, holdReferred } from "./reference-checks.ts"
 import { isDeletable } from "./references.ts"
 import { forbidden, invalid, invalidField, notFound, Rejection } from "./rejection.ts"
@@ -93,11 +94,11 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   const ids = yield* supplied(origin.ids ?? {}, endpoint.mints)
   const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
   const command_id = origin.command_id ?? (yield* site.commandId)
-  const reacted = yield* withReactions(yield* withAutoNumbers(decision.events), call.viewer)
+  const decided = yield* withAutoNumbers(decision.events)
   const { projection } = site.catalogue
-  const changes = changesBy(projection, reacted, now)
+  const changes = changesBy(projection, decided, now)
   const cleared = yield* followDeletions(site.catalogue, changes, call.viewer)
-  const happened = [...reacted, ...cleared]
+  const happened = [...decided, ...cleared]
   const recording = {
     command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
   }
@@ -292,18 +293,23 @@ const supplied = Effect.fnUntraced(function*(recorded: { readonly [table: string
   return supplies
 })
 
-/** A rule is pure: it is asked once to learn how many ids and numbers it needs beyond those drawn, and again with them. */
+/**
+ * A rule is pure, and so are the reactions to what it decides: they are asked once to learn how many ids and numbers they
+ * need beyond those drawn, and again with them.
+ */
 const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint, facts: unknown, input: Input, supplies: Supplies) {
   const site = yield* Site
   const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, ...supplies.context }
+  const read: Array<ReadonlyArray<unknown>> = []
   for (;;) {
     supplies.rewind()
     const decided = yield* Effect.sync((): Decided => endpoint.decide(facts, input, context))
-    const { ids, numbers } = supplies.lacking()
-    if (Result.isFailure(decided) || (ids.size === 0 && numbers.size === 0)) {
+    const whole = Result.isFailure(decided) ? decided : yield* withReactions(decided.success, read, context, supplies)
+    if (whole !== undefined) {
       for (const [table, left] of supplies.unused()) yield* site.giveBackIds(table, left)
-      return yield* Effect.fromResult(decided)
+      return yield* Effect.fromResult(whole)
     }
+    const { ids, numbers } = supplies.lacking()
     for (const [table, count] of ids) supplies.add(table, yield* site.takeIds(table, count))
     for (const [sequence, count] of numbers) {
       for (let more = 0; more < count; more++) supplies.addNumber(sequence, yield* site.takeNumber(sequence))
@@ -311,10 +317,23 @@ const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint
   }
 })
 
-/** Events that follow from events, in the same transaction. */
-const withReactions = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>, _viewer: Viewer) {
-  const { catalogue } = yield* Site
-  const reactions = catalogue.slices.flatMap((slice) => slice.react ?? [])
-  if (reactions.length === 0) return events
-  return events.flatMap((event) => [event, ...reactions.flatMap((react) => react(event))])
+/**
+ * A decision with the events that follow from it, and from those, round by round; undefined while ids or numbers are
+ * lacking. `read` keeps the facts of each round: they are read once the events before it are as they will be recorded.
+ */
+const withReactions = Effect.fnUntraced(function*(decision: Decision, read: Array<ReadonlyArray<unknown>>, context: DecideContext, supplies: Supplies): Effect.fn.Return<Decided | undefined, Fault, Store | Site> {
+  const { reactions } = (yield* Site).catalogue
+  const isLacking = (): boolean => { const { ids, numbers } = supplies.lacking(); return ids.size > 0 || numbers.size > 0 }
+  let events = decision.events
+  let due = reactionsTo(reactions, events, events)
+  for (let round = 0; due.length > 0; round++) {
+    if (isLacking()) return undefined
+    if (round === rounds_max) return yield* Effect.die(new Error(`reactions to ${due[0]!.happened.events[0]!.type} come to no end`))
+    const facts = read[round] ??= yield* factsOf(due, context)
+    const followed = react(due, facts, context)
+    if (Result.isFailure(followed)) return Result.fail(followed.failure)
+    events = [...events, ...followed.success]
+    due = reactionsTo(reactions, followed.success, events)
+  }
+  return isLacking() ? undefined : Result.succeed({ ...decision, events })
 })

@@ -52,6 +52,11 @@ export interface ReferenceRule {
   /** Merging the row into another one: the holder names the other from then on (where `merge_while` holds; `follow_updated` also stamps it as updated), or stays. */
   readonly on_merge?: "follow" | "follow_updated" | "stay"
   readonly merge_while?: ColumnValues
+  /**
+   * With a merge that is followed: of all holders with the same value in this column only one may name the row. The holder
+   * that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
+   */
+  readonly merge_once_per?: string
 }
 
 export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
@@ -154,11 +159,12 @@ export const code = <const O extends Options>(labels: { readonly [code: number]:
  */
 export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(table: string, o?: O): Field<Out<O, number>> =>
   field<number, O>({ kind: "ref", table, live: o?.live ?? true, ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) }) }, o)
-const ruleOf = ({ clears, clears_into, merge_while, on_merge, otherwise, way_out, while: counts, while_of }: Partial<ReferenceRule>, on_delete: OnDelete): ReferenceRule => ({
+const ruleOf = ({ clears, clears_into, merge_once_per, merge_while, on_merge, otherwise, way_out, while: counts, while_of }: Partial<ReferenceRule>, on_delete: OnDelete): ReferenceRule => ({
   on_delete,
   ...(counts === undefined ? {} : { while: counts }), ...(while_of === undefined ? {} : { while_of }),
   ...(otherwise === undefined ? {} : { otherwise }), ...(clears === undefined ? {} : { clears }), ...(clears_into === undefined ? {} : { clears_into }), ...(way_out === undefined ? {} : { way_out }),
-  ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while })
+  ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while }),
+  ...(merge_once_per === undefined ? {} : { merge_once_per })
 })
 /** Levels of a document: well below what a request's body may have. */
 export const json_levels_max = 32

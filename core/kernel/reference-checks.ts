@@ -8,7 +8,7 @@ import type { RowChange, Where } from "./change.ts"
 import { event, foldEvent, type NewEvent, type Projection, streamOfRow } from "./event.ts"
 import type { ColumnValues } from "./field.ts"
 import type { JsonObject } from "./json.ts"
-import { cleared, effectOf, type Reference, referenceCleared, type References } from "./references.ts"
+import { cleared, type Doubled, effectOf, followersOnce, type Reference, referenceCleared, type References } from "./references.ts"
 import { invalidField, type Rejection } from "./rejection.ts"
 import { seenOf } from "./sight.ts"
 import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "./store/statement.ts"
@@ -207,6 +207,20 @@ const countsSql = ({ holder, rule }: Reference, store: StoreShape, bound: Bindin
   const table = tableNamed(rule.while_of.table)
   return [...own, `${quote(rule.while_of.column)} in (select ${quote(table.key)} from ${quote(table.name)} where ${anyOf(table, rule.while_of.is, store, bound)})`]
 }
+
+/** Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table. One query a table. */
+export const doublesOf = Effect.fnUntraced(function*(
+  references: References, table: Table, { from, into }: { readonly from: number; readonly into: number }
+): Effect.fn.Return<Doubled, SqlError.SqlError, Store> {
+  const store = yield* Store
+  const doubled: { [table: string]: ReadonlyArray<number> } = {}
+  for (const { column, holder, per } of followersOnce(references, table)) {
+    const rows = (yield* store.find(holder, { [column]: [into, from] })) as ReadonlyArray<AnyRow & { readonly id: number }>
+    const taken = new Set(rows.filter((row) => row[column] === into).map((row) => row[per]))
+    doubled[holder.name] = rows.filter((row) => row[column] === from && taken.has(row[per])).map(({ id }) => id)
+  }
+  return doubled
+})
 
 /** A reference to a row that is not there, in words. */
 export interface Dangling { readonly holder: string; readonly id: unknown; readonly column: string; readonly target: string; readonly missing: unknown }

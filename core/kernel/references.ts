@@ -2,11 +2,12 @@
  * References between tables, as columns declare them, and what of them is part of the fold: holders that are cleared or deleted
  * with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice that points at another declares so on its column; the slice it points at knows nothing of it.
  */
-import { type RowChange, removeWhere, update, updateWhere } from "./change.ts"
 import { Schema } from "effect"
+import { remove, type RowChange, removeWhere, update, updateWhere } from "./change.ts"
 import type { Fold, Projection } from "./event.ts"
 import { type EventType, eventType } from "./event-type.ts"
 import type { ColumnValues, OnDelete, ReferenceRule } from "./field.ts"
+import { isJsonObject, type Json } from "./json.ts"
 import { oneOf } from "./words.ts"
 import { type SomeColumns, someColumns } from "./stored-schema.ts"
 import type { AnyRow, MergedBy, Table } from "./table.ts"
@@ -52,12 +53,30 @@ const followUps = (references: References, table: Table, key: number | string, a
       : one.holder.soft_delete ? [updateWhere(one.holder, { ...where, deleted_at: null }, { deleted_at: at })] : [removeWhere(one.holder, where)]
   })
 
+/** References to a table that follow the merge of one of its rows into another. */
+const followersOf = (references: References, table: Table): ReadonlyArray<Reference> =>
+  (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
+/** Those of them that may name the row once only for each value of another column. */
+export const followersOnce = (references: References, table: Table): ReadonlyArray<Reference & { readonly per: string }> =>
+  followersOf(references, table).flatMap((one) => one.rule?.merge_once_per === undefined ? [] : [{ ...one, per: one.rule.merge_once_per }])
+
+/** Holders that a merge deletes, by the name of their table. */
+export interface Doubled { readonly [table: string]: ReadonlyArray<number> }
+const idsIn = (doubled: Json | undefined, table: string): ReadonlyArray<number> => {
+  const ids = isJsonObject(doubled) ? doubled[table] : undefined
+  return Array.isArray(ids) ? ids.map(Number) : []
+}
 /** The changes of holders that follow the merge of one row into another. */
-const mergeFollowers = (references: References, table: Table, { from, into }: MergedBy): Fold => {
-  const followers = (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
-  return (data, { recorded_at }) => followers.map((one) =>
-    updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: Number(data[from]) },
-      { [one.column]: Number(data[into]), ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) }))
+const mergeFollowers = (references: References, table: Table, { doubled, from, into }: MergedBy): Fold => {
+  const followers = followersOf(references, table)
+  return (data, { recorded_at }) => followers.flatMap((one) => {
+    const doubles = one.rule?.merge_once_per === undefined || doubled === undefined ? [] : idsIn(data[doubled], one.holder.name)
+    return [
+      ...doubles.map((id) => remove(one.holder, id)),
+      updateWhere(one.holder, { ...one.where, ...one.rule?.merge_while, [one.column]: Number(data[from]) },
+        { [one.column]: Number(data[into]), ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {}) })
+    ]
+  })
 }
 
 /** The type of the event that takes deleted rows out of the references of one holder. */

@@ -109,7 +109,7 @@ export const resource = <T extends Table, const L extends { readonly [name: stri
     related: draft.related ?? {},
     value_names: draft.value_names ?? {},
     lookups: draft.lookups ?? {},
-    includes: draft.includes ?? {},
+    includes: { ...draft.includes },
     custom_module: draft.custom_module,
     order: draft.order ?? ["id"],
     lists_archived: draft.lists_archived ?? false,
@@ -120,6 +120,18 @@ export const resource = <T extends Table, const L extends { readonly [name: stri
     title: draft.title,
     load: draft.load,
     view: (draft.view ?? ((base: JsonObject) => base)) as Resource<T>["view"]
+  }
+}
+
+/**
+ * Includes that another slice declares on this resource, as its rows point here. The catalogue puts them in place when it is
+ * composed, before anything is answered; what is there by that name already must be the same.
+ */
+export const includeAlso = (resource: Resource, includes: { readonly [name: string]: Include }): void => {
+  const declared = resource.includes as { [name: string]: Include }
+  for (const [name, include] of Object.entries(includes)) {
+    if (declared[name] !== undefined && declared[name] !== include) throw new Error(`two slices include ${name} in ${resource.plural}`)
+    declared[name] = include
   }
 }
 

@@ -36,8 +36,11 @@ export interface Table<F extends Fields = Fields> {
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
 }
-/** The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays. */
-export interface MergedBy { readonly event: string; readonly from: string; readonly into: string }
+/**
+ * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
+ * `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
+ */
+export interface MergedBy { readonly event: string; readonly from: string; readonly into: string; readonly doubled?: string }
 /** `column` names a row of `table` wherever the `where` columns have these values. */
 export interface ReferenceByType { readonly column: string; readonly where: ColumnValues; readonly table: string; readonly rule: ReferenceRule }
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */

@@ -1,0 +1,115 @@
+/** What follows in one slice from events of another: in the same transaction, in a settled order, or not at all. */
+import { Effect, Result } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { catalogueOf, type Slice } from "../../../core/kernel/catalogue.ts"
+import { match } from "../../../core/kernel/dispatch.ts"
+import { runCommand } from "../../../core/kernel/engine.ts"
+import { event } from "../../../core/kernel/event.ts"
+import { reaction } from "../../../core/kernel/react.ts"
+import { createdEvent } from "../../../core/kernel/register.ts"
+import { invalidField, Rejection } from "../../../core/kernel/rejection.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { engines, owner } from "../../app.ts"
+import { lamps, openShop, racks, type Shop, shopSlices } from "./lamp-shop.ts"
+
+/** How often facts were read: [for new lamps, for new racks]. */
+const reads = { lamps: 0, racks: 0 }
+
+/** Every new lamp gets a rack, numbered after the lamps there were before the command. */
+const racksOfLamps: Slice = {
+  name: "racks_of_lamps",
+  react: [reaction({
+    on: ["lamp.created"],
+    facts: () => Effect.gen(function*() {
+      reads.lamps++
+      return (yield* (yield* Store).find(lamps, {})).length
+    }),
+    decide: ({ events }, lamps_before, context) => Result.succeed(events.map(({ data }, at) =>
+      createdEvent(racks, { id: context.id(racks), name: `rack ${lamps_before + at} of ${String(data["name"])}`, floor: null })))
+  })]
+}
+/** New racks are put on a floor: a reaction to a reaction. It refuses racks of lamps called "heavy", and of more than three. */
+const floorsOfRacks: Slice = {
+  name: "floors_of_racks",
+  react: [reaction({
+    on: ["rack.created"],
+    facts: ({ events }) => Effect.sync(() => { reads.racks++; return events.map(({ data }) => Number(data["id"])) }),
+    decide: ({ all, events }, ids) => events.some(({ data }) => String(data["name"]).endsWith("heavy"))
+      ? Result.fail(invalidField("name", `No rack holds it; ${all.length} events were decided.`))
+      : Result.succeed(ids.map((id) => event(`rack:${id}`, "rack.updated", { id, floor: ids.length })))
+  })]
+}
+/** Reacts to what it makes, for ever. */
+const endless: Slice = {
+  name: "endless",
+  react: [reaction({
+    on: ["lamp.updated"], facts: () => Effect.void,
+    decide: ({ events }) => Result.succeed(events.filter(({ data }) => data["label"] === "endless"))
+  })]
+}
+const catalogue = catalogueOf([floorsOfRacks, ...shopSlices, racksOfLamps, endless])
+
+describe.each(engines)("reactions on %s", (engine) => {
+  let shop: Shop
+  beforeAll(async () => { shop = await openShop(engine, catalogue) })
+  afterAll(() => shop.close())
+  beforeEach(() => { reads.lamps = 0; reads.racks = 0 })
+  const newest = async (count: number) => ((await shop.dump())["journal"] as ReadonlyArray<{ type: string; command_id: string; data: { id: number } }>).slice(-count)
+  const many = (count: number, ids: { readonly [table: string]: ReadonlyArray<number> } = {}) => {
+    const found = match(catalogue, "POST", "/api/v1/lamps/many")
+    if (found instanceof Rejection) throw found
+    return shop.run(runCommand({ ...found, viewer: owner, request: { method: "POST", path: "", query: [], body: { count } } }, { ids }))
+  }
+
+  it("follow the events of the command in its transaction, round by round", async () => {
+    const before = ((await shop.dump())["lamps"])!.length
+    const { body, status } = await shop.call("POST", "/api/v1/lamps", { name: "Desk" })
+    expect(status).toBe(201)
+    const events = await newest(3)
+    expect(events.map(({ type }) => type)).toEqual(["lamp.created", "rack.created", "rack.updated"])
+    expect(new Set(events.map(({ command_id }) => command_id)).size).toBe(1)
+    expect(events[0]!.data.id).toBe(body.lamp.id)
+    expect((await shop.call("GET", `/api/v1/racks/${events[1]!.data.id}`)).body.rack).toMatchObject({ name: `rack ${before} of Desk`, floor: 1 })
+  })
+  it("read their facts once, however many events there are and however often the rule is asked for ids", async () => {
+    const { events, ids } = await many(3)
+    expect(reads).toEqual({ lamps: 1, racks: 1 })
+    expect(events.map(({ type }) => type)).toEqual([
+      "lamp.created", "lamp.created", "lamp.created", "rack.created", "rack.created", "rack.created", "rack.updated", "rack.updated", "rack.updated"
+    ])
+    expect(ids["racks"]).toEqual(events.slice(3, 6).map(({ data }) => data["id"]))
+    expect(events.slice(6).map(({ data }) => data)).toEqual(ids["racks"]!.map((id) => ({ id, floor: 3 })))
+  })
+  it("draw the ids again that were drawn when the command was first decided", async () => {
+    const { events } = await many(2, { lamps: [800_001, 800_002], racks: [800_011, 800_012] })
+    expect(events.map(({ data }) => data["id"])).toEqual([800_001, 800_002, 800_011, 800_012, 800_011, 800_012])
+  })
+  it("refuse the whole command, told with everything decided by then", async () => {
+    const before = await shop.dump()
+    const { body, status } = await shop.call("POST", "/api/v1/lamps", { name: "heavy" })
+    expect([status, body.errors]).toEqual([422, { name: ["No rack holds it; 2 events were decided."] }])
+    const { number_sequences: _drawn, ...after } = await shop.dump()
+    const { number_sequences: _before, ...kept } = before
+    expect(after).toEqual(kept)
+  })
+  it("cost nothing where nobody reacts, and come to an end where the rule makes no more", async () => {
+    const { body } = await shop.call("POST", "/api/v1/racks", { name: "Alone" })
+    expect(reads).toEqual({ lamps: 0, racks: 1 })
+    reads.racks = 0
+    expect((await shop.call("PUT", `/api/v1/racks/${body.rack.id}`, { name: "Renamed" })).status).toBe(200)
+    expect(reads).toEqual({ lamps: 0, racks: 0 })
+  })
+  it("that make each other for ever are an error of the catalogue, not of who asks", async () => {
+    const { body } = await shop.call("POST", "/api/v1/lamps", { name: "Round" })
+    await expect(shop.call("PUT", `/api/v1/lamps/${body.lamp.id}`, { label: "endless" })).rejects.toThrow("reactions to lamp.updated come to no end")
+    expect((await shop.call("GET", `/api/v1/lamps/${body.lamp.id}`)).body.lamp.label).toBeNull()
+  })
+})
+
+describe("includes that another slice declares", () => {
+  it("are refused where there is no such list, and where two slices name the same", () => {
+    const include = () => ({ kind: "brief", via: "rack_id", table: racks }) as const
+    expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow("no resource lampz")
+    expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lamps: { rack: include() } } }])).toThrow("two slices include rack in lamps")
+  })
+})
