@@ -7,6 +7,8 @@ import { claimsSlice } from "./claims/events.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { kitsSlice } from "./kits/api.ts"
 import { opportunitiesSlice } from "./opportunities/api.ts"
+import { personalDataSlice } from "./personal-data/api.ts"
+import { productMergeSlice } from "./product-merge/api.ts"
 import { productsSlice } from "./products/api.ts"
 import { importsSlice } from "./imports/imports.ts"
 import { rateDefinitionsSlice } from "./rates/definitions.ts"
@@ -18,7 +20,7 @@ import { containersSlice } from "./containers/api.ts"
 import { costGroups } from "./registers/cost-groups.ts"
 import { countriesSlice } from "./registers/countries.ts"
 import { currencySlices } from "./registers/currencies.ts"
-import { productGroups } from "./registers/product-groups.ts"
+import { productGroups } from "./products/groups.ts"
 import { revenueGroups } from "./registers/revenue-groups.ts"
 import { taxSlices } from "./registers/tax.ts"
 import { stockSlice } from "./stock/api.ts"
@@ -41,6 +43,7 @@ export const slices: ReadonlyArray<Slice> = [
   listValues,
   ...memberSlices,
   ...userSlices,
+  personalDataSlice,
   activitiesSlice,
   calendarSlice,
   activityLogSlice,
@@ -61,6 +64,7 @@ export const slices: ReadonlyArray<Slice> = [
   stockSlice,
   kitsSlice,
   containersSlice,
+  productMergeSlice,
   availabilitySlice,
   opportunitiesSlice
 ]

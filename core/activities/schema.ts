@@ -48,7 +48,7 @@ export type ActivityRow = RowOf<typeof activities>
 
 export const activity_participants = table("activity_participants", {
   activity_id: ref("activities", { computed: true, on_delete: "delete" }),
-  member_id: ref("members", { computed: true, on_delete: "keep" }),
+  member_id: ref("members", { computed: true, on_delete: "keep", on_merge: "follow", merge_once_per: "activity_id" }),
   mute: boolean({ computed: true, default: false })
 }, {
   stream: { entity: "activity", column: "activity_id" },

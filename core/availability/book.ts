@@ -2,29 +2,20 @@
 import { instantOf, millisOf } from "../values/time.ts"
 import type { Period } from "../values/period.ts"
 import { zoneOf } from "../values/zone.ts"
+import type { CaseProduct } from "../kits/case.ts"
+import { defaultKitDepth } from "../kits/settings.ts"
 import { type Buffers, type Claim, type StandingClaim, standing } from "./claim.ts"
 import type { Resolution } from "./slots.ts"
 import { type StandingStock, type StockLevel, countsAsStock, standingStock } from "./stock.ts"
 
-export type ContainerMode = "kit" | "hybrid" | "transport"
-
-/** A part of a kit: `pool` is drawn from general stock, `fixed` is packed in its container. Quantity up to 4 decimals. */
-export interface KitPart {
-  readonly component_product_id: number
-  readonly quantity: number
-  readonly binding: "pool" | "fixed"
-}
-
 /** What availability must know of a product. Parts of deleted products are left out by the caller. */
-export interface StockedProduct extends Buffers {
+export interface StockedProduct extends Buffers, CaseProduct {
   readonly id: number
   /** Null once the product is deleted. */
   readonly name: string | null
   readonly is_serialised: boolean
   readonly track_availability: boolean
   readonly is_kit: boolean
-  readonly container_mode: ContainerMode | null
-  readonly parts: ReadonlyArray<KitPart>
 }
 
 /** A container that still holds its contents (not dissolved), with its memberships, past ones included if known. */
@@ -51,7 +42,6 @@ export interface Horizon {
 }
 
 export const defaultHorizon: Horizon = { past_days: 90, future_days: 365 }
-export const defaultKitDepth = 3
 
 export interface Book {
   readonly store_id: number

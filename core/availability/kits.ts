@@ -1,7 +1,8 @@
 /** Availability of composed products: what is free is what its parts allow, slot by slot (availability 7.3). */
 import { millisOf } from "../values/time.ts"
 import { openEndMillis } from "../values/period.ts"
-import { type Book, type KitPart, type PackedContainer, type PackedItem, type StockedProduct, compositionOf } from "./book.ts"
+import { type Book, type PackedContainer, type PackedItem, type StockedProduct, compositionOf } from "./book.ts"
+import type { KitPart } from "../kits/case.ts"
 import type { StandingClaim } from "./claim.ts"
 import { slotsTouched } from "./slots.ts"
 import { SlotTally, stockTotals, timelineOf } from "./timeline.ts"

@@ -1,13 +1,11 @@
 /** Which claims an opportunity line and a packed item make (availability 2.4 to 2.6 and 8.5, opportunities 10). */
 import { openEnd } from "../values/time.ts"
 import { type StockedProduct, compositionOf } from "./book.ts"
-import { type Buffers, type Claim, bufferedWindow, noBuffers } from "./claim.ts"
+import type { NewClaim } from "../claims/claim.ts"
+import { type Buffers, bufferedWindow, noBuffers } from "./claim.ts"
 import { KitNestedTooDeep, poolParts } from "./kits.ts"
 import { requestedUnits } from "./line.ts"
 import { type Phase, type ReleasePoint, claimPhaseOf, holdsStock } from "./phase.ts"
-
-/** A claim to be written; it gets its id from whoever writes it. */
-export type NewClaim = Omit<Claim, "id">
 
 /** Setting `demand_date_source`: the dates the gear is away, or the dates charged for. */
 export type DemandDateSource = "operational" | "charge"

@@ -1,6 +1,6 @@
 /** Products as availability sees them: buffers, what they are made of, what their cases hold. */
 import { Effect } from "effect"
-import { containers } from "../containers/schema.ts"
+import { containers } from "../packing/schema.ts"
 import { product_components } from "../kits/schema.ts"
 import type { Fault } from "../kernel/endpoint.ts"
 import { decode } from "../kernel/store/dialect.ts"
@@ -8,7 +8,8 @@ import { bindings } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { serialised } from "../products/schema.ts"
 import { instantOf, openEnd } from "../values/time.ts"
-import { compositionOf, type ContainerMode, type KitPart, type PackedContainer, type PackedItem, type StockedProduct } from "./book.ts"
+import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "./book.ts"
+import type { ContainerMode, KitPart } from "../kits/case.ts"
 
 interface ProductRow {
   readonly id: number

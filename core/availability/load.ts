@@ -14,7 +14,8 @@ import type { Period } from "../values/period.ts"
 import { type Book, bookOf, withKnown } from "./book.ts"
 import type { Claim } from "./claim.ts"
 import { boundInstant, composedProducts, packedContainers, stockedProducts, stockedProductsAt, wasKept } from "./load-products.ts"
-import { horizonIn, kitDepthIn, resolutionIn } from "./settings.ts"
+import { kitDepthIn } from "../kits/settings.ts"
+import { horizonIn, resolutionIn } from "./settings.ts"
 import type { StockLevel } from "./stock.ts"
 
 export interface BooksAsked {

@@ -6,7 +6,7 @@
  */
 import { Effect } from "effect"
 import { claims, product_streams, stock_places } from "../claims/schema.ts"
-import { container_items, containers } from "../containers/schema.ts"
+import { container_items, containers } from "../packing/schema.ts"
 import type { Fault } from "../kernel/endpoint.ts"
 import { type StoredEvent, streamOf } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
@@ -24,7 +24,8 @@ import { type Book, bookOf, withKnown } from "./book.ts"
 import { type BookContext, stockLevelOf } from "./load.ts"
 import { stocked } from "./load-products.ts"
 import { type Folded, foldInMemory } from "./past-fold.ts"
-import { horizonIn, kitDepthIn, resolutionIn } from "./settings.ts"
+import { kitDepthIn } from "../kits/settings.ts"
+import { horizonIn, resolutionIn } from "./settings.ts"
 
 /** The book of a store as it stood at `as_of`, for these products and all they were made of. 422 on `as_of` when the journal does not reach it. */
 export const bookAsOf = Effect.fnUntraced(function*(

@@ -1,7 +1,7 @@
 /** What an opportunity's status means for stock (availability 2.3, opportunities 1 and 10). */
+import { type Phase, phase_labels } from "../claims/claim.ts"
 
-export const phase_labels = { draft: "Draft", held: "Held", reserved: "Reserved", on_hire: "On hire", closed: "Closed", void: "Void" } as const
-export type Phase = keyof typeof phase_labels
+export { type Phase, phase_labels }
 
 /** Setting `availability.release_point`: the step at which stock is free again. `off_hired` behaves like `returned`. */
 export type ReleasePoint = "off_hired" | "returned" | "checked"

@@ -1,13 +1,12 @@
 /** Reading the settings group `availability` (rulings): how finely, how far and by which dates stock is counted. */
 import { settingNumber, settingText, type Settings } from "../kernel/settings.ts"
-import { defaultHorizon, defaultKitDepth, type Horizon } from "./book.ts"
+import { defaultHorizon, type Horizon } from "./book.ts"
 import type { DemandDateSource } from "./line-claims.ts"
 import type { ReleasePoint } from "./phase.ts"
 import type { Resolution } from "./slots.ts"
 
 const group = "availability"
 export const resolutionIn = (settings: Settings): Resolution => (settingText(settings, group, "resolution") || "daily") as Resolution
-export const kitDepthIn = (settings: Settings): number => settingNumber(settings, group, "kit_nesting_max_depth") || defaultKitDepth
 export const releasePointIn = (settings: Settings): ReleasePoint => (settingText(settings, group, "release_point") || "returned") as ReleasePoint
 export const demandDateSourceIn = (settings: Settings): DemandDateSource =>
   (settingText(settings, group, "demand_date_source") || "operational") as DemandDateSource

@@ -1,6 +1,6 @@
 /** How claims come about, and what of products' history is noted beside (availability 2.1). */
 import { Schema } from "effect"
-import type { NewClaim } from "../availability/line-claims.ts"
+import type { NewClaim } from "./claim.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { insert, removeWhere, updateWhere } from "../kernel/change.ts"
 import { eventType, follow } from "../kernel/event-type.ts"

@@ -14,8 +14,9 @@ import { containerEvents } from "./events.ts"
 import { loadTarget, loadUnits } from "./facts.ts"
 import { change, create, createTemporary } from "./lifecycle.ts"
 import { pack, transfer, unpack } from "./pack.ts"
+import { containerReactions } from "./reactions.ts"
 import { containerItemResource, containerResource } from "./resource.ts"
-import { container_items, containers, live_statuses, scan_modes } from "./schema.ts"
+import { container_items, containers, live_statuses, scan_modes } from "../packing/schema.ts"
 import { containerItemShown, containerShown, itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
 import * as Shown from "../kernel/shown.ts"
 
@@ -133,5 +134,6 @@ export const containersSlice: Slice = {
   tables: [containers, container_items],
   resources: [containerResource, containerItemResource],
   events: containerEvents,
+  react: containerReactions,
   endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...outingEndpoints]
 }

@@ -4,55 +4,75 @@
  */
 import { Effect, Result } from "effect"
 import { holdsPacked } from "../availability/line-claims.ts"
-import type { DecideContext, Decided, Fault } from "../kernel/endpoint.ts"
+import type { DecideContext, Fault } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { reaction } from "../kernel/react.ts"
+import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { cameBack, containerDispatched, containerDissolved } from "./events.ts"
+import { asset_assignments } from "../opportunities/parts.ts"
 import { loadTargets, loadUnits, type Target, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
-import { type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
+import { type ContainerRow, containers } from "../packing/schema.ts"
 
 /** Containers that some of the units are packed in or are the case of, with everything inside. */
-export interface Around {
+interface Around {
   readonly targets: ReadonlyArray<Target>
   readonly units: ReadonlyMap<number, Unit>
 }
 const nothing: Around = { targets: [], units: new Map() }
 
-/** Two queries where no container is concerned. */
-export const containersAround = Effect.fnUntraced(function*(level_ids: ReadonlyArray<number>, now: string): Effect.fn.Return<Around, Fault, Store> {
+/** One query where no container is concerned. */
+const containersAround = Effect.fnUntraced(function*(level_ids: ReadonlyArray<number>, now: string): Effect.fn.Return<Around, Fault, Store> {
   if (level_ids.length === 0) return nothing
   const store = yield* Store
-  const packed = yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })
-  const housed = yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })
-  const ids = [...new Set([...packed.map((item) => item.container_id), ...housed.map((one) => one.id)])]
+  const bound = bindings(store.dialect)
+  const named = (): string => level_ids.map(bound.bind).join(", ")
+  // Those the units are packed in first, then those they are the case of.
+  const found = yield* store.run<{ id: number }>(
+    `select container_id as id, 0 as by_case, id as place from container_items where unpacked_at is null and serialised_item_id in (${named()}) ` +
+    `union all select id, 1, id from containers where status <> 'dissolved' and serialised_item_id in (${named()}) order by by_case, place`, bound.values)
+  const ids = [...new Set(found.map(({ id }) => Number(id)))]
   if (ids.length === 0) return nothing
-  const targets = yield* loadTargets(yield* store.getMany(containers, ids))
+  const rows = new Map((yield* store.getMany(containers, ids)).map((row) => [row.id, row]))
+  const targets = yield* loadTargets(ids.flatMap((id) => rows.get(id) ?? []))
   return { targets, units: yield* loadUnits(targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id)), now) }
 })
 
-interface Booking { readonly stock_level_id: number; readonly at: string }
-export interface Bookings { readonly out: ReadonlyArray<Booking>; readonly back: ReadonlyArray<Booking> }
+interface Booking { readonly stock_level_id: number; readonly opportunity_id: number; readonly at: string }
+interface Bookings { readonly out: ReadonlyArray<Booking>; readonly back: ReadonlyArray<Booking> }
 
-/** What a decision on an order books out and in, read from its events. */
-export const bookingsIn = (events: ReadonlyArray<NewEvent>, unitOf: (assignment_id: number) => number | undefined): Bookings => {
+const went_out = "opportunity.asset_dispatched", came_back = "opportunity.asset_returned"
+/** What a command books out and in, read from its events. */
+const bookingsIn = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
   const of = (type: string, column: string): ReadonlyArray<Booking> => events.filter((event) => event.type === type).flatMap(({ data }) => {
-    const stock_level_id = unitOf(Number(data["assignment_id"]))
-    return stock_level_id === undefined ? [] : [{ stock_level_id, at: String((data["set"] as JsonObject)[column]) }]
+    const stock_level_id = unitOf.get(Number(data["assignment_id"]))
+    return stock_level_id === undefined ? [] : [{ stock_level_id, opportunity_id: Number(data["id"]), at: String((data["set"] as JsonObject)[column]) }]
   })
-  return { out: of("opportunity.asset_dispatched", "dispatched_at"), back: of("opportunity.asset_returned", "returned_at") }
+  return { out: of(went_out, "dispatched_at"), back: of(came_back, "returned_at") }
 }
+/** A container that is sent out or taken back as one books its case itself, and says what becomes of it. */
+const isOuting = ({ type }: NewEvent): boolean => type === "container.dispatched" || type === "container.returned"
 
-/** A decision on an order with what follows from it for containers. */
-export const withContainers = (
-  decided: Decided, around: Around, opportunity_id: number, unitOf: (assignment_id: number) => number | undefined, context: DecideContext
-): Decided => around.targets.length === 0 ? decided : Result.map(decided, (decision) => {
-  const { back, out } = bookingsIn(decision.events, unitOf)
-  return { ...decision, events: [...decision.events, ...around.targets.flatMap((target) => followed(target, around, opportunity_id, { back, out }, context))] }
+/** Units booked out leave their boxes; a case kit goes where its case does. */
+export const unitsBooked = reaction({
+  on: [went_out, came_back],
+  facts: ({ all, events }, { now }) => Effect.gen(function*() {
+    if (all.some(isOuting)) return { around: nothing, unitOf: new Map<number, number>() }
+    const units = yield* (yield* Store).getMany(asset_assignments, events.map(({ data }) => Number(data["assignment_id"])))
+    return {
+      around: yield* containersAround([...new Set(units.map((unit) => unit.stock_level_id))], now),
+      unitOf: new Map(units.map((unit) => [unit.id, unit.stock_level_id]))
+    }
+  }),
+  decide: ({ events }, { around, unitOf }, context) => {
+    const bookings = bookingsIn(events, unitOf)
+    return Result.succeed(around.targets.flatMap((target) => followed(target, around, bookings, context)))
+  }
 })
 
-const followed = (target: Target, { units }: Around, opportunity_id: number, { back, out }: Bookings, context: DecideContext): ReadonlyArray<NewEvent> => {
+const followed = (target: Target, { units }: Around, { back, out }: Bookings, context: DecideContext): ReadonlyArray<NewEvent> => {
   const { as_case, container, items } = target
   const isUnit = as_case.container_mode === "kit" || as_case.container_mode === "hybrid"
   const gone = out.find((one) => one.stock_level_id === container.serialised_item_id)
@@ -64,8 +84,8 @@ const followed = (target: Target, { units }: Around, opportunity_id: number, { b
     return unit === undefined ? [] : leaving(unit, item, "dispatch", null, context)
   })
   if (isUnit) {
-    if (gone !== undefined && container.status === "sealed") events.push(wentOut(container, opportunity_id, gone.at))
-    if (returned !== undefined && container.status === "dispatched" && container.opportunity_id === opportunity_id) events.push(cameBack(container, returned.at))
+    if (gone !== undefined && container.status === "sealed") events.push(wentOut(container, gone.opportunity_id, gone.at))
+    if (returned !== undefined && container.status === "dispatched" && container.opportunity_id === returned.opportunity_id) events.push(cameBack(container, returned.at))
   } else if (gone !== undefined || (left.length > 0 && left.length === items.length)) {
     events.push(containerDissolved.make({ id: container.id,
       status: "dissolved", dissolved_at: context.now, dissolved_by_user_id: context.viewer.user_id || null, dissolved_reason: "dispatch",

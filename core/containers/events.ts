@@ -5,7 +5,7 @@ import { type AnyEventType, eventType } from "../kernel/event-type.ts"
 import { type EventMeta, type NewEvent, streamOf } from "../kernel/event.ts"
 import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../kernel/register.ts"
 import { keyedColumns, type KeyedColumns, storedValue } from "../kernel/stored-schema.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers } from "./schema.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../packing/schema.ts"
 
 type Changed = KeyedColumns<typeof containers>
 const containerChanged = ({ id, ...set }: Changed, { recorded_at }: EventMeta): ReadonlyArray<RowChange> =>

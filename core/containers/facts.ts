@@ -9,9 +9,8 @@ import { product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
-import { caseWith } from "../kits/case.ts"
-import { type CaseProduct } from "./hold.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
+import { type CaseProduct, caseWith } from "../kits/case.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
 
 /** A container as one that things go into or come out of. */
 export interface Target {

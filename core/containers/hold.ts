@@ -1,7 +1,6 @@
 /** Which packed units are taken out of general stock, and the claims that say so (availability 8.5). */
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
-import type { StockedProduct } from "../availability/book.ts"
 import { claimOfPackedUnit, holdsPacked } from "../availability/line-claims.ts"
 import { claimsSet } from "../claims/events.ts"
 import { type ClaimRow, claims } from "../claims/schema.ts"
@@ -10,9 +9,10 @@ import { type NewEvent, streamOf } from "../kernel/event.ts"
 import { updatedEvent } from "../kernel/register.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
+import type { CaseProduct } from "../kits/case.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
+import { type ContainerItemRow, type ContainerRow, container_items } from "../packing/schema.ts"
 
 /** A unit packed in a container, with its own claim, if it has one, and those of others that stand in the way of one. */
 export interface PackedHere {
@@ -22,7 +22,6 @@ export interface PackedHere {
   readonly is_held: boolean
   readonly conflicts: ReadonlyArray<ClaimRow>
 }
-export type CaseProduct = Pick<StockedProduct, "container_mode" | "parts">
 
 /** Everything packed in the containers given; from now on, others' claims on it. Four queries. */
 export const packedIn = Effect.fnUntraced(function*(
@@ -42,11 +41,6 @@ export const packedIn = Effect.fnUntraced(function*(
       conflicts: conflicts.filter((claim) => claim.asset_id === unit.id && (claim.source_type !== "container" || claim.source_id !== item.id))
     }]
   })
-})
-
-/** Everything packed in containers of one product. */
-export const packedInCasesOf = Effect.fnUntraced(function*(product_id: number, now: string): Effect.fn.Return<ReadonlyArray<PackedHere>, Fault, Store> {
-  return yield* packedIn(yield* (yield* Store).find(containers, { product_id, status: live_statuses }), now)
 })
 
 /** The claim of a unit packed at `packed_at`. */

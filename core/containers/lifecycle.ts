@@ -12,7 +12,7 @@ import { millisOf } from "../values/time.ts"
 import { containerDissolved, containerSealed, containerUnsealed, repackStarted } from "./events.ts"
 import type { Target, Unit } from "./facts.ts"
 import { leaving, moved, targetAgainst, wrongStatus } from "./pack.ts"
-import { type ContainerItemRow, type ContainerRow, containers } from "./schema.ts"
+import { type ContainerItemRow, type ContainerRow, containers } from "../packing/schema.ts"
 
 const refuse = (field: string, text: string): Decided => Result.fail(invalidField(field, text))
 

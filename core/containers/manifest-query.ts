@@ -6,7 +6,7 @@ import { type ComponentRow, product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import type { Manifested, Names } from "./manifest.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "./schema.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
 
 export const loadManifest = Effect.fnUntraced(function*(
   root: ContainerRow

@@ -1,6 +1,6 @@
 /** What is in a container: the list that goes with a closed one, and the check of what came back (availability 8.6). */
 import type { JsonObject } from "../kernel/json.ts"
-import type { ContainerItemRow, ContainerRow } from "./schema.ts"
+import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
 
 export interface UnitNamed { readonly asset_number: string | null; readonly serial_number: string | null }
 export interface Manifested {

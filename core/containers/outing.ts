@@ -17,7 +17,7 @@ import { openEnd } from "../values/time.ts"
 import { cameBack, checkinVerified, containerDispatched, repackStarted } from "./events.ts"
 import type { Target } from "./facts.ts"
 import { verification } from "./manifest.ts"
-import type { ContainerRow } from "./schema.ts"
+import type { ContainerRow } from "../packing/schema.ts"
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])

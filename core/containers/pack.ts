@@ -10,7 +10,7 @@ import { stock_levels } from "../stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
 import type { Target, Unit } from "./facts.ts"
 import { hold, release } from "./hold.ts"
-import { type ContainerItemRow, container_items, type ContainerStatus, type NewContainerItem } from "./schema.ts"
+import { type ContainerItemRow, container_items, type ContainerStatus, type NewContainerItem } from "../packing/schema.ts"
 
 /** 422 `container`, as for every wrong status, and the field that named the container where one did (availability 8.6). */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })

@@ -2,7 +2,7 @@
 import { resource } from "../kernel/resource.ts"
 import { container_modes, products } from "../products/schema.ts"
 import { stores } from "../stores/stores.ts"
-import { container_items, containers } from "./schema.ts"
+import { container_items, containers } from "../packing/schema.ts"
 import { choice } from "../kernel/field.ts"
 import * as Shown from "../kernel/shown.ts"
 

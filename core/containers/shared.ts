@@ -6,7 +6,7 @@ import { includesOf } from "../kernel/query.ts"
 import { render, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { containerItemResource, containerResource } from "./resource.ts"
-import { type ContainerRow, container_items, containers } from "./schema.ts"
+import { type ContainerRow, container_items, containers } from "../packing/schema.ts"
 import * as Shown from "../kernel/shown.ts"
 
 export const oneContainer = { container: { table: containers } } as const

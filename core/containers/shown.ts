@@ -1,7 +1,7 @@
 /** What the manifest of a container and the check of what came back hold (availability 8.6). */
 import { boolean, choice, integer, list, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/shown.ts"
-import { containers } from "./schema.ts"
+import { containers } from "../packing/schema.ts"
 
 const { barcode, name, scan_mode, sealed_at, sealed_by_user_id, status } = containers.columns
 export const manifestShown: Shown.Part = Shown.named("ContainerManifest", manifest)

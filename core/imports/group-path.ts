@@ -3,7 +3,7 @@ import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { createdEvent, initial } from "../kernel/register.ts"
 import { fold } from "../kernel/table.ts"
-import { product_groups } from "../registers/product-groups.ts"
+import { product_groups } from "../products/groups.ts"
 
 export interface Group { readonly id: number; readonly name: string; readonly parent_id: number | null }
 

@@ -27,7 +27,6 @@ export interface PartsAround {
   readonly edges: ReadonlyArray<Composed>
   readonly depth_max: number
   readonly has_containers: boolean
-  readonly context: DecideContext
 }
 
 /** A list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components the row does not name stay. */
@@ -79,8 +78,8 @@ const refusal = (part: Part, product: ProductRow | undefined, around: PartsAroun
   const parent = product ?? { ...initial(products, productFields), id: 0 } as ProductRow
   const { present: _present, ...values } = part
   const row = { ...initial(product_components, componentFields), ...values, id: 0, product_id: parent.id } as ComponentRow
-  const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max, packed: [] }
-  const judged = saveComponent(row, undefined, facts, around.context)
+  const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max }
+  const judged = saveComponent(row, undefined, facts)
   return Result.isFailure(judged) ? Object.values(judged.failure.errors ?? {}).flat() : undefined
 }
 

@@ -1,5 +1,5 @@
 /** POST /products/import: a catalogue with its groups, stock and prices, in batches. */
-import { kitDepthIn } from "../availability/settings.ts"
+import { kitDepthIn } from "../kits/settings.ts"
 import { command, type DecideContext, type Decided, type Input } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { readCustomFields } from "../kernel/custom-field.ts"
@@ -102,7 +102,7 @@ const planFor = (row: Row, key: string, identities: ReadonlyArray<string>, befor
   const rates = planRates(cells["rate"] ?? [], String(read.values["product_type"] ?? before?.product_type), { ...working, stores: facts.stores })
   Object.assign(errors, stock.errors, rates.errors)
   const parts = cells["components"] === undefined ? undefined : planParts(cells["components"], textCell(cells, "sku"), before, {
-    bySku: working.bySku, promised: working.promised, edges: working.edges, depth_max: working.depth_max, context: working.context,
+    bySku: working.bySku, promised: working.promised, edges: working.edges, depth_max: working.depth_max,
     present: facts.components.filter((one) => one.product_id === before?.id), has_containers: facts.in_containers.has(before?.id ?? 0)
   })
   Object.assign(errors, parts?.errors)

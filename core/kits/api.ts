@@ -1,7 +1,6 @@
 /** How accessories and components are asked for (spec 4.14). */
 import { Effect, Result } from "effect"
-import { kitDepthIn } from "../availability/settings.ts"
-import { packedInCasesOf } from "../containers/hold.ts"
+import { kitDepthIn } from "./settings.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import type { Fault, Input } from "../kernel/endpoint.ts"
 import { register } from "../kernel/register.ts"
@@ -37,8 +36,7 @@ const componentFacts = Effect.fnUntraced(function*(input: Input, before: Compone
     product,
     siblings: yield* (yield* Store).find(product_components, { product_id: product.id }),
     edges: before === undefined ? yield* stepsAround([product.id], [component_id]) : [],
-    depth_max: kitDepthIn(input.settings),
-    packed: yield* packedInCasesOf(product.id, input.now)
+    depth_max: kitDepthIn(input.settings)
   }
 })
 
@@ -55,8 +53,8 @@ const components = register({
   streams: (params) => ["compositions", `product:${params["product"]}`],
   rules: {
     facts: componentFacts,
-    save: ({ next, before, facts, context }) => saveComponent(next, before, facts, context),
-    delete: ({ row, facts, context }) => deleteComponent(row, facts, context)
+    save: ({ next, before, facts }) => saveComponent(next, before, facts),
+    delete: ({ row, facts }) => deleteComponent(row, facts)
   }
 })
 
@@ -65,5 +63,11 @@ export const kitsSlice: Slice = {
   tables: [product_accessories, product_components],
   resources: [accessoryResource, componentResource],
   events: [...accessories.events ?? [], ...components.events ?? []],
+  includes: {
+    products: {
+      accessories: { kind: "many", via: "product_id", resource: () => accessoryResource },
+      components: { kind: "many", via: "product_id", resource: () => componentResource }
+    }
+  },
   endpoints: [...accessories.endpoints ?? [], ...components.endpoints ?? [], ...containerTemplateEndpoints]
 }

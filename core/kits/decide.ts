@@ -1,12 +1,9 @@
 /** What may go with a product and what it may be made of (spec 4.14, availability 7.2 and 7.3). */
 import { Result } from "effect"
-import { type PackedHere, rehold } from "../containers/hold.ts"
-import type { DecideContext } from "../kernel/endpoint.ts"
 import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { type Saved, updatedEvent } from "../kernel/register.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, products } from "../products/schema.ts"
-import { caseWith } from "./case.ts"
 import { type Composed, contains, depthThrough } from "./graph.ts"
 import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
 
@@ -27,14 +24,10 @@ export interface ComponentFacts {
   /** Every step above the product and below the component. */
   readonly edges: ReadonlyArray<Composed>
   readonly depth_max: number
-  /** What is packed in containers of this product. */
-  readonly packed: ReadonlyArray<PackedHere>
 }
 
-/** 422 `component_product_id`: a duplicate, the product itself, a cycle, too deep, in this order; `binding`: a packed unit is claimed. */
-export const saveComponent = (
-  next: ComponentRow, before: ComponentRow | undefined, facts: ComponentFacts, context: DecideContext
-): Saved<typeof product_components> => {
+/** 422 `component_product_id`: a duplicate, the product itself, a cycle, too deep, in this order. */
+export const saveComponent = (next: ComponentRow, before: ComponentRow | undefined, facts: ComponentFacts): Saved<typeof product_components> => {
   const refuse = (text: string) => Result.fail(invalidField("component_product_id", text))
   const { component_product_id: component, product_id: parent } = next
   const others = facts.siblings.filter((one) => one.id !== next.id)
@@ -44,16 +37,11 @@ export const saveComponent = (
     if (contains(facts.edges, component, parent)) return refuse("The product is itself made of this one; a kit cannot contain itself.")
     if (depthThrough(facts.edges, parent, component) > facts.depth_max) return refuse(`Kits cannot be nested more than ${facts.depth_max} levels deep.`)
   }
-  return Result.map(rehold(facts.packed, caseWith(facts.product, [...others, next]), "binding", context), (held) => ({
-    also: [kitFlag(facts.product, true), ...held]
-  }))
+  return Result.succeed({ also: [kitFlag(facts.product, true)] })
 }
 
-/** The last component takes the kit flag with it; what only it held is free again. */
-export const deleteComponent = (row: ComponentRow, facts: ComponentFacts, context: DecideContext): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
-  const others = facts.siblings.filter((one) => one.id !== row.id)
-  return Result.map(rehold(facts.packed, caseWith(facts.product, others), "component", context), (held) =>
-    [kitFlag(facts.product, others.length > 0), ...held])
-}
+/** The last component takes the kit flag with it. */
+export const deleteComponent = (row: ComponentRow, facts: ComponentFacts): Result.Result<ReadonlyArray<NewEvent>, Rejection> =>
+  Result.succeed([kitFlag(facts.product, facts.siblings.some((one) => one.id !== row.id))])
 
 const kitFlag = (product: ProductRow, is_kit: boolean): NewEvent => updatedEvent(products, product, { is_kit }) ?? productTouched(product.id)

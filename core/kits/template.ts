@@ -1,7 +1,6 @@
 /** How a product serves as a case: its mode, its limits and the list of what belongs in it (availability 8.4). */
 import { Effect, Result } from "effect"
-import { type PackedHere, packedInCasesOf, rehold } from "../containers/hold.ts"
-import { command, type DecideContext, type Decided, get } from "../kernel/endpoint.ts"
+import { command, type Decided, get } from "../kernel/endpoint.ts"
 import { boolean, choice, decimal, integer, list, object, ref } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { updatedEvent } from "../kernel/register.ts"
@@ -9,8 +8,7 @@ import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { checkin_modes, type ContainerTemplate, container_modes, type ProductRow, products, type TemplateSlot } from "../products/schema.ts"
-import { caseWith } from "./case.ts"
-import { type ComponentRow, part_quantity_max, product_components } from "./schema.ts"
+import { part_quantity_max } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
 
 const fields = {
@@ -50,10 +48,8 @@ const templateShown: Shown.Keys = {
   })
 }
 
-interface Facts { readonly components: ReadonlyArray<ComponentRow>; readonly packed: ReadonlyArray<PackedHere> }
-
-/** Slots are one per product, none of the case itself, and fit into `max_items`; a mode that holds what is packed needs it free. */
-const changeTemplate = (product: ProductRow, sent: Sent, facts: Facts, context: DecideContext): Decided => {
+/** Slots are one per product, none of the case itself, and fit into `max_items`. */
+const changeTemplate = (product: ProductRow, sent: Sent): Decided => {
   const before = product.container_template
   const slots: ReadonlyArray<TemplateSlot> = sent.slots === undefined ? before?.slots ?? []
     : (sent.slots ?? []).map((slot) => ({ product_id: slot.product_id, quantity: Number(slot.quantity), binding: slot.binding ?? null }))
@@ -70,9 +66,7 @@ const changeTemplate = (product: ProductRow, sent: Sent, facts: Facts, context: 
     container_template: template
   }
   const updated = updatedEvent(products, product, set)
-  return Result.map(rehold(facts.packed, caseWith(set, facts.components), "availability_mode", context), (held) => ({
-    events: [...(updated === undefined ? [] : [updated]), ...held], result: { id: product.id }
-  }))
+  return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: product.id } })
 }
 
 const templateErrors = (product_id: number, slots: ReadonlyArray<TemplateSlot>, max_items: number | null): FieldErrors => {
@@ -100,13 +94,8 @@ export const containerTemplateEndpoints = [
     name: "container_templates.update", summary: "Change how a product serves as a case; what is left out stays",
     ability: "kits:write", permission: "kits.manage", params, fields,
     streams: (given) => ["compositions", `product:${given["product"]}`],
-    facts: ({ now, rows }) => Effect.gen(function*() {
-      return {
-        components: yield* (yield* Store).find(product_components, { product_id: rows.product.id }),
-        packed: yield* packedInCasesOf(rows.product.id, now)
-      }
-    }),
-    decide: (facts: Facts, { rows, values }, context) => changeTemplate(rows.product, values, facts, context),
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows, values }) => changeTemplate(rows.product, values),
     respond: (_result, { rows }) => Effect.gen(function*() {
       const row = yield* (yield* Store).get(products, rows.product.id)
       return ok({ container_template: containerTemplate(row ?? rows.product) })

@@ -1,10 +1,8 @@
-/** What happens to members beside being made, changed and deleted (members-activities 2; rulings, personal data). */
+/** What happens to members beside being made, changed and deleted (members-activities 2). */
 import { Schema } from "effect"
 import { remove, update, updateWhere } from "../kernel/change.ts"
 import { eventType } from "../kernel/event-type.ts"
 import { streamOf } from "../kernel/event.ts"
-import { eraseFromJournal, eraseRows } from "./erase.ts"
-import { participations } from "./merge.ts"
 import { contactTables, members, relationships } from "./schema.ts"
 
 const ids = () => Schema.Array(Schema.Int)
@@ -36,31 +34,12 @@ export const memberMerged = eventType("member.merged", {
     doubled: Schema.Record(Schema.String, ids())
   }),
   stream: ({ primary_id }) => streamOf("member", primary_id),
-  project: ({ demoted, doubled, primary_id, relationships: joined, secondary_id }, { recorded_at }) => [
+  project: ({ demoted, primary_id, relationships: joined, secondary_id }, { recorded_at }) => [
     ...demoted.map((kind) => updateWhere(contactTables[kind], { member_id: secondary_id }, { is_primary: false })),
     ...joined.dropped.map((id) => remove(relationships, id)),
     ...joined.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: recorded_at })),
-    ...participations.flatMap(({ table }) => [
-      ...(doubled[table.name] ?? []).map((id) => remove(table, id)),
-      updateWhere(table, { member_id: secondary_id }, { member_id: primary_id })
-    ]),
     update(members, secondary_id, { custom_fields: {}, merged_into_id: primary_id })
   ]
 })
 
-export const memberAnonymised = eventType("member.anonymised", {
-  meaning: "A person's data was erased for good, also from what was recorded before.",
-  data: () => Schema.Struct({
-    id: Schema.Int,
-    merged_ids: ids(),
-    user_id: Schema.NullOr(Schema.Int),
-    // Absent in events of releases that knew no personal custom fields.
-    user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
-    // Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other.
-    kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String))
-  }),
-  project: eraseRows,
-  scrub: eraseFromJournal
-})
-
-export const memberEvents = [memberArchived, memberRestored, memberMerged, memberAnonymised]
+export const memberEvents = [memberArchived, memberRestored, memberMerged]

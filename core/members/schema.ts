@@ -51,7 +51,7 @@ export const members = table("members", {
   merged_into_id: ref("members", { computed: true, nullable: true, hidden: true, on_delete: "keep" })
 }, {
   soft_delete: true,
-  merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id" },
+  merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id", doubled: "doubled" },
   sight: {
     whole: ["members.*"],
     lent: [

@@ -2,7 +2,6 @@
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint, type Input, type Streams } from "../kernel/endpoint.ts"
 import { boolean, choice, code, type Fields, integer, list, object, prose, ref, text, timestamp, type ValuesOf } from "../kernel/field.ts"
-import { type Around, containersAround, withContainers } from "../containers/booking.ts"
 import { waitFor } from "../kernel/engine.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { invalid, invalidField, notFound } from "../kernel/rejection.ts"
@@ -65,13 +64,9 @@ const namedUnits = Effect.fnUntraced(function*(input: Input, ids: ReadonlyArray<
   const known = yield* knownOf(header, input, { live_only: true, stock: true })
   const byId = new Map(known.deal.units.map((unit) => [unit.id, unit]))
   return {
-    known, moving: ids.map((id, at): Moving => ({ unit: byId.get(id)!, field: `asset_ids.${at}` })),
-    around: yield* containersAround(units.map((unit) => unit.stock_level_id), input.now)
+    known, moving: ids.map((id, at): Moving => ({ unit: byId.get(id)!, field: `asset_ids.${at}` }))
   }
 })
-/** Units booked out leave their boxes; a case kit goes where its case does. */
-const carried = (decided: Decided, known: Known, around: Around, context: DecideContext): Decided =>
-  withContainers(decided, around, known.deal.header.id, (id) => known.deal.units.find((unit) => unit.id === id)?.stock_level_id, context)
 const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
 const batch = <const B extends Fields>(
   name: string, summary: string, fields: B,
@@ -80,8 +75,7 @@ const batch = <const B extends Fields>(
   answer: { ...dealShown, ...toldShown },
   name: `opportunities.${name}`, summary, ...edit, params: one, fields: { ...fields, asset_ids },
   facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
-  decide: ({ around, known, moving }, input, context) =>
-    carried(decide(known, moving, input.values as unknown as Partial<ValuesOf<B>>, context), known, around, context),
+  decide: ({ known, moving }, input, context) => decide(known, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
   respond: (result, input) => dealAnswer(input.rows.id.id, input, withUnits, 200, result["_meta"] === null || result["_meta"] === undefined ? {} : { _meta: result["_meta"] })
 })
 const when = () => timestamp({ nullable: true })
@@ -174,12 +168,9 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   facts: (input) => Effect.gen(function*() {
     const { stock_level_id } = input.values
     yield* waitFor([`stock_level:${input.rows.asset.stock_level_id}`])
-    return {
-      known: yield* knownOf(input.rows.id, input, { live_only: true, stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] }),
-      around: yield* containersAround([input.rows.asset.stock_level_id], input.now)
-    }
+    return yield* knownOf(input.rows.id, input, { live_only: true, stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] })
   }),
-  decide: ({ around, known }, input, context) => carried(acts[input.values.action!](known, input.rows.asset, input.values, context), known, around, context),
+  decide: (known, input, context) => acts[input.values.action!](known, input.rows.asset, input.values, context),
   respond: (result, input) => Effect.map(shownUnit(result, input), (body) => ({ status: 200, body }))
 })
 

@@ -100,7 +100,7 @@ export type CostRow = RowOf<typeof opportunity_costs>
 
 export const opportunity_participants = table("opportunity_participants", {
   opportunity_id: belongs(),
-  member_id: ref("members", { required: true, create_only: true, on_delete: "keep" }),
+  member_id: ref("members", { required: true, create_only: true, on_delete: "keep", on_merge: "follow", merge_once_per: "opportunity_id" }),
   role: text({ nullable: true, max: 100, on_null: "clear" }),
   mute: boolean({ default: false })
 }, {

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { LineShortage } from "../availability/line.ts"
-import type { NewClaim } from "../availability/line-claims.ts"
+import type { NewClaim } from "../claims/claim.ts"
 import { claimsPhased, claimsSet } from "../claims/events.ts"
 import { type ClaimRow, claims as claims_table } from "../claims/schema.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"

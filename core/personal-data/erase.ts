@@ -4,7 +4,7 @@ import type { EventMeta, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"
 import { users } from "../users/schema.ts"
 import { anonymous_name, anonymousEmail } from "../users/anonymous.ts"
-import { contactTables, type MemberRow, members } from "./schema.ts"
+import { contactTables, type MemberRow, members } from "../members/schema.ts"
 
 /** Who is erased, in what they were merged from and as a user too. */
 export interface MemberAnonymised {

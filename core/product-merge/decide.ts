@@ -1,4 +1,4 @@
-/** Merging two products that are one (spec 4.14, availability 7.1): the rule, its events and their fold. */
+/** Merging two products that are one (spec 4.14, availability 7.1): the rule. */
 import { Result } from "effect"
 import { type PackedHere, rehold } from "../containers/hold.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -12,7 +12,7 @@ import { type Composed, contains, depthThrough } from "../kits/graph.ts"
 import { type AccessoryRow, type ComponentRow, product_accessories, product_components } from "../kits/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { exact, formatDecimal } from "../values/decimal.ts"
-import { type ContainerTemplate, type ProductRow, products } from "./schema.ts"
+import { type ContainerTemplate, type ProductRow, products } from "../products/schema.ts"
 
 export interface MergeFacts {
   readonly secondary: ProductRow | undefined

@@ -1,29 +1,13 @@
 /** How products are asked for (spec 4.14). */
-import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { accessoryResource, componentResource } from "../kits/resource.ts"
-import { product_accessories, product_components } from "../kits/schema.ts"
-import { stepsAround } from "../kits/steps.ts"
-import { command } from "../kernel/endpoint.ts"
-import { integer, text } from "../kernel/field.ts"
+import { text } from "../kernel/field.ts"
 import { accessOf, register } from "../kernel/register.ts"
-import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
-import { Store } from "../kernel/store/store.ts"
-import { productRateResource } from "../rates/product-rate-resource.ts"
+import { resource } from "../kernel/resource.ts"
 import { cost_groups } from "../registers/cost-groups.ts"
 import { countries } from "../registers/countries.ts"
-import { product_groups } from "../registers/product-groups.ts"
+import { product_groups } from "./groups.ts"
 import { revenue_groups } from "../registers/revenue-groups.ts"
 import { product_tax_classes } from "../registers/tax.ts"
-import { stockLevelResource } from "../stock/resource.ts"
-import { stock_levels } from "../stock/schema.ts"
-import { stores } from "../stores/stores.ts"
-import { kitDepthIn } from "../availability/settings.ts"
-import { packedIn } from "../containers/hold.ts"
-import { containers, live_statuses } from "../containers/schema.ts"
-import { firstStockLevel } from "./decide.ts"
-import { productMerged } from "./events.ts"
-import { mergeProducts } from "./merge.ts"
 import { productFields, products } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
 
@@ -51,62 +35,16 @@ export const productResource = resource({
     sub_rental_cost_group: { kind: "brief", via: "sub_rental_cost_group_id", table: cost_groups },
     purchase_cost_group: { kind: "brief", via: "purchase_cost_group_id", table: cost_groups },
     country_of_origin: { kind: "brief", via: "country_of_origin_id", table: countries },
-    custom_field_values: { kind: "always", key: "custom_fields" },
-    rates: { kind: "many", via: "product_id", resource: () => productRateResource },
-    stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource },
-    accessories: { kind: "many", via: "product_id", resource: () => accessoryResource },
-    components: { kind: "many", via: "product_id", resource: () => componentResource }
+    custom_field_values: { kind: "always", key: "custom_fields" }
   },
   view: (base, _row, { product_group }) => ({
     ...base, product_group_name: product_group?.["name"] as string | undefined ?? null, icon: null
   })
 })
 
-const crud = register({
+export const productsSlice: Slice = register({
   resource: productResource,
   fields: productFields,
   path: "/api/v1/products",
-  access: accessOf("products"),
-  rules: {
-    facts: (_input, before) => Effect.gen(function*() {
-      return before === undefined ? yield* (yield* Store).find(stores, {}) : []
-    }),
-    save: ({ next, before, facts, context }) => Result.succeed({ also: before === undefined ? firstStockLevel(next, facts, context) : [] })
-  }
+  access: accessOf("products")
 })
-
-const distinct = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => [...new Map(rows.map((row) => [row.id, row])).values()]
-
-const merge = command("POST", "/api/v1/products/{id}/merge", {
-  answer: { product: Shown.row(() => productResource) },
-  name: "products.merge", summary: "Merge another product into this one", ability: "products:write", permission: "products.edit",
-  params: { id: { table: products } },
-  fields: { secondary_id: integer({ required: true }) },
-  streams: (params, body) => ["compositions", `product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
-  facts: ({ now, rows, settings, values }) => Effect.gen(function*() {
-    const store = yield* Store
-    const secondary = yield* store.get(products, values.secondary_id ?? 0)
-    const depth_max = kitDepthIn(settings)
-    if (secondary === undefined) return { secondary, levels: [], accessories: [], components: [], edges: [], depth_max, cases: [], packed: [] }
-    const both = [rows.id.id, secondary.id]
-    const either = (name: string) => [{ product_id: both }, { [name]: both }] as const
-    const [accessoriesOf, accessoriesTo] = either("accessory_product_id"), [componentsOf, componentsTo] = either("component_product_id")
-    return {
-      secondary,
-      levels: yield* store.find(stock_levels, { product_id: both }),
-      accessories: distinct([...yield* store.find(product_accessories, accessoriesOf), ...yield* store.find(product_accessories, accessoriesTo)]),
-      components: distinct([...yield* store.find(product_components, componentsOf), ...yield* store.find(product_components, componentsTo)]),
-      edges: yield* stepsAround(both, both), depth_max,
-      cases: yield* store.find(products, { is_containerable: true }),
-      packed: yield* packedIn(yield* store.find(containers, { product_id: both, status: live_statuses }), now)
-    }
-  }),
-  decide: (facts, input, context) => mergeProducts(input.rows.id, facts, context),
-  respond: (_result, input) => Effect.map(shownById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
-})
-
-export const productsSlice: Slice = {
-  ...crud,
-  endpoints: [...crud.endpoints ?? [], merge],
-  events: [...crud.events ?? [], productMerged]
-}

@@ -9,7 +9,7 @@ import { type Resource, resource } from "../kernel/resource.ts"
 import { bindings, whereSql } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { table } from "../kernel/table.ts"
-import { products } from "../products/schema.ts"
+import { products } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
 
 const fields = {

@@ -59,5 +59,6 @@ const writes = register({
 
 export const productRatesSlice: Slice = {
   ...reads,
+  includes: { products: { rates: { kind: "many", via: "product_id", resource: () => productRateResource } } },
   endpoints: [...reads.endpoints ?? [], ...writes.endpoints ?? []]
 }

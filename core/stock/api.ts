@@ -1,6 +1,5 @@
 /** How stock and its ledger are asked for (availability 10). */
 import { Effect } from "effect"
-import { container_items, containers, live_statuses } from "../containers/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, type Fault, get, type Input } from "../kernel/endpoint.ts"
 import { register } from "../kernel/register.ts"
@@ -9,6 +8,7 @@ import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
 import { stockEvents } from "./events.ts"
+import { productStocked } from "./first-level.ts"
 import { stockLevelResource, stockTransactionResource } from "./resource.ts"
 import { type StockLevelRow, stock_levels, stock_transactions, stockLevelFields } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
@@ -18,10 +18,7 @@ const levelFacts = Effect.fnUntraced(function*(input: Input, before: StockLevelR
   const product_id = before?.product_id ?? Number(input.values["product_id" as never])
   return {
     product: yield* store.get(products, product_id),
-    bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false }),
-    packed: before === undefined ? undefined : yield* store.first(container_items, { serialised_item_id: before.id, unpacked_at: null }),
-    housed: before === undefined ? undefined
-      : yield* store.first(containers, { serialised_item_id: before.id, status: live_statuses })
+    bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })
   }
 })
 
@@ -96,5 +93,7 @@ export const stockSlice: Slice = {
   tables: [stock_levels, stock_transactions],
   resources: [stockLevelResource, stockTransactionResource],
   events: [...levels.events ?? [], ...stockEvents],
+  includes: { products: { stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource } } },
+  react: [productStocked],
   endpoints: [...levels.endpoints ?? [], ...transactions]
 }

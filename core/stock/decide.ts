@@ -1,6 +1,5 @@
 /** What may happen to stock levels and their ledger (availability 10). */
 import { Result } from "effect"
-import type { ContainerItemRow, ContainerRow } from "../containers/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { createdEvent, deletedEvent, initial, type Saved, updatedEvent } from "../kernel/register.ts"
@@ -20,15 +19,11 @@ export interface LevelFacts {
   readonly product: ProductRow | undefined
   /** The product's bulk levels, sub-hired ones aside. */
   readonly bulk_levels: ReadonlyArray<StockLevelRow>
-  /** The unit's stay in a container, if it is packed. */
-  readonly packed: ContainerItemRow | undefined
-  /** The container the unit is the case of, if it is one in use. */
-  readonly housed: ContainerRow | undefined
 }
 
 /**
  * The category comes from the product; a unit is one whatever quantity was sent. 422: `product_id` on a second bulk level
- * of a product at a store, `store_id` when it moves onto another or leaves its container behind, `ends_at` before `starts_at`.
+ * of a product at a store, `store_id` when it moves onto another, `ends_at` before `starts_at`.
  */
 export const saveLevel = (
   next: StockLevelRow, before: StockLevelRow | undefined, facts: LevelFacts, context: DecideContext
@@ -42,9 +37,6 @@ export const saveLevel = (
     return Result.fail(before === undefined
       ? invalidField("product_id", `The product already has stock level ${twin.id} at this store; change that one or post a transaction.`)
       : invalidField("store_id", `The product already has stock level ${twin.id} at that store.`))
-  }
-  if (before !== undefined && next.store_id !== before.store_id && (facts.packed !== undefined || facts.housed !== undefined)) {
-    return Result.fail(invalidField("store_id", "The unit belongs to a container; unpack it or dissolve the container first."))
   }
   const quantity_held = !is_unit ? next.quantity_held : before?.quantity_held ?? "1.00"
   const set = { stock_category: is_unit ? serialisedCategory : bulkCategory, quantity_held }

@@ -12,7 +12,7 @@ import { created, listOf, noContent, resource, shownById, viewContext, ok } from
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
-import { memberAnonymised } from "../../core/members/events.ts"
+import { memberAnonymised } from "../../core/personal-data/events.ts"
 import { userDeactivated } from "../../core/users/events.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { roles } from "../../core/users/schema.ts"

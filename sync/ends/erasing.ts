@@ -6,7 +6,7 @@ import type { Fault } from "../../core/kernel/endpoint.ts"
 import { type StoredEvent, scrubsOf } from "../../core/kernel/event.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { memberAnonymised } from "../../core/members/events.ts"
+import { memberAnonymised } from "../../core/personal-data/events.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { replica_verdicts, replicas, verdicts_before } from "./tables.ts"
 

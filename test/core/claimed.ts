@@ -1,6 +1,6 @@
 /** Claims written straight into the journal, for tests that need stock taken without an opportunity around it. */
 import { Effect } from "effect"
-import type { NewClaim } from "../../core/availability/line-claims.ts"
+import type { NewClaim } from "../../core/claims/claim.ts"
 import { claimsSet } from "../../core/claims/events.ts"
 import { claims } from "../../core/claims/schema.ts"
 import { record, Site } from "../../core/kernel/site.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
-import { product_groups } from "../../core/registers/product-groups.ts"
+import { product_groups } from "../../core/products/groups.ts"
 import { engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 

@@ -1,9 +1,10 @@
 /** Builders for availability tests: a claim, a stock level or a product with only what matters written down. */
 import {
-  type BookEntries, type Book, type KitPart, type StockedProduct, bookOf
+  type BookEntries, type Book, type StockedProduct, bookOf
 } from "../../../core/availability/book.ts"
 import { type Claim, type Buffers, bufferedWindow, noBuffers } from "../../../core/availability/claim.ts"
 import { holdsStock } from "../../../core/availability/phase.ts"
+import type { KitPart } from "../../../core/kits/case.ts"
 import type { Resolution } from "../../../core/availability/slots.ts"
 import type { StockLevel } from "../../../core/availability/stock.ts"
 import { openEnd } from "../../../core/values/time.ts"

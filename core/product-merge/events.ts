@@ -3,8 +3,8 @@ import { Schema } from "effect"
 import { update, updateWhere } from "../kernel/change.ts"
 import { eventType } from "../kernel/event-type.ts"
 import { streamOf } from "../kernel/event.ts"
-import { containers, live_statuses } from "../containers/schema.ts"
-import { products } from "./schema.ts"
+import { containers, live_statuses } from "../packing/schema.ts"
+import { products } from "../products/schema.ts"
 
 /** Whatever else names the secondary follows as its column declares. */
 export const productMerged = eventType("product.merged", {

@@ -1,0 +1,5 @@
+/** How deep kits may lie in kits: the setting, which stands in the group `availability` (rulings). */
+import { settingNumber, type Settings } from "../kernel/settings.ts"
+
+export const defaultKitDepth = 3
+export const kitDepthIn = (settings: Settings): number => settingNumber(settings, "availability", "kit_nesting_max_depth") || defaultKitDepth
