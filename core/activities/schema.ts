@@ -34,7 +34,7 @@ export const activityFields = {
 }
 const { participants: _participants, ...stored } = activityFields
 export const activities = table("activities", stored, {
-  entity: "activity",
+  entity: "activity", named_by: ["subject"],
   sight: { whole: ["activities.*"] },
   references: [
     { column: "regarding_id", where: { regarding_type: "Member" }, table: "members", rule: { on_delete: "keep", on_merge: "follow" } },

@@ -100,7 +100,8 @@ export const activityLogSlice: Slice = {
   endpoints: [
     get("/api/v1/actions", {
       answer: { actions: Shown.objects(auditShown), meta: Shown.meta },
-      name: "actions.list", summary: "List who did what to what, newest first", ability: "action-log:read", permission: "action-log.view",
+      name: "actions.list", summary: "List who did what to what, newest first", reads_history: "everything",
+      ability: "action-log:read", permission: "action-log.view",
       run: (input) => actions(input.query, input.viewer)
     })
   ]

@@ -29,6 +29,7 @@ export const claims = table("claims", {
   /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
   reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
 }, {
+  ids_lent: 2_000,
   sight: { whole: ["availability.view", "containers.*", "kits.*", "opportunities.*", "settings.manage", "shortages.*", "stock.*"] },
   indexes: [
     ["product_id", "store_id", "reaches_to"], ["store_id", "reaches_to"], ["asset_id", "reaches_to"],

@@ -135,9 +135,15 @@ interface Common<P extends Params, B extends Fields> {
   readonly answer_headers: { readonly [name: string]: string }
   /** What it answers in, where that is not JSON. */
   readonly produces: string | undefined
+  /** Fields that mean something together only: where one of them is given, the absence of the others says something else. */
+  readonly together: ReadonlyArray<ReadonlyArray<string>>
+  /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
+  readonly reads_history: History | undefined
   /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
+/** Of everything that happened, or of the row one of the parameters names. */
+export type History = "everything" | { readonly of: string }
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields> extends Common<P, B> {
   readonly kind: "query"
   readonly run: (input: Input<P, B>) => Effect.Effect<Answer, Fault, Store | Site>
@@ -177,6 +183,8 @@ type Draft<P extends Params, B extends Fields> = {
   readonly refuses?: Refuses
   readonly answer_headers?: { readonly [name: string]: string }
   readonly produces?: string
+  readonly together?: ReadonlyArray<ReadonlyArray<string>>
+  readonly reads_history?: History
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
 const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B>): Common<P, B> => ({
@@ -184,7 +192,8 @@ const common = <P extends Params, B extends Fields>(method: Method, path: string
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
   public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, admits: draft.admits, uploads: draft.uploads ?? false, answers: draft.answers,
-  answer: draft.answer, refuses: draft.refuses ?? {}, answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check
+  answer: draft.answer, refuses: draft.refuses ?? {}, answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check,
+  together: draft.together ?? [], reads_history: draft.reads_history
 })
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */

@@ -167,10 +167,9 @@ const stillInUse = Effect.fnUntraced(function*(
   return undefined
 })
 const words = (table: Table): string => table.entity.replaceAll("_", " ")
-const name_columns = ["subject", "name", "item_name", "asset_number", "serial_number"]
 const inUse = (table: Table, one: Reference, row: AnyRow & { readonly id: number }, viewer: Viewer): Rejection => {
   const seen = seenOf(one.holder, viewer)
-  const named = name_columns.find((column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true))
+  const named = one.holder.named_by.find((column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true))
   const holder = `${words(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
   return invalidField(table.entity, `The ${words(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`)
 }

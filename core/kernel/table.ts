@@ -35,6 +35,10 @@ export interface Table<F extends Fields = Fields> {
   /** References its columns cannot declare alone: the table they name depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
+  /** Columns that name a row to people: the first that says something does. */
+  readonly named_by: ReadonlyArray<string>
+  /** Ids in one block that a device is lent. */
+  readonly ids_lent: number
 }
 /**
  * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
@@ -66,7 +70,16 @@ export interface TableOptions {
   readonly sight?: Sight
   readonly references?: ReadonlyArray<ReferenceByType>
   readonly merged_by?: MergedBy
+  /** Default: `name`, where there is such a column. */
+  readonly named_by?: ReadonlyArray<string>
+  /**
+   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default 50,
+   * for what is rarely made in the field.
+   */
+  readonly ids_lent?: number
 }
+const ids_lent_default = 50
+const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> => named_by ?? ("name" in fields ? ["name"] : [])
 export interface Stamped extends Fields {
   readonly id: Field<number>
   readonly created_at: Field<string>
@@ -99,7 +112,9 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   first_wins: options.first_wins ?? false,
   sight: options.sight,
   references: options.references ?? [],
-  merged_by: options.merged_by
+  merged_by: options.merged_by,
+  named_by: namedBy(fields, options),
+  ids_lent: options.ids_lent ?? ids_lent_default
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -116,7 +131,9 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   first_wins: options.first_wins ?? false,
   sight: options.sight,
   references: options.references ?? [],
-  merged_by: options.merged_by
+  merged_by: options.merged_by,
+  named_by: namedBy(columns, options),
+  ids_lent: options.ids_lent ?? ids_lent_default
 })
 
 export const isSearchable = (field: Field): boolean => (field.shape.kind === "text" || field.shape.kind === "json") && field.shape.search === true

@@ -96,7 +96,7 @@ export const phoneFields = {
   country_code: text({ nullable: true, max: 2, length: 2 }),
   type_id, is_primary
 }
-export const phones = table("phones", { member_id, ...phoneFields }, ofMember)
+export const phones = table("phones", { member_id, ...phoneFields }, { ...ofMember, named_by: ["number"] })
 export const linkFields = { url: text({ required: true, max: 2048, format: "url" }), name: text({ nullable: true }), type_id }
 export const links = table("links", { member_id, ...linkFields }, ofMember)
 

@@ -51,6 +51,7 @@ const add = command("POST", `${path}/{id}/items`, {
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
   answer: dealShown,
   name: "opportunities.update_item", summary: "Change a line; what is left out stays", ...edit, params: item, fields: changeItemFields,
+  together: [["starts_at", "ends_at"], ["item_id", "itemable_type", "name"]],
   facts: (input) => {
     const sent: ChangeLine = input.values
     const header = input.rows.id

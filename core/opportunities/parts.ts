@@ -67,7 +67,7 @@ const itemColumns = {
   currency_code: currency_code()
 }
 export const opportunity_items = table("opportunity_items", itemColumns, {
-  entity: "opportunity_item",
+  entity: "opportunity_item", ids_lent: 2_000,
   sight: {
     whole: ["opportunities.*"],
     lent: [{ to: ["containers.*", "shortages.*"],
@@ -129,7 +129,7 @@ export const asset_assignments = table("asset_assignments", {
   condition_on_return: code(condition_labels, { nullable: true, computed: true }),
   notes: prose({ nullable: true })
 }, {
-  entity: "asset_assignment",
+  entity: "asset_assignment", ids_lent: 1_000,
   sight: {
     whole: ["opportunities.*", "containers.*", "shortages.*"],
     // A unit that an open opportunity has is not deleted.

@@ -65,7 +65,7 @@ const entriesOf = Effect.fnUntraced(function*(id: number, page: { readonly page:
 
 const activity = get(`${path}/{id}/activity`, {
   answer: { activity: Shown.objects(auditShown), meta: Shown.meta },
-  name: "opportunities.activity", summary: "What happened to the opportunity, newest first", ability: "action-log:read", permission: "action-log.view",
+  name: "opportunities.activity", summary: "What happened to the opportunity, newest first", reads_history: { of: "id" }, ability: "action-log:read", permission: "action-log.view",
   params: one,
   run: (input) => Effect.gen(function*() {
     const { id } = input.rows.id

@@ -102,7 +102,7 @@ const columns = {
   has_alternatives: boolean({ computed: true, default: false })
 }
 export const opportunities = table("opportunities", columns, {
-  entity: "opportunity",
+  entity: "opportunity", named_by: ["subject", "number"], ids_lent: 200,
   sight: {
     whole: ["opportunities.*"],
     lent: [

@@ -76,6 +76,7 @@ const itemColumns = {
 }
 /** One stay of one unit in one container; active while `unpacked_at` is null. */
 export const container_items = table("container_items", itemColumns, {
+  ids_lent: 1_000,
   sight: { whole: ["containers.*"], lent: [{ to: around, columns: allBut(itemColumns, "notes", "packed_by_user_id") }] },
   indexes: [["container_id", "unpacked_at"], ["product_id"]],
   uniques: [{ columns: ["serialised_item_id"], field: "serialised_item_id", message: "The item is already packed.", where: "unpacked_at is null" }]

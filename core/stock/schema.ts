@@ -33,6 +33,7 @@ export const stock_levels = table("stock_levels", {
   is_gone: boolean({ computed: true, default: false, hidden: true }),
   is_sub_hired: boolean({ computed: true, default: false })
 }, {
+  named_by: ["item_name", "asset_number", "serial_number"],
   merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
   sight: {
     whole: ["stock.*", "products.*", "availability.view", "containers.*", "kits.*", "opportunities.*", "shortages.*"],

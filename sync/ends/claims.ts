@@ -12,7 +12,7 @@ import { Site } from "../../core/kernel/site.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../wire.ts"
-import { blockSize, leasedTables, leaseRows } from "./leases.ts"
+import { leasedTables, leaseRows } from "./leases.ts"
 import { id_claims, id_leases } from "./tables.ts"
 
 /** Whose blocks are nobody's: ids passed over. */
@@ -43,8 +43,10 @@ export const claimBlocks = Effect.fnUntraced(function*(replica_id: number, claim
   if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(hashtextextended('id_leases', 0))")
   const granted: Array<LeaseRange> = []
   let left = passed_per_request_max
-  for (const entity of leasedTables((yield* Site).catalogue)) {
-    const shown = claims.filter((claim) => claim.entity === entity && claim.to >= claim.from && claim.to - claim.from < blockSize(entity))
+  const { catalogue } = yield* Site
+  for (const entity of leasedTables(catalogue)) {
+    const { ids_lent } = catalogue.table(entity)
+    const shown = claims.filter((claim) => claim.entity === entity && claim.to >= claim.from && claim.to - claim.from < ids_lent)
     if (shown.length === 0) continue
     const own = overlapsIn(yield* leasedTo(replica_id, entity, shown))
     const forgotten = shown.filter((claim) => own(claim).length === 0)
@@ -94,7 +96,7 @@ const passOver = Effect.fnUntraced(function*(replica_id: number, entity: string,
   const [[, next]] = (yield* nextIds([catalogue.table(entity)])) as readonly [readonly [string, number]]
   if (!claims.some(({ to }) => to >= next)) return []
   const before = (yield* store.get(id_claims, key))?.passed ?? 0
-  const ahead = Math.min(left, blocks_ahead_max * blockSize(entity) - before)
+  const ahead = Math.min(left, blocks_ahead_max * catalogue.table(entity).ids_lent - before)
   const furthest = claims.reduce((far, { to }) => to < next + ahead ? Math.max(far, to) : far, 0)
   if (furthest < next) return []
   const drawn = yield* drawRuns(entity, furthest - next + 1)

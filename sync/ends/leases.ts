@@ -4,14 +4,11 @@ import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { insert, type RowChange } from "../../core/kernel/change.ts"
 import { drawRuns, hasOwnIds } from "../../core/kernel/ids.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
+import { Site } from "../../core/kernel/site.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../wire.ts"
 import { id_leases, lockReplica } from "./tables.ts"
-
-/** Ids in one block: half of it, the least a device leaves the network with, is a long evening of quotes and packing; fewer of what is rarely made in the field. */
-const block_sizes: { readonly [table: string]: number } = { claims: 2_000, opportunity_items: 2_000, asset_assignments: 1_000, opportunities: 200, container_items: 1_000 }
-export const blockSize = (table: string): number => block_sizes[table] ?? 50
 
 /** Tables that commands which can be sent later make rows in. */
 export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
@@ -40,7 +37,7 @@ export const lease = Effect.fnUntraced(function*({ id: replica_id, last_n }: { r
   if (Number(row!.blocks) >= blocks_at_first_max + blocks_per_command_max * last_n) {
     return yield* invalidField("request_no", `This device holds more blocks of ids of ${entity} than the ${last_n} commands it has sent can have used; send what it has recorded first.`)
   }
-  const runs = yield* drawRuns(entity, blockSize(entity))
+  const runs = yield* drawRuns(entity, (yield* Site).catalogue.table(entity).ids_lent)
   yield* store.apply(leaseRows(replica_id, entity, request_no, runs))
   return runs.map(({ from, to }): LeaseRange => ({ entity, from, to }))
 })

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import { blockSize, leasedTables } from "../ends/leases.ts"
+import { leasedTables } from "../ends/leases.ts"
 import { bundle_bytes_max, BundleFault, type CommandsBody, commands_per_bundle_max, type EventsBody, isWhole, readSealed, seal, sealedBy } from "../sealed.ts"
 import { publicKeyOf } from "../signature.ts"
 import { type LeaseRange, type WireCommand, wireOf } from "../wire.ts"
@@ -52,7 +52,7 @@ export const bundleOut = async ({ profile, outbox, replica, run }: BundleParts, 
     if (bytes > bundle_bytes_max / 2 && commands.length > 0) break
     commands.push(wire)
   }
-  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < blockSize(table) / 2)
+  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < catalogue.table(table).ids_lent / 2)
   const { blocks, blocks_asked } = outbox.leases()
   const body: CommandsBody = {
     replica_id: profile.replica_id, device: profile.device, server: profile.url, schema_version, position, offset, handle: handle ?? null, commands,

@@ -17,7 +17,7 @@ import type { Table } from "../../core/kernel/table.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { users } from "../../core/users/schema.ts"
 import type { Redaction } from "../ends/redaction.ts"
-import { kindOf, naming_columns } from "./accounts/telling.ts"
+import { kindOf } from "./accounts/telling.ts"
 import { readMeta } from "./local-tables.ts"
 import type { Outbox } from "./outbox.ts"
 import type { KeptCommand, Recorded } from "./outbox/kept-command.ts"
@@ -59,7 +59,7 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction, { scrubs, user
     if (typeof what !== "string" || table === undefined) return undefined
     const key = what.slice(kindOf(table).length + 1).split(" ")[0]!
     const isSeen = columnsSeen(table, table.columns[table.key]?.shape.kind === "text" ? key : Number(key))
-    const isNamed = isSeen !== undefined && naming_columns.every((column) => table.columns[column] === undefined || isSeen(column))
+    const isNamed = isSeen !== undefined && table.named_by.every(isSeen)
     return isSeen === undefined ? undefined : { table, isSeen, isNamed, what: isNamed ? what : `${kindOf(table)} ${key}` }
   }
   /** What is told of no column tells of other rows: `held_by`, `2 by opportunity 8 Gala from …`. */

@@ -16,11 +16,6 @@ import { Site } from "../../core/kernel/site.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 
-/** Fields that mean something together only: where one of them is given, the others' absence says something else. */
-const together: { readonly [command: string]: ReadonlyArray<ReadonlyArray<string>> } = {
-  "opportunities.update_item": [["starts_at", "ends_at"], ["item_id", "itemable_type", "name"]]
-}
-
 /** The call with only the fields that differ from what stands here; the very call where there is nothing to leave out. */
 export const withOwnFields = Effect.fnUntraced(function*(catalogue: Catalogue, call: Call, now: string) {
   const { endpoint, request } = call
@@ -40,7 +35,7 @@ const ownOfRow = Effect.fnUntraced(function*(catalogue: Catalogue, { endpoint, p
   const fields = endpoint.fields as Fields
   const { values } = readFields(fields, body, { mode: "update", base_currency: baseCurrency(settings), current: row as JsonObject })
   const changed = new Set(Object.keys(body).filter((field) => fields[field] !== undefined && !saysWhatStands(param.table, row, field, body[field] === null ? null : values[field])))
-  for (const group of together[endpoint.name] ?? []) if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
+  for (const group of endpoint.together) if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
   // An amount means nothing without its currency.
   for (const field of changed) { const currency = currencyOf(fields[field]); if (currency !== undefined) changed.add(currency) }
   const kept: { [field: string]: Json } = Object.fromEntries(Object.entries(body).filter(([field]) => changed.has(field)))

@@ -4,7 +4,7 @@ import { catalogue } from "../../core/catalogue.ts"
 import type { Fault } from "../../core/kernel/endpoint.ts"
 import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import { blockSize, leasedTables } from "../ends/leases.ts"
+import { leasedTables } from "../ends/leases.ts"
 import type { Settled } from "../merge.ts"
 import { isOfOtherContents, type Verdict, type WireCommand, wireOf } from "../wire.ts"
 import { namedBy } from "./named-rows.ts"
@@ -171,7 +171,7 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
 
 /** Tables with less than half a block left get another one, asked for under the number that keeps it from coming twice. */
 const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Promise<void> => {
-  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < blockSize(table) / 2)
+  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < catalogue.table(table).ids_lent / 2)
   for (const [done, table] of short.entries()) {
     const request_no = outbox.leaseRequestNo(table)
     outbox.addLease(request_no, await remote.lease(profile.replica_id, table, request_no))

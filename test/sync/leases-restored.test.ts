@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { nextIds } from "../../core/kernel/ids.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { blockSize } from "../../sync/ends/leases.ts"
 import { id_leases } from "../../sync/ends/tables.ts"
 import type { Device } from "../../sync/replica/device.ts"
 import { engines } from "../app.ts"
@@ -123,13 +122,13 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
       const at = await next()
       // Each block as far ahead as one may be, and the next one as far beyond that.
       await claim(Array.from({ length: 500 }, (_, index) => {
-        const entity = entities[index % 4]!, block = blockSize(entity)
+        const entity = entities[index % 4]!, block = catalogue.table(entity).ids_lent
         const from = at.get(entity)! + (Math.floor(index / 4) + 1) * 99 * block
         return { entity, request_no: 1, from, to: from + block - 1 }
       }))
     }
     const after = await next()
-    const burnt = entities.map((entity) => (after.get(entity)! - before.get(entity)!) / blockSize(entity))
+    const burnt = entities.map((entity) => (after.get(entity)! - before.get(entity)!) / catalogue.table(entity).ids_lent)
     for (const blocks of burnt) expect(blocks).toBeLessThanOrEqual(100)
     // Short of a round, which together are more ids than one request draws.
     expect(burnt.filter((blocks) => blocks >= 99).length).toBeGreaterThan(1)

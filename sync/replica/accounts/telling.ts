@@ -72,15 +72,13 @@ export const valueTold = ({ base_currency }: Teller, table: Table, column: strin
   return field === undefined || value === undefined ? null : fieldOut(field, value, around, base_currency)
 }
 
-/** What rows are called by, the first that says something. */
-export const naming_columns: ReadonlyArray<string> = ["name", "subject", "item_name", "asset_number", "number"]
 /** `stock level` of `stock level 7 MH-1`. */
 export const kindOf = ({ entity }: Table): string => entity.replaceAll("_", " ")
 /** The row in words, by what it is called now, or was when it was last seen. */
 export const whatOf = Effect.fnUntraced(function*({ table, key }: Pick<Touch, "table" | "key">, ...seen: ReadonlyArray<AnyRow | undefined>) {
   const store = yield* Store
   const row = ((yield* store.get(table, key)) ?? seen.find((one) => one !== undefined)) as AnyRow | undefined
-  const called = naming_columns.map((column) => row?.[column]).find((value) => typeof value === "string" && value !== "")
+  const called = table.named_by.map((column) => row?.[column]).find((value) => typeof value === "string" && value !== "")
   return `${kindOf(table)} ${key}${called === undefined ? "" : ` ${String(called)}`}`
 })
 export const whoOf = Effect.fnUntraced(function*({ actor_id }: StoredEvent) {
