@@ -1,11 +1,10 @@
 /** The action log: the journal read backwards, as who did what to what (conventions 12). */
 import { Effect } from "effect"
 import type { Catalogue, Slice } from "../kernel/catalogue.ts"
-import { type Answer, type Fault, get } from "../kernel/endpoint.ts"
+import { type Fault, get } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { wholeNumber } from "../kernel/input.ts"
 import { journal } from "../kernel/journal.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { type Condition, conditionsOf, conditionSql, type Listing, pageOf, type Query, snakeCase, sortOf } from "../kernel/query.ts"
 import { ok } from "../kernel/resource.ts"
 import { Site } from "../kernel/site.ts"
@@ -16,6 +15,7 @@ import { users } from "../users/schema.ts"
 import { changesOf, valueTypes, withoutKeys } from "./changes.ts"
 import * as Shown from "../kernel/shown.ts"
 import { auditShown } from "./shown.ts"
+import type { AuditEntry } from "./shown.ts"
 
 const listing: Listing = {
   table: journal,
@@ -50,13 +50,13 @@ const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlySet<string> =
 /** Events as an audit shows them. Two queries: what the rows held before, and the people. */
 export const auditRows = Effect.fnUntraced(function*(
   events: ReadonlyArray<StoredEvent>, viewer: Viewer
-): Effect.fn.Return<ReadonlyArray<JsonObject>, Fault, Store | Site> {
+): Effect.fn.Return<ReadonlyArray<AuditEntry>, Fault, Store | Site> {
   const store = yield* Store
   const hidden = hiddenFrom((yield* Site).catalogue, viewer)
   const earlier = yield* historyOf(store, events)
   const changes = changesOf([...earlier, ...events].sort((one, other) => one.position - other.position), new Set(events.map((one) => one.position)))
   const people = new Map((yield* store.getMany(users, events.flatMap((one) => one.actor_id ?? []))).map((one) => [one.id, one.name]))
-  return events.map((one): JsonObject => {
+  return events.map((one): AuditEntry => {
     const at = one.stream.indexOf(":")
     const id = one.stream.slice(at + 1)
     const { old_values, new_values } = changes.get(one.position)!
@@ -78,7 +78,7 @@ const historyOf = Effect.fnUntraced(function*(store: StoreShape, events: Readonl
   return found.filter((one) => one.position < last && !given.has(one.position))
 })
 
-const actions = (query: Query, viewer: Viewer): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
+const actions = (query: Query, viewer: Viewer) => Effect.gen(function*() {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const conditions = conditionsOf(query)

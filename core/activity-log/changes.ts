@@ -50,8 +50,7 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
 const withoutId = ({ id: _id, ...rest }: JsonObject): JsonObject => rest
 
 /** The same without the keys a reader may not see, however deep they lie. */
-export const withoutKeys = (value: Json, hidden: ReadonlySet<string>): Json =>
-  Array.isArray(value) ? value.map((item: Json) => withoutKeys(item, hidden))
-    : isJsonObject(value)
-    ? Object.fromEntries(Object.entries(value).filter(([key]) => !hidden.has(key)).map(([key, item]) => [key, withoutKeys(item, hidden)]))
-    : value
+export const withoutKeys = (value: JsonObject, hidden: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(Object.entries(value).filter(([key]) => !hidden.has(key)).map(([key, item]) => [key, within(item, hidden)]))
+const within = (value: Json, hidden: ReadonlySet<string>): Json =>
+  Array.isArray(value) ? value.map((item: Json) => within(item, hidden)) : isJsonObject(value) ? withoutKeys(value, hidden) : value

@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { type Answer, type Fault, get, type Input } from "../kernel/endpoint.ts"
 import { integer, ref, timestamp } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { ok } from "../kernel/resource.ts"
 import type { Site } from "../kernel/site.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -23,6 +22,7 @@ import { rangeAvailability } from "./range.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
 import { counted, dateOrRangeCheck, inOrderCheck, momentIn, spacious, spanIn } from "./window.ts"
 import { availableAssetsShown, pointOrRangeShown } from "./shown.ts"
+import type * as Shown from "../kernel/shown.ts"
 
 const storeField = ref("stores", { required: true })
 
@@ -38,7 +38,7 @@ const whenFields = {
 }
 
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
-const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer, Fault, Store | Site> {
+const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Fault, Store | Site> {
   const store = yield* storeAsked(input)
   const zone = zoneOf(store)
   // Of a deleted product nothing is counted.
@@ -58,9 +58,8 @@ const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductR
   const { horizon } = bookOf({ store, resolution: resolutionIn(input.settings), now: as_of ?? input.now, claims: [], stock: [], horizon: horizonIn(input.settings) })
   const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
   const book = yield* bookOver(inOrder(inside))
-  return ok({ availability: { ...rangeJson(yield* counted(() => rangeAvailability(book, product_id, window))), ...then } })
+  return ok({ availability: { ...yield* counted(() => rangeAvailability(book, product_id, window)), ...then } })
 })
-const rangeJson = ({ slots, ...range }: ReturnType<typeof rangeAvailability>): JsonObject => ({ ...range, slots: slots.map((slot) => ({ ...slot })) })
 
 const flat = get("/api/v1/availability", {
   answer: pointOrRangeShown,

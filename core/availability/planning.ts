@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { ask, type Fault, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
-import type { Json, JsonObject } from "../kernel/json.ts"
+import type { JsonObject } from "../kernel/json.ts"
 import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -58,8 +58,8 @@ const whatIf = ask("/api/v1/availability/what_if", {
     return ok({
       what_if: {
         has_shortage: judged.some((one) => one.has_shortage),
-        lines: judged.map((one) => ({ ...one })),
-        timelines: timelines.map(({ slots, ...range }): Json => ({ ...range, slots: slots.map((slot) => ({ ...slot })) }))
+        lines: judged,
+        timelines
       }
     })
   })

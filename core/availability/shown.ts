@@ -15,17 +15,17 @@ const range = {
 }
 const point = { ...place, date: date(), ...counts, demand_breakdown }
 
-export const pointOrRangeShown: Shown.Keys = {
+export const pointOrRangeShown = {
   availability: Shown.either(Shown.keys({ ...point, as_of }), Shown.keys({ ...range, slots: Shown.objects(slot), as_of }))
 }
-export const availableAssetsShown: Shown.Keys = {
+export const availableAssetsShown = {
   available_assets: Shown.objects({
     id: integer(), item_name: text({ nullable: true }), asset_number: text({ nullable: true }), serial_number: text({ nullable: true }),
     barcode: text({ nullable: true }), location: text({ nullable: true })
   }),
   meta: Shown.meta
 }
-export const calendarShown: Shown.Keys = {
+export const calendarShown = {
   calendar: Shown.keys({
     store_id: integer(), from: timestamp(), to: timestamp(),
     products: Shown.objects({
@@ -35,7 +35,7 @@ export const calendarShown: Shown.Keys = {
   })
 }
 
-const chart: Shown.Keys = {
+const chart = {
   total_stock: integer(),
   demands: Shown.objects({
     demand_id: integer(), asset_id: integer({ nullable: true }), asset_serial: text({ nullable: true }), quantity: integer(),
@@ -45,7 +45,7 @@ const chart: Shown.Keys = {
   }),
   shortages: Shown.objects({ from: date(), to: date(), severity: integer(), in_buffer_zone: boolean() })
 }
-export const ganttShown: Shown.Keys = {
+export const ganttShown = {
   gantt: Shown.keys({
     ...place, from: timestamp(), to: timestamp(), ...chart,
     days: Shown.optional(Shown.objects({ date: date(), available: integer() }, { describe: "With include_kits: what the parts allow, day by day" })),
@@ -54,13 +54,13 @@ export const ganttShown: Shown.Keys = {
     }, { describe: "With include_kits: a chart for every part" }))
   })
 }
-export const sweepShown: Shown.Keys = {
+export const sweepShown = {
   shortages: Shown.objects({
     product_id: integer(), product_name, store_id: integer(), date: date(), available: integer(), severity: integer(), calculated_at: timestamp()
   }),
   meta: Shown.meta
 }
-export const whyShown: Shown.Keys = {
+export const whyShown = {
   reasons: Shown.keys({
     ...point, as_of, slot_start: timestamp(), slot_end: timestamp(), stock_level_ids: Shown.list(integer()),
     claims: Shown.objects({
@@ -74,7 +74,7 @@ export const whyShown: Shown.Keys = {
     })
   })
 }
-export const whatIfShown: Shown.Keys = {
+export const whatIfShown = {
   what_if: Shown.keys({
     has_shortage: boolean(),
     lines: Shown.objects({
@@ -84,7 +84,7 @@ export const whatIfShown: Shown.Keys = {
     timelines: Shown.objects({ ...range, slots: Shown.objects({ ...slot, available_before: integer() }) })
   })
 }
-export const earliestFitShown: Shown.Keys = {
+export const earliestFitShown = {
   earliest_fit: Shown.keys({
     store_id: integer(), window: Shown.keys({ starts_at: timestamp(), ends_at: timestamp() }, { nullable: true }),
     reason: choice({

@@ -4,9 +4,8 @@ import { assetConflicts } from "../availability/assets-query.ts"
 import { command, type Fault } from "../kernel/endpoint.ts"
 import { waitFor } from "../kernel/engine.ts"
 import { code, list, ref, timestamp } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { ok } from "../kernel/resource.ts"
+import { ok, withMore } from "../kernel/resource.ts"
 import type { Settings } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { knownOf } from "../opportunities/facts.ts"
@@ -15,7 +14,7 @@ import { opportunities } from "../opportunities/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
 import { loadTarget } from "./facts.ts"
-import { type BackFacts, dispatchContainer, returnContainer, verifyCheckin } from "./outing.ts"
+import { type BackFacts, dispatchContainer, dispatchedResult, returnContainer, verifiedResult, verifyCheckin } from "./outing.ts"
 import type { ContainerRow } from "../packing/schema.ts"
 import { containerShown, moving, oneContainer, shownContainer, writing } from "./shared.ts"
 import * as Shown from "../kernel/shown.ts"
@@ -45,7 +44,8 @@ const dispatching = command("POST", `${one}/dispatch`, {
     }
   }),
   decide: (facts, { values }, context) => dispatchContainer(facts, values.dispatched_at ?? context.now, context),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), ok, result["meta"] === null ? undefined : result["meta"] as JsonObject)
+  result: dispatchedResult,
+  respond: ({ id, meta }, input) => Effect.map(shownContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
 })
 
 /** The container and the order it is out on. */
@@ -68,7 +68,7 @@ const returning = command("POST", `${one}/return`, {
   fields: { returned_at: timestamp({ nullable: true }), condition: code(condition_labels, { nullable: true }) },
   facts: (input) => backFacts(input.rows.container, input),
   decide: (facts, { values }, context) => returnContainer(facts, values.returned_at ?? context.now, values.condition ?? null, context),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+  respond: (result, input) => shownContainer(input, result.id, ok)
 })
 
 const verifying = command("POST", `${one}/verify-checkin`, {
@@ -84,7 +84,8 @@ const verifying = command("POST", `${one}/verify-checkin`, {
   facts: (input) => backFacts(input.rows.container, input),
   decide: (facts, { values }, context) => verifyCheckin(facts,
     [...new Set([...values.scanned ?? [], ...(values.serialised_item_id == null ? [] : [values.serialised_item_id])])], context),
-  respond: (result) => Effect.succeed(ok({ verification: result["verification"] as JsonObject }))
+  result: verifiedResult,
+  respond: ({ verification }) => Effect.succeed(ok({ verification }))
 })
 
 export const outingEndpoints = [dispatching, returning, verifying]

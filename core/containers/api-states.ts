@@ -3,13 +3,12 @@ import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"
 import { list, prose, ref, text } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { created, ok } from "../kernel/resource.ts"
+import { created, ok, withMore } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { openEnd } from "../values/time.ts"
 import { loadTarget, loadUnits, type Target } from "./facts.ts"
-import { dissolve, seal, startRepack, unseal } from "./lifecycle.ts"
+import { dissolve, dissolvedResult, seal, startRepack, unseal } from "./lifecycle.ts"
 import { loadManifest } from "./manifest-query.ts"
 import { manifest } from "./manifest.ts"
 import { repack } from "./pack.ts"
@@ -42,7 +41,7 @@ const sealing = command("POST", `${one}/seal`, {
     return { target: yield* loadTarget(rows.container), nested }
   }),
   decide: ({ nested, target }, { values }, context) => seal(target, nested, values.notes ?? null, context),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+  respond: (result, input) => shownContainer(input, result.id, ok)
 })
 
 const unsealing = command("POST", `${one}/unseal`, {
@@ -55,7 +54,7 @@ const unsealing = command("POST", `${one}/unseal`, {
     }
   }),
   decide: ({ claims, target }, _input, context) => unseal(target, claims, context),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+  respond: (result, input) => shownContainer(input, result.id, ok)
 })
 
 /** Everything packed in a container, as units that are to be moved. */
@@ -75,7 +74,8 @@ const dissolving = command("POST", `${one}/dissolve`, {
     return { from, to: to === undefined ? undefined : yield* loadTarget(to), units: yield* contents(from, now) }
   }),
   decide: ({ from, to, units }, { values }, context) => dissolve(from, units, to, values.reason || "manual", context),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), ok, { warnings: result["warnings"] ?? [] } as JsonObject)
+  result: dissolvedResult,
+  respond: ({ id, warnings }, input) => Effect.map(shownContainer(input, id, ok), (answer) => withMore(answer, { meta: { warnings } }))
 })
 
 const startingRepack = command("POST", `${base}/repack/start`, {
@@ -96,7 +96,7 @@ const startingRepack = command("POST", `${base}/repack/start`, {
     }
   }),
   decide: ({ container, ...facts }, { values }, context) => startRepack(container, { name: values.name ?? null, barcode: values.barcode ?? null }, facts, context),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), created)
+  respond: (result, input) => shownContainer(input, result.id, created)
 })
 
 const repacking = command("POST", `${one}/repack`, {
@@ -109,7 +109,7 @@ const repacking = command("POST", `${one}/repack`, {
     return { target: yield* loadTarget(rows.container), unit: (yield* loadUnits([id], now)).get(id) }
   }),
   decide: ({ target, unit }, { values }, context) => repack(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
-  respond: (result, input) => Effect.map(itemsShown(input, [Number(result["id"])]), ([container_item]) => created({ container_item: container_item! }))
+  respond: (result, input) => Effect.map(itemsShown(input, [result.id]), ([container_item]) => created({ container_item: container_item! }))
 })
 
 export const stateEndpoints = [compliance, sealing, unsealing, dissolving, startingRepack, repacking]

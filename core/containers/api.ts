@@ -1,10 +1,9 @@
 /** How containers are asked for (spec 4.15): what they are and what goes in and out. Their states are in `api-states.ts`. */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { type Answer, command, get, type Input } from "../kernel/endpoint.ts"
+import { command, get, type Id, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, prose, ref, text } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
-import { created, listOf, ok, viewContext } from "../kernel/resource.ts"
+import { created, listOf, ok, type Status, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
@@ -13,8 +12,8 @@ import { stateEndpoints } from "./api-states.ts"
 import { containerEvents } from "./events.ts"
 import { loadTarget, loadUnits } from "./facts.ts"
 import { change, create, createTemporary } from "./lifecycle.ts"
-import { pack, transfer, unpack } from "./pack.ts"
 import { containerReactions } from "./reactions.ts"
+import { pack, transfer, transferred, unpack } from "./pack.ts"
 import { containerItemResource, containerResource } from "./resource.ts"
 import { container_items, containers, live_statuses, scan_modes } from "../packing/schema.ts"
 import { containerItemShown, containerShown, itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
@@ -59,7 +58,7 @@ const creates = [
     decide: (facts, { values }, context) => create({
       name: values.name ?? "", barcode: values.barcode ?? null, scan_mode: values.scan_mode ?? null, notes: values.notes ?? null, store_id: values.store_id ?? null
     }, facts, context),
-    respond: (result, input) => shownContainer(input, Number(result["id"]), created)
+    respond: (result, input) => shownContainer(input, result.id, created)
   }),
   command("POST", `${base}/temporary`, {
     answer: containerShown, answers: 201,
@@ -69,7 +68,7 @@ const creates = [
     facts: ({ values }) => temporaryTwin(values.barcode ?? null),
     decide: (twin, { values }, context) =>
       createTemporary({ name: values.name ?? "", barcode: values.barcode ?? "", store_id: values.store_id ?? 0, notes: values.notes ?? null }, twin, context),
-    respond: (result, input) => shownContainer(input, Number(result["id"]), created)
+    respond: (result, input) => shownContainer(input, result.id, created)
   })
 ]
 
@@ -79,7 +78,7 @@ const update = command("PATCH", `${base}/{container}`, {
   fields: { name: containers.columns.name, barcode: containers.columns.barcode, notes: containers.columns.notes, scan_mode: containers.columns.scan_mode },
   facts: ({ values }) => temporaryTwin(values.barcode ?? null),
   decide: (twin, { rows, values }) => change(rows.container, values, twin),
-  respond: (result, input) => shownContainer(input, Number(result["id"]), ok)
+  respond: (result, input) => shownContainer(input, result.id, ok)
 })
 
 const item = { serialised_item_id: ref("stock_levels", { required: true }) }
@@ -114,7 +113,7 @@ const moves = [
       serialised_item_ids: list(integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { required: true, min_items: 1, max_items: 1_000, distinct: true }),
       target_container_id: ref("containers", { required: true })
     },
-    streams: moving("serialised_item_ids", "target_container_id"),
+    streams: moving("serialised_item_ids", "target_container_id"), result: transferred,
     facts: ({ now, rows, values }) => Effect.gen(function*() {
       const to = yield* (yield* Store).get(containers, values.target_container_id ?? 0)
       const ids = values.serialised_item_ids ?? []
@@ -122,12 +121,12 @@ const moves = [
       return { from: yield* loadTarget(rows.container), to: yield* loadTarget(to ?? rows.container), units: ids.map((id) => units.get(id)) }
     }),
     decide: ({ from, to, units }, _input, context) => transfer(units, from, to, context),
-    respond: (result, input) => Effect.map(itemsShown(input, result["ids"] as ReadonlyArray<number>), (container_items) => ok({ container_items }))
+    respond: (result, input) => Effect.map(itemsShown(input, result.ids), (container_items) => ok({ container_items }))
   })
 ]
 
-const itemShown = (input: Input, result: JsonObject, status: (body: JsonObject) => Answer) =>
-  Effect.map(itemsShown(input, [Number(result["id"])]), ([container_item]) => status({ container_item: container_item! }))
+const itemShown = (input: Input, { id }: Id, status: Status) =>
+  Effect.map(itemsShown(input, [id]), ([container_item]) => status({ container_item: container_item! }))
 
 export const containersSlice: Slice = {
   name: "containers",

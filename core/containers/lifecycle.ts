@@ -3,7 +3,6 @@ import { Result } from "effect"
 import type { ClaimRow } from "../claims/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
@@ -13,8 +12,12 @@ import { containerDissolved, containerSealed, containerUnsealed, repackStarted }
 import type { Target, Unit } from "./facts.ts"
 import { leaving, moved, targetAgainst, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "../packing/schema.ts"
+import { integer, list, text } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
-const refuse = (field: string, text: string): Decided => Result.fail(invalidField(field, text))
+export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+
+const refuse = (field: string, text: string): Decided<never> => Result.fail(invalidField(field, text))
 
 /** A UUID (version 8) of the instant and the id: unique, because ids are. */
 export const uuidOf = (now: string, id: number): string => {
@@ -144,7 +147,7 @@ export const unseal = (target: Target, housing_claims: ReadonlyArray<ClaimRow>, 
  */
 export const dissolve = (
   from: Target, units: ReadonlyArray<Unit>, to: Target | undefined, reason: string, context: DecideContext
-): Decided => {
+): Decided<typeof dissolvedResult.Type> => {
   const { chain: [, parent], container } = from
   if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
   if (container.status === "dissolved") return refuse("container", "The container is dissolved already.")
@@ -153,7 +156,7 @@ export const dissolve = (
       status: "dissolved", dissolved_at: context.now, dissolved_by_user_id: context.viewer.user_id || null, dissolved_reason: reason,
       parent_container_id: null, repack_started_at: null
     })],
-    result: { id: container.id, warnings: dissolveWarnings(from, units, to, parent) } satisfies JsonObject
+    result: { id: container.id, warnings: dissolveWarnings(from, units, to, parent) }
   }))
 }
 

@@ -1,13 +1,13 @@
 /** What is in a container: the list that goes with a closed one, and the check of what came back (availability 8.6). */
-import type { JsonObject } from "../kernel/json.ts"
 import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
+import type { Manifest, verificationShown } from "./shown.ts"
 
 export interface UnitNamed { readonly asset_number: string | null; readonly serial_number: string | null }
 export interface Manifested {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
   /** What its product asks for: the slots of its template, or, without any, the parts that stay in it. */
-  readonly slots: ReadonlyArray<{ readonly product_id: number; readonly binding: string | null; readonly quantity: number }>
+  readonly slots: ReadonlyArray<{ readonly product_id: number; readonly binding: "pool" | "fixed" | null; readonly quantity: number }>
   readonly nested: ReadonlyArray<Manifested>
 }
 export interface Names {
@@ -16,7 +16,7 @@ export interface Names {
 }
 
 /** The manifest, nested containers included. Compliant: every slot filled, in this container and in all inside it. */
-export const manifest = (of: Manifested, names: Names): JsonObject & { readonly is_compliant: boolean } => {
+export const manifest = (of: Manifested, names: Names): Manifest => {
   const { container, items } = of
   const slots = of.slots.map((slot) => {
     const required = Math.ceil(slot.quantity), packed = items.filter((item) => item.product_id === slot.product_id).length
@@ -45,7 +45,7 @@ export const manifest = (of: Manifested, names: Names): JsonObject & { readonly 
 }
 
 /** What was expected back, what has been seen so far, what is missing, what does not belong. Units by stock level id. */
-export const verification = (items: ReadonlyArray<ContainerItemRow>, scanned_now: ReadonlyArray<number>): JsonObject & { readonly complete: boolean } => {
+export const verification = (items: ReadonlyArray<ContainerItemRow>, scanned_now: ReadonlyArray<number>): typeof verificationShown.Type => {
   const expected = items.map((item) => item.serialised_item_id)
   const seen = new Set([...items.filter((item) => item.verified_at !== null).map((item) => item.serialised_item_id), ...scanned_now])
   const missing = expected.filter((id) => !seen.has(id))

@@ -18,6 +18,13 @@ import { cameBack, checkinVerified, containerDispatched, repackStarted } from ".
 import type { Target } from "./facts.ts"
 import { verification } from "./manifest.ts"
 import type { ContainerRow } from "../packing/schema.ts"
+import { integer } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
+import { type HeldBack, heldBackShown } from "../opportunities/decide/progress.ts"
+import { verificationShown } from "./shown.ts"
+
+export const dispatchedResult = Shown.keys({ id: integer(), meta: Shown.keys(heldBackShown, { nullable: true }) })
+export const verifiedResult = Shown.keys({ verification: verificationShown })
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
@@ -36,7 +43,7 @@ export interface OutFacts {
  * Sends a sealed kit or hybrid out to an order. Its case is allocated to a line for the container's product, unless it
  * already is, and dispatched; where no line asks for the product the case alone is claimed. 422: `container`, `opportunity_id`.
  */
-export const dispatchContainer = (facts: OutFacts, dispatched_at: string, context: DecideContext): Decided => Result.gen(function*() {
+export const dispatchContainer = (facts: OutFacts, dispatched_at: string, context: DecideContext): Decided<typeof dispatchedResult.Type> => Result.gen(function*() {
   const { housing, known, target: { as_case, chain: [, parent], container } } = facts
   const { header } = known.deal
   if (container.is_temporary || (as_case.container_mode !== "kit" && as_case.container_mode !== "hybrid")) {
@@ -62,7 +69,7 @@ export const dispatchContainer = (facts: OutFacts, dispatched_at: string, contex
   }
 })
 
-interface Moved { readonly events: ReadonlyArray<NewEvent>; readonly meta: JsonObject | null }
+interface Moved { readonly events: ReadonlyArray<NewEvent>; readonly meta: HeldBack | null }
 
 const caseOut = (
   facts: OutFacts, housing: StockLevelRow, lines: ReadonlyArray<ItemRow>, dispatched_at: string, context: DecideContext
@@ -81,7 +88,7 @@ const caseOut = (
   if (there === undefined) return yield* refuse("opportunity_id", "The case is on no line of this order.")
   const gone = yield* moveUnits(after, [{ unit: there, field: "opportunity_id" }],
     [dispatching(dispatched_at, { dispatched_by: context.viewer.user_id || null, vehicle_id: null })], context)
-  return { events: [...given?.events ?? [], ...gone.events], meta: (gone.result["_meta"] ?? null) as JsonObject | null }
+  return { events: [...given?.events ?? [], ...gone.events], meta: gone.result._meta }
 })
 
 /** The deal as the allocation leaves it, read from what it recorded. */
@@ -144,7 +151,7 @@ export const returnContainer = (facts: BackFacts, returned_at: string, condition
  * Notes which units of a container that is out or back were seen. Where each unit is scanned by itself (check-in mode
  * `individual`), the last one brings the container back. 422 `container` in any other status.
  */
-export const verifyCheckin = (facts: BackFacts, scanned: ReadonlyArray<number>, context: DecideContext): Decided => Result.gen(function*() {
+export const verifyCheckin = (facts: BackFacts, scanned: ReadonlyArray<number>, context: DecideContext): Decided<typeof verifiedResult.Type> => Result.gen(function*() {
   const { container, items, product } = facts.target
   if (container.status !== "dispatched" && container.status !== "returned") {
     return yield* refuse("container", `The container is ${container.status}; only dispatched and returned ones are checked in.`)

@@ -11,6 +11,8 @@ import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts
 import type { Target, Unit } from "./facts.ts"
 import { hold, release } from "./hold.ts"
 import { type ContainerItemRow, container_items, type ContainerStatus, type NewContainerItem } from "../packing/schema.ts"
+import { integer, list } from "../kernel/field.ts"
+import * as Shown from "../kernel/shown.ts"
 
 /** 422 `container`, as for every wrong status, and the field that named the container where one did (availability 8.6). */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
@@ -106,11 +108,13 @@ export const unpack = (unit: Unit | undefined, target: Target, context: DecideCo
 }
 export const notPackedHere = (field: string): Rejection => invalidField(field, "The unit is not packed in this container.")
 
+/** The rows begun. */
+export const transferred = Shown.keys({ ids: list(integer()) })
 /**
  * Moves units from one open container into another at the same store, each with a row closed and a row begun. 422:
  * `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
  */
-export const transfer = (units: ReadonlyArray<Unit | undefined>, from: Target, to: Target, context: DecideContext): Decided => {
+export const transfer = (units: ReadonlyArray<Unit | undefined>, from: Target, to: Target, context: DecideContext): Decided<typeof transferred.Type> => {
   const closed = mustBeOpen(from) ?? targetAgainst(from, to, "target_container_id")
   if (closed !== undefined) return Result.fail(closed)
   return Result.map(moved(units, from, to, "serialised_item_ids", context), ({ events, ids }) => ({ events, result: { ids } }))

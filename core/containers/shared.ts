@@ -1,9 +1,9 @@
 /** What the endpoints of containers share: who may, what waits for what, how answers look. */
 import { Effect } from "effect"
 import type { Answer, Fault, Input, Streams } from "../kernel/endpoint.ts"
-import type { Json, JsonObject } from "../kernel/json.ts"
+import type { JsonObject } from "../kernel/json.ts"
 import { includesOf } from "../kernel/query.ts"
-import { render, viewContext } from "../kernel/resource.ts"
+import { type One, render, type Status, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { containerItemResource, containerResource } from "./resource.ts"
 import { type ContainerRow, container_items, containers } from "../packing/schema.ts"
@@ -29,17 +29,17 @@ export const moving = (units_field?: string, container_field?: string): Streams 
   ]
 }
 
-export const containerShown: Shown.Keys = { container: Shown.row(() => containerResource) }
-export const containerItemShown: Shown.Keys = { container_item: Shown.row(() => containerItemResource) }
+export const containerShown = { container: Shown.row(() => containerResource) }
+export const containerItemShown = { container_item: Shown.row(() => containerItemResource) }
 
 /** A container with what is in it: what every write answers with. */
 export const shownContainer = Effect.fnUntraced(function*(
-  input: Pick<Input, "query" | "viewer" | "settings" | "now">, id: number, status: (body: Json) => Answer, meta?: JsonObject
-): Effect.fn.Return<Answer, Fault, Store> {
+  input: Pick<Input, "query" | "viewer" | "settings" | "now">, id: number, status: Status
+): Effect.fn.Return<Answer<One<"container">>, Fault, Store> {
   const row = yield* (yield* Store).get(containers, id)
   if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
   const [container] = yield* render(containerResource, [row], [...includesOf(input.query), "active_items"], viewContext(input))
-  return status({ container: container!, ...(meta === undefined ? {} : { meta }) })
+  return status({ container: container! })
 })
 
 /** Memberships in the order of their ids given. */

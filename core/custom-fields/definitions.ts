@@ -97,7 +97,7 @@ export const customFieldDefinitions = register({
   }
 })
 
-export const customFieldGroupResource: Resource<typeof custom_field_groups> = resource({
+export const customFieldGroupResource: Resource<typeof custom_field_groups, "custom_field_group"> = resource({
   singular: "custom_field_group",
   table: custom_field_groups,
   filters: ["name", "created_at"],
@@ -120,6 +120,6 @@ const showGroup = get("/api/v1/custom_field_groups/{id}", {
   params: { id: { table: custom_field_groups } },
   run: (input) => Effect.map(
     shown(customFieldGroupResource, input.rows.id, [...input.query, ["include", "custom_fields"]], viewContext(input)),
-    (body: JsonObject) => ok(body))
+    ok)
 })
 export const customFieldGroups = { ...groups, endpoints: [...groups.endpoints ?? [], showGroup] }

@@ -22,7 +22,7 @@ export const listValueResource = resource({
   sorts: ["name", "sort_order", "created_at", "updated_at"],
   order: ["sort_order", "id"]
 })
-export const listNameResource: Resource<typeof list_names> = resource({
+export const listNameResource: Resource<typeof list_names, "list_name"> = resource({
   singular: "list_name",
   table: list_names,
   filters: ["name", "is_system", "created_at"],

@@ -1,6 +1,6 @@
 /** POST /products/import: a catalogue with its groups, stock and prices, in batches. */
 import { kitDepthIn } from "../kits/settings.ts"
-import { command, type DecideContext, type Decided, type Input } from "../kernel/endpoint.ts"
+import { command, type DecideContext, type Input } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { readCustomFields } from "../kernel/custom-field.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -16,8 +16,9 @@ import { partEvents, planParts } from "./part-rows.ts"
 import { readProduct, textCell } from "./product-columns.ts"
 import { type ProductFacts, productFacts } from "./product-facts.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents } from "./rate-rows.ts"
-import { answerVerdicts, verdictsShown, checkRows, decideRows, importContext, importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
+import { answerVerdicts, verdictsResult, verdictsShown, checkRows, decideRows, importContext, importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
 import { planStock, stockEvents, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
+import type { VerdictsDecided } from "./rows.ts"
 
 /** What is known, and what rows before this one have made. */
 interface Working {
@@ -45,7 +46,7 @@ const grouped = <K, A>(items: ReadonlyArray<A>, key: (item: A) => K): Map<K, Rea
   return groups
 }
 
-export const decideProducts = (facts: ProductFacts, input: Input<{}, typeof importFields>, context: DecideContext): Decided => {
+export const decideProducts = (facts: ProductFacts, input: Input<{}, typeof importFields>, context: DecideContext): VerdictsDecided => {
   const working: Working = {
     facts, context: importContext(context, facts.dry_run), base_currency: baseCurrency(input.settings), viewer: input.viewer,
     bySku: grouped(facts.products.filter(({ sku }) => sku !== null), ({ sku }) => sku ?? ""),
@@ -161,5 +162,6 @@ export const importProducts = command("POST", "/api/v1/products/import", {
   streams: () => ["import:products", "compositions"],
   facts: productFacts,
   decide: decideProducts,
+  result: verdictsResult,
   respond: answerVerdicts
 })

@@ -1,7 +1,7 @@
 /** POST /rate_definitions/import: ways of charging brought along from another system (interface 2.1). */
 import { Effect, Result } from "effect"
 import type { NewEvent } from "../kernel/event.ts"
-import { command, type DecideContext, type Decided, type Fault, type Input } from "../kernel/endpoint.ts"
+import { command, type DecideContext, type Fault, type Input } from "../kernel/endpoint.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
@@ -18,6 +18,8 @@ import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.t
 import {
   answerVerdicts, verdictsShown, checkRows, type Columns, decideRows, importContext, importFields, type Importing, type Plan, readRows, rejectedPlan, type Row, waitFor
 } from "./rows.ts"
+import type { VerdictsDecided } from "./rows.ts"
+import { verdictsResult } from "./rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
 const methodColumns = ["calculation_strategy", "base_period", "enabled_modifiers", "strategy_config", "modifier_configs"] as const
@@ -44,7 +46,7 @@ const definitionFacts = Effect.fnUntraced(function*(input: Input<{}, typeof impo
   }
 })
 
-const decideDefinitions = (facts: DefinitionFacts, _input: Input<{}, typeof importFields>, given: DecideContext): Decided => {
+const decideDefinitions = (facts: DefinitionFacts, _input: Input<{}, typeof importFields>, given: DecideContext): VerdictsDecided => {
   const context = importContext(given, facts.dry_run)
   const working: Working = { definitions: new Map(facts.definitions.map((one) => [one.id, one])), named: new Set() }
   return decideRows(facts, (row) => planDefinition(row, working, context))
@@ -161,5 +163,6 @@ export const importRateDefinitions = command("POST", "/api/v1/rate_definitions/i
   streams: () => ["import:rate_definitions"],
   facts: definitionFacts,
   decide: decideDefinitions,
+  result: verdictsResult,
   respond: answerVerdicts
 })

@@ -3,7 +3,7 @@
  * again change nothing at all; a dry run gives the same verdicts and writes nothing.
  */
 import { Effect, Result } from "effect"
-import type { Answer, DecideContext, Decided } from "../kernel/endpoint.ts"
+import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { boolean, choice, integer, json, json_levels_max, list, text } from "../kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
@@ -11,6 +11,7 @@ import { unstorableIn } from "../kernel/input.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
 import * as Shown from "../kernel/shown.ts"
+import { ok } from "../kernel/resource.ts"
 
 export const rows_max = 500
 
@@ -118,16 +119,16 @@ export const importContext = (context: DecideContext, dry_run: boolean): DecideC
 }
 
 /** Plans and carries out row after row, each on what the rows before it left. */
-export const decideRows = ({ rows, dry_run }: Importing, plan: (row: Row) => Plan): Decided => {
+export const decideRows = ({ rows, dry_run }: Importing, plan: (row: Row) => Plan): Decided<Verdicts> => {
   const keys = new Map<string, number>()
   const told = new Set<string>()
   const events: Array<NewEvent> = []
-  const results = rows.map((row): JsonObject => {
+  const results = rows.map((row): RowVerdict => {
     const ignored = row.unknown.filter((column) => !told.has(column))
     for (const column of ignored) told.add(column)
     const planned = row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), row, keys)
     const warnings = [...ignored.map((column) => `There is no column ${column}; it is passed over.`), ...planned.warnings]
-    const verdict = (status: Status, id: number | null): JsonObject => ({
+    const verdict = (status: Status, id: number | null): RowVerdict => ({
       row: row.number, status, id, key: planned.key,
       ...(Object.keys(planned.errors).length === 0 ? {} : { errors: planned.errors }), ...(warnings.length === 0 ? {} : { warnings })
     })
@@ -148,20 +149,24 @@ const withoutRepeat = (plan: Plan, row: Row, keys: Map<string, number>): Plan =>
   return earlier === undefined ? plan : rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] })
 }
 
-const countOf = (results: ReadonlyArray<JsonObject>): JsonObject => {
-  const count = (status: Status): number => results.filter((one) => one["status"] === status).length
+const countOf = (results: ReadonlyArray<RowVerdict>) => {
+  const count = (status: Status): number => results.filter((one) => one.status === status).length
   return { created: count("created"), updated: count("updated"), unchanged: count("unchanged"), rejected: count("rejected") }
 }
 
 /** `Verdict` by `Verdict`, and how many there are of each. */
-export const verdictsShown: Shown.Keys = {
+export const verdictsShown = {
   results: Shown.objects({
     row: integer(), status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }), id: integer({ nullable: true }),
     key: text({ nullable: true }), errors: Shown.optional(Shown.map(list(text()))), warnings: Shown.optional(list(text()))
   }),
   meta: Shown.keys({ created: integer(), updated: integer(), unchanged: integer(), rejected: integer(), dry_run: boolean() })
 }
-export const answerVerdicts = (result: JsonObject): Effect.Effect<Answer> => Effect.succeed({ status: 200, body: result })
+export const verdictsResult = Shown.keys(verdictsShown)
+type Verdicts = typeof verdictsResult.Type
+export type VerdictsDecided = Decided<Verdicts>
+type RowVerdict = Verdicts["results"][number]
+export const answerVerdicts = (result: Verdicts) => Effect.succeed(ok(result))
 
 /** Makes this import wait for whoever is changing one of these streams: which they are is only known from the rows. */
 export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {

@@ -2,7 +2,7 @@
  * The endpoint table: every way to ask for something, as rows. Routes, OpenAPI, the endpoint catalogue, the command
  * line's nouns and the commands a replica keeps all derive from these rows.
  */
-import type { Effect, Result } from "effect"
+import { type Effect, type Result, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NewEvent } from "./event.ts"
 import type { Fields, ValuesOf } from "./field.ts"
@@ -10,7 +10,8 @@ import type { Json, JsonObject } from "./json.ts"
 import type { Query } from "./query.ts"
 import type { FieldErrors, Rejection } from "./rejection.ts"
 import type { Settings } from "./settings.ts"
-import type { AnswerShown } from "./shown.ts"
+import { wholeNumber } from "./field-schema.ts"
+import { answerSchema, type AnswerShown, type BodyShown, type Part } from "./shown.ts"
 import type { Site } from "./site.ts"
 import type { Store } from "./store/store.ts"
 import type { RowOf, Table } from "./table.ts"
@@ -44,10 +45,10 @@ export interface Request {
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
 }
-export interface Answer {
+export interface Answer<out A = Json> {
   readonly status: number
   /** A JSON body; absent on 204. */
-  readonly body?: Json
+  readonly body?: A
   /** Anything but JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
   readonly headers?: { readonly [name: string]: string }
@@ -80,12 +81,16 @@ export interface DecideContext {
   /** The next number of a document sequence; null offline, where only the server numbers. */
   readonly number: (sequence: string) => number | null
 }
-export interface Decision {
+/** What most commands come to: the row they are about. */
+export interface Id { readonly id: number }
+export interface Decision<out R = Id> {
   readonly events: ReadonlyArray<NewEvent>
   /** What the answer is about, e.g. `{id: 12}`. */
-  readonly result: JsonObject
+  readonly result: R
 }
-export type Decided = Result.Result<Decision, Rejection>
+export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
+/** The Schema of a result that is the id of a row. */
+export const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
 
 export type Fault = Rejection | SqlError.SqlError
 export type Reads<A> = Effect.Effect<A, Fault, Store>
@@ -96,6 +101,10 @@ export type Streams = (params: { readonly [name: string]: string }, body: JsonOb
 /** Who asks, as far as it is known without the body. */
 export type Caller<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
 export type Refuses = { readonly [status: number]: AnswerShown | null }
+/** The body of a refusal as every endpoint gives it. */
+export interface ErrorBody { readonly message: string; readonly errors?: { readonly [field: string]: ReadonlyArray<string> } }
+type RefusalShown<X extends Refuses> = RefusalOf<X[keyof X]>
+type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
 
 interface Common<P extends Params, B extends Fields> {
   /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
@@ -128,9 +137,9 @@ interface Common<P extends Params, B extends Fields> {
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
   readonly answers: number | undefined
   /** What a good answer holds; undefined where it has no body. */
-  readonly answer: AnswerShown | undefined
+  readonly answer: Part | undefined
   /** Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no error as usual. */
-  readonly refuses: Refuses
+  readonly refuses: { readonly [status: number]: Part | null }
   /** Headers of its answers beside those of every answer, and what each says. */
   readonly answer_headers: { readonly [name: string]: string }
   /** What it answers in, where that is not JSON. */
@@ -144,26 +153,30 @@ interface Common<P extends Params, B extends Fields> {
 }
 /** Of everything that happened, or of the row one of the parameters names. */
 export type History = "everything" | { readonly of: string }
-export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields> extends Common<P, B> {
+/** `A`: the body of its answers. */
+export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
   readonly kind: "query"
-  readonly run: (input: Input<P, B>) => Effect.Effect<Answer, Fault, Store | Site>
+  readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Fault, Store | Site>
 }
-export interface CommandEndpoint<P extends Params = Params, B extends Fields = Fields, F = unknown> extends Common<P, B> {
+/** `F`: its facts; `R`: its result; `A`: the body of its answers. */
+export interface CommandEndpoint<P extends Params = Params, B extends Fields = Fields, F = unknown, R = JsonObject, A = Json> extends Common<P, B> {
   readonly kind: "command"
+  /** What deciding gives its answer; results that were stored are read by it. */
+  readonly result: Schema.Codec<R>
   /** The streams whose writers wait for each other; by default that of the first row in the path. */
   readonly streams: Streams | undefined
   /** Tables that one of these commands surely makes a row in: an id is drawn before deciding. */
   readonly mints: ReadonlyArray<Table>
   /** What the rules must know, read inside the transaction. */
   readonly facts: (input: Input<P, B>) => Effect.Effect<F, Fault, Store | Site>
-  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided
-  readonly respond: (result: JsonObject, input: Input<P, B>) => Reads<Answer>
+  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
+  readonly respond: (result: R, input: Input<P, B>) => Reads<Answer<A>>
 }
 // Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Endpoint = QueryEndpoint<any, any> | CommandEndpoint<any, any, any>
+export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
-type Draft<P extends Params, B extends Fields> = {
+type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends Refuses> = {
   readonly name: string
   readonly summary: string
   readonly ability: string | ReadonlyArray<string> | null
@@ -179,45 +192,62 @@ type Draft<P extends Params, B extends Fields> = {
   readonly admits?: (caller: Caller<P>) => Effect.Effect<void, Fault, Store | Site>
   readonly uploads?: boolean
   readonly answers?: number
-  readonly answer?: AnswerShown
-  readonly refuses?: Refuses
+  readonly answer?: A
+  readonly refuses?: X
   readonly answer_headers?: { readonly [name: string]: string }
   readonly produces?: string
   readonly together?: ReadonlyArray<ReadonlyArray<string>>
   readonly reads_history?: History
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
-const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B>): Common<P, B> => ({
+const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B, AnswerShown, Refuses>): Common<P, B> => ({
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
   weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
   public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, admits: draft.admits, uploads: draft.uploads ?? false, answers: draft.answers,
-  answer: draft.answer, refuses: draft.refuses ?? {}, answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check,
+  answer: draft.answer === undefined ? undefined : answerSchema(draft.answer), refuses: refusalsOf(draft.refuses ?? {}),
+  answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check,
   together: draft.together ?? [], reads_history: draft.reads_history
 })
+const refusalsOf = (refuses: Refuses): Common<Params, Fields>["refuses"] =>
+  Object.fromEntries(Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)]))
+
+/** What it answers with: its good answer, or one of the refusals it declares. */
+type Answered<A extends AnswerShown, X extends Refuses> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
+type Read<P extends Params, B extends Fields, A extends AnswerShown, X extends Refuses> = Draft<P, B, A, X> & {
+  readonly run: (input: Input<P, B>) => Effect.Effect<NoInfer<Answered<A, X>>, Fault, Store | Site>
+}
+type ReadEndpoint<P extends Params, B extends Fields, A extends AnswerShown, X extends Refuses> = QueryEndpoint<P, B, BodyShown<A> | RefusalShown<X>>
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
-export const get = <const P extends Params = {}, const B extends Fields = {}>(
-  path: string, draft: Draft<P, B> & { readonly run: QueryEndpoint<P, B>["run"] }
-): QueryEndpoint<P, B> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
+export const get = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends Refuses = {}>(
+  path: string, draft: Read<P, B, A, X>
+): ReadEndpoint<P, B, A, X> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
 
 /** A read with a body (calculations): it writes nothing, needs no transaction and leaves no trace. */
-export const ask = <const P extends Params = {}, const B extends Fields = {}>(
-  path: string, draft: Draft<P, B> & { readonly run: QueryEndpoint<P, B>["run"] }
-): QueryEndpoint<P, B> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
+export const ask = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends Refuses = {}>(
+  path: string, draft: Read<P, B, A, X>
+): ReadEndpoint<P, B, A, X> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
 
-type Write<P extends Params, B extends Fields, F> = Draft<P, B> & {
+type Write<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends Refuses> = Draft<P, B, A, X> & {
   readonly streams?: Streams
   readonly mints?: ReadonlyArray<Table>
-  readonly facts: CommandEndpoint<P, B, F>["facts"]
-  readonly decide: CommandEndpoint<P, B, F>["decide"]
-  readonly respond: CommandEndpoint<P, B, F>["respond"]
+  /** What deciding gives `respond`; without it the id of a row. */
+  readonly result?: Schema.Codec<R>
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Fault, Store | Site>
+  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<NoInfer<R>>
+  readonly respond: (result: NoInfer<R>, input: Input<P, B>) => Reads<NoInfer<Answered<A, X>>>
 }
 /** A write: `command("POST", "/api/v1/products/{id}/merge", { …, facts, decide, respond })`. */
-export const command = <const P extends Params = {}, const B extends Fields = {}, F = unknown>(
-  method: Exclude<Method, "GET">, path: string, draft: Write<P, B, F>
-): CommandEndpoint<P, B, F> => ({
-  ...common(method, path, draft), kind: "command", streams: draft.streams, mints: draft.mints ?? [], facts: draft.facts, decide: draft.decide, respond: draft.respond
+export const command = <
+  const P extends Params = {}, const B extends Fields = {}, F = unknown, R = Id, const A extends AnswerShown = never, const X extends Refuses = {}
+>(
+  method: Exclude<Method, "GET">, path: string, draft: Write<P, B, F, R, A, X>
+): CommandEndpoint<P, B, F, R, BodyShown<A> | RefusalShown<X>> => ({
+  ...common(method, path, draft), kind: "command", streams: draft.streams, mints: draft.mints ?? [],
+  // Without one R is Id, its default.
+  result: draft.result ?? idResult as unknown as Schema.Codec<R>,
+  facts: draft.facts, decide: draft.decide, respond: draft.respond
 })
 
 /** The resource and the operation a route name stands for: `products.index` → products, index. */

@@ -2,7 +2,7 @@
  * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person →
  * body → facts → the rule → reactions → events folded into the tables and appended → the answer. Anything refused changes nothing.
  */
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Result, Schema } from "effect"
 import { instantOf } from "../values/time.ts"
 import { withAutoNumbers } from "./auto-number.ts"
 import type { Answer, CommandEndpoint, DecideContext, Decided, Decision, Endpoint, Fault, Input, Request } from "./endpoint.ts"
@@ -108,10 +108,14 @@ export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Ori
   return { answer, result: decision.result, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
 })
 
-/** The answer of a command that was carried out before, of what it made as that is by now. It changes nothing. */
-export const answerAgain = Effect.fnUntraced(function*(call: Call, result: JsonObject): Effect.fn.Return<Answer, Fault, Store | Site> {
+/**
+ * The answer of a command that was carried out before, of what it made as that is by now. It changes nothing. A stored
+ * result that its endpoint does not read any more is a defect.
+ */
+export const answerAgain = Effect.fnUntraced(function*(call: Call, result: unknown): Effect.fn.Return<Answer, Fault, Store | Site> {
   const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
-  return yield* (call.endpoint as CommandEndpoint).respond(result, input)
+  const endpoint = call.endpoint as CommandEndpoint
+  return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
 })
 
 /** The row locks of an event-sourced store: writers of one stream wait for each other. SQLite has one writer anyway. */
@@ -303,7 +307,7 @@ const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint
   const read: Array<ReadonlyArray<unknown>> = []
   for (;;) {
     supplies.rewind()
-    const decided = yield* Effect.sync((): Decided => endpoint.decide(facts, input, context))
+    const decided = yield* Effect.sync((): Decided<JsonObject> => endpoint.decide(facts, input, context))
     const whole = Result.isFailure(decided) ? decided : yield* withReactions(decided.success, read, context, supplies)
     if (whole !== undefined) {
       for (const [table, left] of supplies.unused()) yield* site.giveBackIds(table, left)
@@ -321,7 +325,7 @@ const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint
  * A decision with the events that follow from it, and from those, round by round; undefined while ids or numbers are
  * lacking. `read` keeps the facts of each round: they are read once the events before it are as they will be recorded.
  */
-const withReactions = Effect.fnUntraced(function*(decision: Decision, read: Array<ReadonlyArray<unknown>>, context: DecideContext, supplies: Supplies): Effect.fn.Return<Decided | undefined, Fault, Store | Site> {
+const withReactions = Effect.fnUntraced(function*(decision: Decision<JsonObject>, read: Array<ReadonlyArray<unknown>>, context: DecideContext, supplies: Supplies): Effect.fn.Return<Decided<JsonObject> | undefined, Fault, Store | Site> {
   const { reactions } = (yield* Site).catalogue
   const isLacking = (): boolean => { const { ids, numbers } = supplies.lacking(); return ids.size > 0 || numbers.size > 0 }
   let events = decision.events

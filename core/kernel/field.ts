@@ -64,7 +64,8 @@ export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "count
 /** What an explicit null means on update: leave as it is, clear, or refuse (conventions 8; opportunities 4). */
 export type OnNull = "keep" | "clear" | "reject"
 
-export interface Field<out T = unknown> {
+/** `T`: the value in memory; `S`: the same in answers. */
+export interface Field<out T = unknown, out S = T> {
   readonly shape: Shape
   readonly nullable: boolean
   readonly required: boolean
@@ -82,10 +83,12 @@ export interface Field<out T = unknown> {
   readonly hidden: boolean
   readonly describe: string | undefined
   readonly _type?: T
+  readonly _shown?: S
 }
 export type Fields = { readonly [name: string]: Field }
-export type ValueOf<F> = F extends Field<infer T> ? T : never
+export type ValueOf<F> = F extends Field<infer T, unknown> ? T : never
 export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
+export type ValuesShown<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never }
 
 export interface Options {
   readonly nullable?: boolean
@@ -101,7 +104,7 @@ export interface Options {
 }
 type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
 
-const field = <T, O extends Options>(shape: Shape, o: O | undefined): Field<Out<O, T>> => ({
+const field = <T, O extends Options, S = T>(shape: Shape, o: O | undefined): Field<Out<O, T>, Out<O, S>> => ({
   shape,
   nullable: o?.nullable ?? false,
   required: o?.required ?? false,
@@ -131,8 +134,8 @@ export const integer = <const O extends Options & { readonly min?: number; reado
 export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> => field<boolean, O>({ kind: "boolean" }, o)
 export const money = <const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }>(
   o?: O
-): Field<Out<O, number>> =>
-  field<number, O>({
+): Field<Out<O, number>, Out<O, string>> =>
+  field<number, O, string>({
     kind: "money", minor_only: o?.minor_only ?? false, signed: o?.signed ?? false,
     ...(o?.currency === undefined ? {} : { currency: o.currency })
   }, o)
@@ -172,14 +175,14 @@ export const json = <
   T = Json, const O extends Options & { readonly form?: "object" | "array" | "any"; readonly levels?: number; readonly by_item?: boolean } = {}
 >(o?: O): Field<Out<O, T>> =>
   field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max, ...(o?.by_item === true ? { by_item: true } : {}) }, o)
-export const list = <T, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(
-  of: Field<T>, o?: O
-): Field<Out<O, ReadonlyArray<T>>> =>
-  field<ReadonlyArray<T>, O>({
+export const list = <T, S, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(
+  of: Field<T, S>, o?: O
+): Field<Out<O, ReadonlyArray<T>>, Out<O, ReadonlyArray<S>>> =>
+  field<ReadonlyArray<T>, O, ReadonlyArray<S>>({
     kind: "list", of, min_items: o?.min_items ?? 0, max_items: o?.max_items ?? 10_000, distinct: o?.distinct ?? false
   }, o)
-export const object = <F extends Fields, const O extends Options>(fields: F, o?: O): Field<Out<O, ValuesOf<F>>> =>
-  field<ValuesOf<F>, O>({ kind: "object", fields }, o)
+export const object = <F extends Fields, const O extends Options>(fields: F, o?: O): Field<Out<O, ValuesOf<F>>, Out<O, ValuesShown<F>>> =>
+  field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
 /** Labels people put on things; a null or an empty list clears them. */
 export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
   list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })

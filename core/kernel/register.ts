@@ -7,14 +7,14 @@ import { insert, remove, type RowChange, update } from "./change.ts"
 import type { Slice } from "./catalogue.ts"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./custom-field.ts"
 import {
-  type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Input, type Params, type Reads, type Streams
+  type Answer, command, type DecideContext, type Endpoint, type Fault, get, type Id, type Input, type Params, type Reads, type Streams
 } from "./endpoint.ts"
 import { event, type NewEvent, streamOfRow } from "./event.ts"
 import { type ActivityValues, type AnyEventType, type EventType, eventType } from "./event-type.ts"
 import type { Fields } from "./field.ts"
 import { type Json, type JsonObject, sameJson } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
-import { created, listOf, noContent, ok, type Resource, shown, shownById, viewContext } from "./resource.ts"
+import { created, listOf, noContent, ok, type One, type Resource, shown, shownById, type Status, viewContext } from "./resource.ts"
 import * as Shown from "./shown.ts"
 import type { Site } from "./site.ts"
 import { keyedColumns, type KeyedColumns, newRow, type Defaults, type NewRow, withoutStamps } from "./stored-schema.ts"
@@ -145,8 +145,11 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
   const module = resource.custom_module
   const fields: Fields = draft.fields
   const theResource = () => resource
-  const single: Shown.Keys = { [resource.singular]: Shown.row(theResource) }
-  const saved: Shown.Keys = rules?.meta_shows === undefined ? single : { ...single, meta: rules.meta_shows }
+  type SavedBody = One<string> & { readonly meta?: JsonObject }
+  const rowShown: Shown.Keys = { [resource.singular]: Shown.row(theResource) }
+  // The key is known at run time only.
+  const single = Shown.keys(rowShown) as Shown.Part<One<string>>
+  const saved = (rules?.meta_shows === undefined ? single : Shown.keys({ ...rowShown, meta: rules.meta_shows })) as Shown.Part<SavedBody>
   const locked = draft.streams === undefined ? {} : { streams: draft.streams }
 
   const facts = (before: boolean) => Effect.fnUntraced(function*(input: Input): Effect.fn.Return<WithCustom<X>, Fault, Store | Site> {
@@ -175,10 +178,10 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
     return Result.map(judged, ({ set, also }) => ({ row: { ...(next as AnyRow & { id: number }), ...set }, also: also ?? [] }))
   }
 
-  const answerWith = (status: (body: Json) => Answer) => Effect.fnUntraced(function*(result: JsonObject, input: Input): Effect.fn.Return<Answer, Fault, Store> {
-    const body = yield* shownById(resource, Number(result["id"]), input.query, viewContext(input))
+  const answerWith = (status: Status) => Effect.fnUntraced(function*(result: Id, input: Input): Effect.fn.Return<Answer<SavedBody>, Fault, Store> {
+    const body = yield* shownById(resource, result.id, input.query, viewContext(input))
     if (rules?.meta === undefined) return status(body)
-    const row = yield* (yield* Store).get(table, Number(result["id"]))
+    const row = yield* (yield* Store).get(table, result.id)
     const meta = yield* rules.meta(row!)
     return status(meta === undefined ? body : { ...body, meta })
   })
@@ -197,7 +200,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
       name: `${name}.show`, summary: `Show one ${words}`, ability: access.read, permission: access.view, params: own, answer: single,
       run: (input: Input) => Effect.map(shown(resource, rowOf(input), input.query, viewContext(input)), ok)
     }),
-    create: () => command<Params, Fields, WithCustom<X>>("POST", path, {
+    create: () => command<Params, Fields, WithCustom<X>, Id, typeof saved>("POST", path, {
       name: `${name}.create`, summary: `Create ${a} ${words}`, ability: access.write, permission: access.create, params: parents, fields, answer: saved, ...locked,
       mints: [table],
       facts: facts(false),
@@ -205,7 +208,7 @@ export const register = <F extends Fields, X = undefined>(draft: RegisterDraft<T
         ({ events: [createdEvent(table, row), ...also], result: { id: row.id } })),
       respond: answerWith(created)
     }),
-    update: () => command<Params, Fields, WithCustom<X>>(draft.update_method ?? "PUT", one, {
+    update: () => command<Params, Fields, WithCustom<X>, Id, typeof saved>(draft.update_method ?? "PUT", one, {
       name: `${name}.update`, summary: `Change ${a} ${words}; what is left out stays`, ability: access.write, permission: access.edit, params: own, fields, answer: saved, ...locked,
       facts: facts(true),
       decide: (facts, input, context) => {

@@ -39,8 +39,9 @@ export type Include =
   /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
   | { readonly kind: "always"; readonly key: string }
 
-export interface Resource<T extends Table = Table> {
-  readonly singular: string
+/** `N`: the key one row of it stands under. */
+export interface Resource<T extends Table = Table, out N extends string = string> {
+  readonly singular: N
   readonly plural: string
   readonly table: T
   readonly filters: ReadonlyArray<string>
@@ -70,8 +71,8 @@ export interface Resource<T extends Table = Table> {
   readonly view: (base: JsonObject, row: RowOf<T>, found: Found<{ [name: string]: Lookup }>, context: ViewContext, loaded: never) => JsonObject
 }
 
-type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X> = {
-  readonly singular: string
+type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X, N extends string> = {
+  readonly singular: N
   readonly plural?: string
   readonly table: T
   readonly filters?: ReadonlyArray<keyof T["columns"] & string>
@@ -93,7 +94,9 @@ type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X> = 
   readonly view?: (base: JsonObject, row: RowOf<T>, found: Found<L>, context: ViewContext, loaded: X) => JsonObject
 }
 /** Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines. */
-export const resource = <T extends Table, const L extends { readonly [name: string]: Lookup } = {}, X = undefined>(draft: Draft<T, L, X>): Resource<T> => {
+export const resource = <T extends Table, const L extends { readonly [name: string]: Lookup } = {}, X = undefined, const N extends string = string>(
+  draft: Draft<T, L, X, N>
+): Resource<T, N> => {
   for (const name of draft.filters ?? []) {
     const field: Field | undefined = draft.table.columns[name]
     if (field === undefined) throw new Error(`${draft.singular}: no column ${name} to filter`)
@@ -309,17 +312,26 @@ const sortedAs = (table: Table) => (column: string): string => {
 }
 
 /** One thing under its singular key. */
-export const shown = <T extends Table>(resource: Resource<T>, row: RowOf<T>, query: Query, context: ViewContext): Reads<JsonObject> =>
-  Effect.map(render(resource, [row], includesOf(query), context), (views) => ({ [resource.singular]: views[0]! }))
+export type One<N extends string> = { readonly [K in N]: JsonObject }
+export const shown = <T extends Table, N extends string>(
+  resource: Resource<T, N>, row: RowOf<T>, query: Query, context: ViewContext
+): Reads<One<N>> =>
+  // TypeScript widens a computed key to any text.
+  Effect.map(render(resource, [row], includesOf(query), context), (views) => ({ [resource.singular]: views[0]! }) as One<N>)
 
 /** The row of an id as it stands now, shown; what writes answer with. */
-export const shownById = Effect.fnUntraced(function*<T extends Table>(resource: Resource<T>, id: number, query: Query, context: ViewContext) {
+export const shownById = Effect.fnUntraced(function*<T extends Table, N extends string>(resource: Resource<T, N>, id: number, query: Query, context: ViewContext) {
   const store = yield* Store
   const row = yield* store.get(resource.table, id)
   if (row === undefined) return yield* Effect.die(new Error(`${resource.singular} ${id} vanished while it was being shown`))
   return yield* shown(resource, row, query, context)
 })
 
-export const ok = (body: Json): Answer => ({ status: 200, body })
-export const created = (body: Json): Answer => ({ status: 201, body })
-export const noContent: Answer = { status: 204 }
+export const ok = <const A>(body: A): Answer<A> => ({ status: 200, body })
+export const created = <const A>(body: A): Answer<A> => ({ status: 201, body })
+/** `ok` or `created`. */
+export type Status = <const A>(body: A) => Answer<A>
+/** A good answer with more in its body. */
+export const withMore = <A, const M>(answer: Answer<A>, more: M): Answer<A & M> =>
+  answer.body === undefined ? answer as Answer<never> : { ...answer, body: { ...answer.body, ...more } }
+export const noContent: Answer<never> = { status: 204 }

@@ -2,7 +2,6 @@
 import { Effect, Result } from "effect"
 import { command, type Decided, get } from "../kernel/endpoint.ts"
 import { boolean, choice, decimal, integer, list, object, ref } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { updatedEvent } from "../kernel/register.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
@@ -27,7 +26,7 @@ const fields = {
 type Sent = { readonly [K in keyof typeof fields]?: typeof fields[K] extends { readonly _type?: infer T } ? T : never }
 
 /** The template as answers give it. Cases that go out as a unit come back as one unless said otherwise. */
-export const containerTemplate = (product: ProductRow): JsonObject => ({
+export const containerTemplate = (product: ProductRow) => ({
   product_id: product.id,
   is_containerable: product.is_containerable,
   availability_mode: product.container_availability_mode,
@@ -39,7 +38,7 @@ export const containerTemplate = (product: ProductRow): JsonObject => ({
   max_items: product.container_template?.max_items ?? null
 })
 
-const templateShown: Shown.Keys = {
+const templateShown = {
   container_template: Shown.keys({
     product_id: integer(), is_containerable: boolean(), availability_mode: choice(container_modes, { nullable: true }),
     checkin_mode: choice(checkin_modes, { nullable: true }), max_nesting_depth: integer(), repack_on_return: boolean(),

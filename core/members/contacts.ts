@@ -99,7 +99,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
       result: { id: row.id }
     })
   },
-  respond: (result, input) => Effect.map(shownById(relationshipResource, Number(result["id"]), input.query, viewContext(input)), created)
+  respond: (result, input) => Effect.map(shownById(relationshipResource, result.id, input.query, viewContext(input)), created)
 })
 
 const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}", {

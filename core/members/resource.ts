@@ -18,7 +18,7 @@ export const relationshipResource = resource({ singular: "relationship", table: 
 const nameOf = (row: AnyRow | undefined): Json => row?.["name"] as string | undefined ?? null
 const labelOf = (row: AnyRow | undefined): Json => row === undefined ? null : membership_types[(row as MemberRow).membership_type]
 
-const related: Shown.Keys = {
+const related = {
   id: integer(),
   relatable_id: integer(), relatable_type: text(), relatable_name: text(), relatable_membership_type: text(),
   related_id: integer(), related_type: text(), related_name: text(), related_membership_type: text(),
@@ -74,7 +74,7 @@ const membership = Shown.either(
     invoice_term: integer({ nullable: true }), invoice_term_length: integer()
   })
 )
-const member_shows: Shown.Keys = {
+const member_shows = {
   membership_type_name: text(), active: boolean(), description: text(), membership_id: integer(), membership,
   lawful_basis_type_name: text({ nullable: true }), invoice_term_name: text({ nullable: true }),
   sale_tax_class_name: text({ nullable: true }), purchase_tax_class_name: text({ nullable: true }),

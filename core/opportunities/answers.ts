@@ -1,7 +1,6 @@
 /** What opportunity endpoints answer with: the opportunity, and what this viewer may do with it (opportunities 4, 4.1). */
 import { Effect } from "effect"
 import type { Answer, Fault, Input } from "../kernel/endpoint.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { includesOf } from "../kernel/query.ts"
 import { render, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -11,17 +10,20 @@ import { opportunities, type OpportunityRow } from "./schema.ts"
 import { isClosed } from "./statuses.ts"
 import { boolean } from "../kernel/field.ts"
 import * as Shown from "../kernel/shown.ts"
-import { heldBackShown } from "./decide/progress.ts"
+import { type HeldBack, heldBackShown } from "./decide/progress.ts"
 
 /** One opportunity as it is answered with. */
-export const dealShown: Shown.Keys = {
+export const dealShown = {
   opportunity: Shown.row(() => opportunityResource), meta: Shown.keys({ can_edit: boolean(), can_destroy: boolean() })
 }
 /** What was held back of a dispatch that went ahead in part. */
-export const toldShown: Shown.Keys = { _meta: Shown.optional(Shown.keys(heldBackShown)) }
+export const toldShown = { _meta: Shown.optional(Shown.keys(heldBackShown)) }
+
+/** The key of what was held back, where anything was. */
+export const told = (_meta: HeldBack | null) => _meta === null ? {} : { _meta }
 
 /** Locks and deal prices forbid nothing here; token abilities are not considered. */
-export const metaOf = (row: OpportunityRow, viewer: Viewer): JsonObject => ({
+export const metaOf = (row: OpportunityRow, viewer: Viewer) => ({
   can_edit: can(viewer, "opportunities.edit") && !isClosed(row), can_destroy: can(viewer, "opportunities.delete")
 })
 
@@ -30,10 +32,10 @@ export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
 
 export const dealAnswer = Effect.fnUntraced(function*(
-  id: number, input: Input, embedded: ReadonlyArray<string> = [], status = 200, also: JsonObject = {}
-): Effect.fn.Return<Answer, Fault, Store> {
+  id: number, input: Input, embedded: ReadonlyArray<string> = [], status: 200 | 201 = 200
+): Effect.fn.Return<Answer<Shown.KeysShown<typeof dealShown>>, Fault, Store> {
   const row = yield* (yield* Store).get(opportunities, id)
   if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
   const [opportunity] = yield* render(opportunityResource, [row], [...new Set([...embedded, ...includesOf(input.query)])], viewContext(input))
-  return { status, body: { opportunity: opportunity!, meta: metaOf(row, input.viewer), ...also } }
+  return { status, body: { opportunity: opportunity!, meta: metaOf(row, input.viewer) } }
 })

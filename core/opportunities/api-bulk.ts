@@ -2,9 +2,8 @@
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../kernel/endpoint.ts"
 import { choice, code, decimal, ref, text, type ValuesOf } from "../kernel/field.ts"
-import { isJsonObject } from "../kernel/json.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { shownById, viewContext } from "../kernel/resource.ts"
+import { ok, shownById, viewContext } from "../kernel/resource.ts"
 import type { Known } from "./deal.ts"
 import { adjustQuantity, dispatchQuantity, returnQuantity } from "./decide/bulk.ts"
 import { knownOf } from "./facts.ts"
@@ -12,7 +11,8 @@ import { condition_labels, type ItemRow } from "./parts.ts"
 import { edit, item, path } from "./paths.ts"
 import { itemResource } from "./resources.ts"
 import * as Shown from "../kernel/shown.ts"
-import { toldShown } from "./answers.ts"
+import { told, toldShown } from "./answers.ts"
+import { type BulkDecided, bulkResult } from "./decide/progress.ts"
 
 const actions = { dispatch: "Dispatch", return: "Return", adjust: "Adjust" } as const
 const fields = {
@@ -25,8 +25,8 @@ const fields = {
   reason: text({ nullable: true })
 }
 type Body = Partial<ValuesOf<typeof fields>>
-type Act = (known: Known, line: ItemRow, sent: Body, context: DecideContext) => Decided
-const required = (field: string): Decided => Result.fail(invalidField(field, `The ${field.replace("_", " ")} field is required.`))
+type Act = (known: Known, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
+const required = (field: string): Decided<never> => Result.fail(invalidField(field, `The ${field.replace("_", " ")} field is required.`))
 const acts: { readonly [A in keyof typeof actions]: Act } = {
   dispatch: (known, line, sent, context) =>
     typeof sent.quantity !== "string" ? required("quantity") : dispatchQuantity(known, line, sent.quantity, sent.dispatched_by ?? null, context),
@@ -45,8 +45,8 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
       return knownOf(input.rows.id, input, { live_only: true, line_ids: [id], stock: true, rated: item_id === null ? [] : [item_id] })
     },
     decide: (known, input, context) => acts[input.values.action!](known, input.rows.item, input.values, context),
-    respond: (result, input) => Effect.map(shownById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) => ({
-      status: 200, body: { ...body, ...(isJsonObject(result["_meta"]) ? { _meta: result["_meta"] } : {}) }
-    }))
+    result: bulkResult,
+    respond: ({ _meta }, input) => Effect.map(shownById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
+      ok({ ...body, ...told(_meta) }))
   })
 ]

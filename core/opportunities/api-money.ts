@@ -76,7 +76,7 @@ const participants: ReadonlyArray<Endpoint> = [
       const row = { ...initial(opportunity_participants, {}), ...input.values, id: context.id(opportunity_participants), opportunity_id }
       return Result.succeed({ events: [partAdded(opportunity_id, "participant", row)], result: { id: row.id } })
     },
-    respond: (result, input) => Effect.map(shownById(participantResource, Number(result["id"]), input.query, viewContext(input)), created)
+    respond: (result, input) => Effect.map(shownById(participantResource, result.id, input.query, viewContext(input)), created)
   }),
   command("PATCH", `${path}/{id}/participants/{participant}`, {
     answer: participantShown,
@@ -90,7 +90,7 @@ const participants: ReadonlyArray<Endpoint> = [
         result: { id: row.id }
       })
     },
-    respond: (result, input) => Effect.map(shownById(participantResource, Number(result["id"]), input.query, viewContext(input)), ok)
+    respond: (result, input) => Effect.map(shownById(participantResource, result.id, input.query, viewContext(input)), ok)
   }),
   command("DELETE", `${path}/{id}/participants/{participant}`, {
     name: "opportunities.remove_participant", summary: "Remove a participant", ...edit, params: participant,

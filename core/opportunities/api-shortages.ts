@@ -14,7 +14,7 @@ import * as Shown from "../kernel/shown.ts"
 const acknowledgementResource = resource({ singular: "acknowledgement", plural: "acknowledgements", table: acknowledgements })
 
 /** A line that is short, as `LineShortage` has it. */
-const shortageShown: Shown.Keys = {
+const shortageShown = {
   opportunity_item_id: integer(), opportunity_id: integer(), product_id: integer(), product_name: text({ nullable: true }), store_id: integer(),
   requested_quantity: integer(), available_quantity: integer(), shortfall: integer(), remaining_shortfall: integer(),
   tracking_type: choice(tracking_types), starts_at: timestamp(), ends_at: timestamp(), is_critical: boolean()
@@ -41,7 +41,7 @@ const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
   fields: { notes: prose({ nullable: true, max: 2000 }) },
   facts: (input) => knownOf(input.rows.id, input, { live_only: true, stock: true }),
   decide: (known, input, context) => acknowledgeShortages(known, input.values.notes ?? null, context),
-  respond: (result, input) => Effect.map(shownById(acknowledgementResource, Number(result["id"]), input.query, viewContext(input)), created)
+  respond: (result, input) => Effect.map(shownById(acknowledgementResource, result.id, input.query, viewContext(input)), created)
 })
 
 export const shortageEndpoints: ReadonlyArray<Endpoint> = [list, acknowledge]

@@ -3,11 +3,10 @@ import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint, type Input, type Streams } from "../kernel/endpoint.ts"
 import { boolean, choice, code, type Fields, integer, list, object, prose, ref, text, timestamp, type ValuesOf } from "../kernel/field.ts"
 import { waitFor } from "../kernel/engine.ts"
-import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { invalid, invalidField, notFound } from "../kernel/rejection.ts"
-import { created, noContent, shownById, viewContext } from "../kernel/resource.ts"
+import { created, noContent, ok, shownById, viewContext, withMore } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { dealAnswer, dealShown, toldShown, withUnits } from "./answers.ts"
+import { dealAnswer, dealShown, told, toldShown, withUnits } from "./answers.ts"
 import { holds } from "./claims.ts"
 import type { Known } from "./deal.ts"
 import {
@@ -20,6 +19,8 @@ import { asset, edit, item, one, path } from "./paths.ts"
 import { assignmentResource } from "./resources.ts"
 import type { OpportunityRow } from "./schema.ts"
 import * as Shown from "../kernel/shown.ts"
+import { type UnitDecided, unitResult } from "./decide/progress.ts"
+import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 
 /** Writers of one unit wait for each other, whichever deal they work on. */
 const unitStreams = (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams => (params, body) =>
@@ -49,6 +50,7 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
     return allocations.length < wanted.length ? yield* notFound("No such opportunity item.") : { known, allocations }
   }),
   decide: ({ known, allocations }, _input, context) => allocate(known, allocations, context),
+  result: unitResult,
   respond: (_result, input) => dealAnswer(input.rows.id.id, input, withUnits)
 })
 
@@ -70,13 +72,14 @@ const namedUnits = Effect.fnUntraced(function*(input: Input, ids: ReadonlyArray<
 const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
 const batch = <const B extends Fields>(
   name: string, summary: string, fields: B,
-  decide: (known: Known, moving: ReadonlyArray<Moving>, sent: Partial<ValuesOf<B>>, context: DecideContext) => Decided
+  decide: (known: Known, moving: ReadonlyArray<Moving>, sent: Partial<ValuesOf<B>>, context: DecideContext) => UnitDecided
 ): Endpoint => command("POST", `${path}/{id}/${name}`, {
   answer: { ...dealShown, ...toldShown },
   name: `opportunities.${name}`, summary, ...edit, params: one, fields: { ...fields, asset_ids },
   facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
   decide: ({ known, moving }, input, context) => decide(known, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
-  respond: (result, input) => dealAnswer(input.rows.id.id, input, withUnits, 200, result["_meta"] === null || result["_meta"] === undefined ? {} : { _meta: result["_meta"] })
+  result: unitResult,
+  respond: ({ _meta }, input) => Effect.map(dealAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, told(_meta)))
 })
 const when = () => timestamp({ nullable: true })
 
@@ -98,10 +101,9 @@ const batches: ReadonlyArray<Endpoint> = [
     })
 ]
 
-const told = (result: JsonObject): JsonObject => isJsonObject(result["_meta"]) ? { _meta: result["_meta"] } : {}
-const unitShown: Shown.Keys = { asset: Shown.row(() => assignmentResource), ...toldShown }
-const shownUnit = (result: JsonObject, input: Input) =>
-  Effect.map(shownById(assignmentResource, Number(result["assignment_id"]), input.query, viewContext(input)), (body) => ({ ...body, ...told(result) }))
+const unitShown = { asset: Shown.row(() => assignmentResource), ...toldShown }
+const shownUnit = ({ _meta, assignment_id }: typeof unitResult.Type, input: Input) =>
+  Effect.map(shownById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({ ...body, ...told(_meta) }))
 
 const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   answer: unitShown, answers: 201,
@@ -112,6 +114,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   decide: (known, input, context) => allocate(known, [{
     line: input.rows.item, stock_level_id: input.values.stock_level_id!, field: "stock_level_id", count_field: "stock_level_id"
   }], context),
+  result: unitResult,
   respond: (result, input) => Effect.map(shownUnit(result, input), created)
 })
 
@@ -134,8 +137,8 @@ const unitFields = {
   reason: text({ nullable: true, max: 1000 })
 }
 type UnitBody = Partial<ValuesOf<typeof unitFields>>
-type Act = (known: Known, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => Decided
-const missing = (field: string, words: string): Decided => Result.fail(invalidField(field, `The ${words} field is required.`))
+type Act = (known: Known, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
+const missing = (field: string, words: string): Decided<never> => Result.fail(invalidField(field, `The ${words} field is required.`))
 const acts: { readonly [A in keyof typeof actions]: Act } = {
   prepare: (known, unit, sent, context) => moveUnits(known, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.now)], context),
   revert: (known, unit, _sent, context) => moveUnits(known, [{ unit, field: "action" }], [unpreparing], context),
@@ -171,7 +174,8 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
     return yield* knownOf(input.rows.id, input, { live_only: true, stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] })
   }),
   decide: (known, input, context) => acts[input.values.action!](known, input.rows.asset, input.values, context),
-  respond: (result, input) => Effect.map(shownUnit(result, input), (body) => ({ status: 200, body }))
+  result: unitResult,
+  respond: (result, input) => Effect.map(shownUnit(result, input), ok)
 })
 
 const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {

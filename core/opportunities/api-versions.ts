@@ -1,6 +1,6 @@
 /** Quote versions of an opportunity (opportunities 13). */
 import { Effect } from "effect"
-import { command, type Endpoint, get, type Input } from "../kernel/endpoint.ts"
+import { command, type Endpoint, get, type Id, type Input } from "../kernel/endpoint.ts"
 import { code, integer, money, prose, ref, text } from "../kernel/field.ts"
 import { created, listOf, noContent, ok, render, shown, shownById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -16,12 +16,12 @@ import { versionDiff } from "./version-diff.ts"
 import * as Shown from "../kernel/shown.ts"
 
 const versions = `${path}/{id}/versions`
-const answerWith = (input: Input) => (result: { readonly [key: string]: unknown }) =>
-  shownById(versionResource, Number(result["id"]), input.query, viewContext(input))
+const answerWith = (input: Input) => (result: Id) =>
+  shownById(versionResource, result.id, input.query, viewContext(input))
 
 const versionShown = { version: Shown.row(() => versionResource) }
 const lines = Shown.rows(() => itemResource)
-const diffShown: Shown.Keys = {
+const diffShown = {
   source_version_id: integer(), source_version_number: integer(), target_version_id: integer(), target_version_number: integer(),
   added: lines, removed: lines,
   changed: Shown.objects({

@@ -4,7 +4,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldFacts } from "../kernel/custom-field.ts"
 import { command, type DecideContext, type Decided, type Fault, get, type Input } from "../kernel/endpoint.ts"
 import { integer, prose, text } from "../kernel/field.ts"
-import { listOf, noContent, ok, viewContext } from "../kernel/resource.ts"
+import { listOf, noContent, ok, viewContext, withMore } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { addresses, members } from "../members/schema.ts"
@@ -49,7 +49,8 @@ const show = get(`${path}/{id}`, {
   name: "opportunities.show", summary: "Show one opportunity", ...read, params: one,
   fields: { explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }) },
   run: (input) => isExplained(input.query)
-    ? Effect.flatMap(explanationOf(input.rows.id, input), (explanation) => dealAnswer(input.rows.id.id, input, [], 200, { explanation }))
+    ? Effect.flatMap(explanationOf(input.rows.id, input), (explanation) =>
+      Effect.map(dealAnswer(input.rows.id.id, input), (answer) => withMore(answer, { explanation })))
     : dealAnswer(input.rows.id.id, input)
 })
 
@@ -78,7 +79,7 @@ const create = command("POST", path, {
     }
   }),
   decide: createDeal,
-  respond: (result, input) => dealAnswer(Number(result["id"]), input, withParts, 201)
+  respond: (result, input) => dealAnswer(result.id, input, withParts, 201)
 })
 
 const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
@@ -188,7 +189,7 @@ const clone = command("POST", `${path}/{id}/clone`, {
     }
   }),
   decide: (facts, input, context) => cloneDeal(facts, input.values.subject ?? null, context),
-  respond: (result, input) => dealAnswer(Number(result["id"]), input, withParts, 201)
+  respond: (result, input) => dealAnswer(result.id, input, withParts, 201)
 })
 
 export const opportunitiesSlice: Slice = {

@@ -20,7 +20,7 @@ export interface VersionLines {
 const originOf = (line: ItemRow): number => line.origin_item_id ?? line.id
 
 /** Lines only the target has, only the source has, and those both have that differ, each with what it was and is. */
-export const versionDiff = (source: VersionLines, target: VersionLines): JsonObject => {
+export const versionDiff = (source: VersionLines, target: VersionLines) => {
   const byOrigin = ({ lines, shown }: VersionLines) => new Map(lines.map((line, at) => [originOf(line), shown[at]!]))
   const [before, after] = [byOrigin(source), byOrigin(target)]
   const { currency_code } = target.version
@@ -39,6 +39,6 @@ export const versionDiff = (source: VersionLines, target: VersionLines): JsonObj
     net_change: formatMoney(target.version.charge_total - source.version.charge_total, currency_code)
   }
 }
-const changesOf = (before: JsonObject, after: JsonObject): { readonly [name: string]: Json } => Object.fromEntries(compared
+const changesOf = (before: JsonObject, after: JsonObject): { readonly [name: string]: { readonly from: Json; readonly to: Json } } => Object.fromEntries(compared
   .filter((name) => !sameJson(before[name] ?? null, after[name] ?? null))
   .map((name) => [name, { from: before[name] ?? null, to: after[name] ?? null }]))

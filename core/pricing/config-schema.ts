@@ -1,6 +1,5 @@
 /** What the configs of a rate definition accept, as data: forms are drawn from it, input is read by it (rates 2). */
 import { Result } from "effect"
-import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import {
   type CalculationStrategy, type Modifier, modifierOf, modifiers as allModifiers, strategies, strategyOf
@@ -106,7 +105,23 @@ export const modifierFields: { readonly [M in Modifier]: ReadonlyArray<ConfigFie
 export interface FormSection {
   readonly key: string
   readonly label: string
-  readonly fields: ReadonlyArray<JsonObject>
+  readonly fields: ReadonlyArray<FormField>
+}
+/** A field as a form shows it; which of the rest it has depends on its type. */
+export interface FormField extends Named {
+  readonly type: ConfigField["type"]
+  readonly help: null
+  readonly placeholder: null
+  readonly default: string | number | null
+  readonly required: boolean
+  readonly min?: number | null | undefined
+  readonly max?: number | null | undefined
+  readonly step?: null | undefined
+  readonly decimals?: number | undefined
+  readonly options?: { readonly [value: string]: string } | undefined
+  readonly min_items?: number | undefined
+  readonly visible_when?: ReadonlyArray<{ readonly field: string; readonly value: string }> | undefined
+  readonly fields?: ReadonlyArray<FormField> | undefined
 }
 
 /**
@@ -140,7 +155,7 @@ export const schemaSections = (
   ])
 }
 
-const describeField = (field: ConfigField): JsonObject => ({
+const describeField = (field: ConfigField): FormField => ({
   key: field.key,
   type: field.type,
   label: field.label,
@@ -151,7 +166,7 @@ const describeField = (field: ConfigField): JsonObject => ({
   ...describeKind(field)
 })
 
-const describeKind = (field: ConfigField): { readonly [key: string]: Json } => {
+const describeKind = (field: ConfigField): Partial<FormField> => {
   switch (field.type) {
     case "number": return { min: field.min, max: field.max, step: null }
     case "decimal": return { decimals: field.decimals }

@@ -15,7 +15,7 @@ import * as Shown from "../kernel/shown.ts"
 
 const access = accessOf("rates")
 
-export const rateDefinitionResource: Resource<typeof rate_definitions> = resource({
+export const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
   singular: "rate_definition",
   shows: { calculation_strategy_name: text(), base_period_name: text({ nullable: true }) },
   table: rate_definitions,
@@ -64,7 +64,7 @@ const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
     return Result.succeed({ events: [createdEvent(rate_definitions, copy)], result: { id } })
   },
   respond: (result, input) =>
-    Effect.map(shownById(rateDefinitionResource, Number(result["id"]), input.query, viewContext(input)), created)
+    Effect.map(shownById(rateDefinitionResource, result.id, input.query, viewContext(input)), created)
 })
 
 export const rateDefinitionsSlice: Slice = {

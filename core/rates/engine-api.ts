@@ -3,12 +3,11 @@ import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { ask, get } from "../kernel/endpoint.ts"
 import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../kernel/field.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
 import { calculateEndpoint } from "../pricing/calculate.ts"
-import { schemaSections } from "../pricing/config-schema.ts"
+import { type FormField, schemaSections } from "../pricing/config-schema.ts"
 import { presets } from "../pricing/presets.ts"
 import { basePeriods, modifiers, rateTransactionTypes, strategies } from "../pricing/strategies.ts"
 import { products } from "../products/schema.ts"
@@ -21,7 +20,7 @@ const named = (all: ReadonlyArray<{ readonly identifier: string; readonly label:
   Object.fromEntries(all.map(({ identifier, label }) => [identifier, label]))
 const modifierLabels = named(modifiers)
 const periodLabels = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label]))
-const formField: Shown.Part = Shown.named("RateFormField", () => Shown.keys({
+const formField: Shown.Part<FormField> = Shown.named("RateFormField", () => Shown.keys({
   key: text(), type: choice({ number: "Number", decimal: "Decimal", select: "Select", time: "Time", group: "Group", repeater: "Repeater" }), label: text(),
   help: Shown.nothing(), placeholder: Shown.nothing(), default: Shown.either(text({ nullable: true }), Shown.number()), required: boolean(),
   min: Shown.optional(Shown.number({ nullable: true })), max: Shown.optional(Shown.number({ nullable: true })), step: Shown.optional(Shown.nothing()),
@@ -29,7 +28,7 @@ const formField: Shown.Part = Shown.named("RateFormField", () => Shown.keys({
   fields: Shown.optional(Shown.list(formField)), visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
 }))
 /** `RateBreakdown`, as the description tells it. */
-const breakdownShown: Shown.Keys = {
+const breakdownShown = {
   rate_breakdown: Shown.keys({
     currency: text(), unit_price: money(), units: Shown.number(), unit_label: text(), per_unit_subtotal: money(), quantity: integer(), total: money(),
     line_items: Shown.objects({ period_from: integer(), period_to: integer(), multiplier: text(), unit_price: money(), line_total: money() }),
@@ -60,16 +59,14 @@ const calculate = ask("/api/v1/products/{product}/calculate_rate", {
       rates: facts.get(id) ?? [], base_currency: baseCurrency(input.settings), store_exists: (asked) => asked === store_id
     }, isExplained(input.query))
     const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
-    const { applied_modifiers, line_items } = rate_breakdown
     return ok({
-      rate_breakdown: { ...rate_breakdown, line_items: listed(line_items), applied_modifiers: listed(applied_modifiers) }, meta: { ...meta },
-      ...(explanation === undefined ? {} : { explanation: listed(explanation) })
+      rate_breakdown, meta,
+      ...(explanation === undefined ? {} : { explanation })
     })
   })
 })
 
 const engineAccess = { ability: "rates:read", permission: "rates.view" } as const
-const listed = (rows: ReadonlyArray<object>): ReadonlyArray<JsonObject> => rows.map((row) => ({ ...row }))
 
 export const rateEngineSlice: Slice = {
   name: "rate_engine",
@@ -82,12 +79,12 @@ export const rateEngineSlice: Slice = {
         })
       },
       name: "rate_engine.strategies", summary: "List the calculation strategies", ...engineAccess,
-      run: () => Effect.succeed(ok({ strategies: listed(strategies) }))
+      run: () => Effect.succeed(ok({ strategies: strategies }))
     }),
     get("/api/v1/rate_engine/modifiers", {
       answer: { modifiers: Shown.objects({ identifier: choice(modifierLabels), label: text(), priority: integer() }) },
       name: "rate_engine.modifiers", summary: "List the modifiers", ...engineAccess,
-      run: () => Effect.succeed(ok({ modifiers: listed(modifiers) }))
+      run: () => Effect.succeed(ok({ modifiers: modifiers }))
     }),
     get("/api/v1/rate_engine/presets", {
       answer: {
@@ -97,7 +94,7 @@ export const rateEngineSlice: Slice = {
         })
       },
       name: "rate_engine.presets", summary: "List the shipped presets", ...engineAccess,
-      run: () => Effect.succeed(ok({ presets: listed(presets) }))
+      run: () => Effect.succeed(ok({ presets: presets }))
     }),
     get("/api/v1/rate_engine/schema", {
       answer: { sections: Shown.objects({ key: text(), label: text(), fields: Shown.list(formField) }) },
@@ -107,7 +104,7 @@ export const rateEngineSlice: Slice = {
         modifiers: list(text())
       },
       run: ({ body }) => Effect.map(
-        Effect.fromResult(Result.mapError(schemaSections(body), invalid)), (sections) => ok({ sections: listed(sections) }))
+        Effect.fromResult(Result.mapError(schemaSections(body), invalid)), (sections) => ok({ sections: sections }))
     })
   ]
 }

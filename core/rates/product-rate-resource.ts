@@ -24,7 +24,7 @@ const withNames = ({ id, product_id, rate_definition_id, store_id, transaction_t
   ...rest
 })
 
-const names: Shown.Keys = { transaction_type_name: text() }
+const names = { transaction_type_name: text() }
 
 /** Lists and single rates name their definition. */
 export const productRateResource: Resource<typeof product_rates> = resource({

@@ -5,7 +5,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Input } from "../kernel/endpoint.ts"
 import { type Fields, json, text } from "../kernel/field.ts"
 import { readFields } from "../kernel/input.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
+import { isJsonObject, type JsonObject, sameJson } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, notFound, Rejection } from "../kernel/rejection.ts"
 import { ok, unpagedMeta } from "../kernel/resource.ts"
 import { baseCurrency, settingsUpdated, settings_table } from "../kernel/settings.ts"
@@ -22,7 +22,7 @@ const list = get("/api/v1/settings", {
   answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
   name: "settings.list", summary: "List the groups of settings", ability: "settings:read", permission: "settings.view",
   run: ({ settings }) => {
-    const rows = Object.entries(settings).map(([group, values]): JsonObject => ({ group, settings: values }))
+    const rows = Object.entries(settings).map(([group, values]) => ({ group, settings: values }))
     return Effect.succeed(ok({ settings: rows, meta: unpagedMeta(rows.length) }))
   }
 })
@@ -65,7 +65,8 @@ const change = command("PUT", "/api/v1/settings/{group}", {
       result: { ...stored, ...values }
     })
   },
-  respond: (result: JsonObject) => Effect.succeed(ok({ settings: result as Json }))
+  result: values,
+  respond: (settings) => Effect.succeed(ok({ settings }))
 })
 
 /** The one place with a fixed message (conventions 1); each error stands under the key alone and under `settings.<key>`. */

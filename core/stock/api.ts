@@ -71,7 +71,7 @@ const transactions = [
       transaction_type: values.transaction_type ?? 0, quantity: values.quantity ?? "0", transaction_at: values.transaction_at ?? null,
       description: values.description ?? null, store_id: values.store_id ?? null
     }, newest, context),
-    respond: (result, input) => Effect.map(shownById(stockTransactionResource, Number(result["id"]), input.query, viewContext(input)), created)
+    respond: (result, input) => Effect.map(shownById(stockTransactionResource, result.id, input.query, viewContext(input)), created)
   }),
   command("DELETE", `${ledger}/{id}`, {
     name: "stock_transactions.delete", summary: "Take a line out of the ledger and its move back", ...writing, params: ofLedger, streams: oneLevel,

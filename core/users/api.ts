@@ -63,7 +63,7 @@ const endpoints = [
     decide: (facts, { values, viewer }, context) => inviteUser({
       id: context.id(users), member_id: context.id(members), name: values.name!, email: values.email!, roles: values.roles!, is_active: values.active!
     }, viewer, facts, context.now),
-    respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), created)
+    respond: (result, input) => Effect.map(shownUser(result.id, input), created)
   }),
   command("PUT", "/api/v1/users/{id}", {
     answer: oneUser,
@@ -74,7 +74,7 @@ const endpoints = [
       return { ...yield* factsFor(viewer), member: yield* (yield* Store).get(members, rows.id.member_id) }
     }),
     decide: (facts, { rows, values, viewer }) => changeUser(rows.id, values, viewer, facts),
-    respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), ok)
+    respond: (result, input) => Effect.map(shownUser(result.id, input), ok)
   }),
   command("DELETE", "/api/v1/users/{id}", {
     name: "users.delete", summary: "Deactivate a user", ability: "users:write", permission: "users.deactivate", params: inPath, streams: sameUser,
@@ -88,7 +88,7 @@ const endpoints = [
     params: inPath, streams: sameUser,
     facts: ({ viewer }) => factsFor(viewer),
     decide: (facts, { rows, viewer }) => activateUser(rows.id, viewer, facts),
-    respond: (result, input) => Effect.map(shownUser(Number(result["id"]), input), ok)
+    respond: (result, input) => Effect.map(shownUser(result.id, input), ok)
   })
 ]
 

@@ -1,7 +1,6 @@
 /** Roles and the catalogues of what they and tokens can be made of (conventions 11 and 12). */
 import { Effect, Result } from "effect"
 import { get } from "../kernel/endpoint.ts"
-import type { JsonObject } from "../kernel/json.ts"
 import { managed, register } from "../kernel/register.ts"
 import { invalid, invalidField } from "../kernel/rejection.ts"
 import { ok, resource, unpagedMeta } from "../kernel/resource.ts"
@@ -68,15 +67,13 @@ export const rolesRegister = register({
   }
 })
 
-const whole = (plural: string, rows: ReadonlyArray<JsonObject>): JsonObject =>
-  ({ [plural]: rows, meta: unpagedMeta(rows.length) })
 export const listPermissions = get("/api/v1/permissions", {
   answer: { permissions: Shown.objects({ key: text(), area: text(), action: text() }), meta: Shown.meta },
   name: "permissions.list", summary: "List what roles can allow", ability: "roles:read", permission: "roles.view",
-  run: () => Effect.succeed(ok(whole("permissions", permissions.map((one) => ({ ...one })))))
+  run: () => Effect.succeed(ok({ permissions: [...permissions], meta: unpagedMeta(permissions.length) }))
 })
 export const listAbilities = get("/api/v1/abilities", {
   answer: { abilities: Shown.objects({ key: text() }), meta: Shown.meta },
   name: "abilities.list", summary: "List what tokens can be good for", ability: null, permission: null,
-  run: () => Effect.succeed(ok(whole("abilities", abilities.map((key) => ({ key })))))
+  run: () => Effect.succeed(ok({ abilities: abilities.map((key) => ({ key })), meta: unpagedMeta(abilities.length) }))
 })

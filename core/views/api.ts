@@ -80,7 +80,7 @@ const endpoints = [
       const id = context.id(custom_views)
       return Result.succeed({ events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })], result: { id } })
     },
-    respond: (result, input) => Effect.map(shownById(customViewResource, Number(result["id"]), input.query, viewContext(input)), created)
+    respond: (result, input) => Effect.map(shownById(customViewResource, result.id, input.query, viewContext(input)), created)
   })
 ]
 

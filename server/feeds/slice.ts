@@ -7,7 +7,6 @@ import { Effect, Option } from "effect"
 import { feedText } from "../../core/calendar/api.ts"
 import { feedHeaders, feedName } from "../../core/calendar/feed.ts"
 import { type Answer, get, type Fault, type Input } from "../../core/kernel/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
 import { notFound, Rejection } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import type { Site } from "../../core/kernel/site.ts"
@@ -55,7 +54,7 @@ const closed = new Rejection({
   kind: "forbidden", message: "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
 /** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
-const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
+const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>, Fault, Store | Site> => Effect.gen(function*() {
   const { key } = yield* hosted
   const signature = signatureIn(query)
   const person = signature === undefined ? undefined : yield* personOf(key, of, signature)
@@ -66,7 +65,7 @@ const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer, Fault,
     headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text) }
   }
 })
-const entry = (hosting: Hosting["Service"], of: FeedOf, person: UserRow): JsonObject => ({
+const entry = (hosting: Hosting["Service"], of: FeedOf, person: UserRow) => ({
   scope: of.scope, user_id: of.scope === "user" ? of.user_id : null, name: feedName(of.scope === "user" ? person.name : null),
   url: feedUrl(hosting.public_url(), hosting.key, of, person.id)
 })

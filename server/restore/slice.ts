@@ -4,11 +4,11 @@
  * from it come to what the export said, and only where nothing has happened yet.
  */
 import { Effect, Option } from "effect"
-import { type Answer, ask, type Fault, get } from "../../core/kernel/endpoint.ts"
+import { ask, get } from "../../core/kernel/endpoint.ts"
 import { retried } from "../../core/kernel/engine.ts"
 import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
 import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import { created, ok } from "../../core/kernel/resource.ts"
@@ -53,7 +53,7 @@ const standing = Effect.fnUntraced(function*(row: RestoreRow) {
 const areCounters = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
   value !== undefined && Object.values(value).every((next) => Number.isSafeInteger(next) && Number(next) >= 0)
 
-const standingShown: Shown.Keys = {
+const standingShown = {
   restore: Shown.keys({
     id: integer(), events: integer(), received: integer(), received_to: integer(), started_at: timestamp(), finished_at: timestamp({ nullable: true })
   })
@@ -66,7 +66,7 @@ const begin = ask("/api/v1/system/restores", {
     schema_version: integer({ required: true, min: 1 }), tables: list(sum_fields, { required: true }),
     ids: json<JsonObject>({ form: "object", default: {} }), numbers: json<JsonObject>({ form: "object", default: {} })
   },
-  run: ({ viewer, values, now }): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
+  run: ({ viewer, values, now }) => Effect.gen(function*() {
     const store = yield* Store
     const { ids, numbers } = values
     if (values.schema_version! > schema_version) return yield* invalidField("schema_version", `The export is of a newer release (schema ${values.schema_version!}); this server knows ${schema_version}. Bring the server up to date first.`)
@@ -149,7 +149,7 @@ export const restoreSlice: ServerSlice = {
         const store = yield* Store
         const head = yield* headOf(store)
         const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(({ position }) => position <= head)
-        return ok({ events: events.map((event) => ({ ...event }) as unknown as Json), meta: { position: events.at(-1)?.position ?? head, head } })
+        return ok({ events: events, meta: { position: events.at(-1)?.position ?? head, head } })
       })
     }),
     get("/api/v1/system/manifest", {
@@ -164,7 +164,7 @@ export const restoreSlice: ServerSlice = {
         yield* ownerOnly({ viewer })
         const store = yield* Store
         const { catalogue } = yield* Site
-        return ok({ manifest: (yield* store.transaction(Effect.andThen(withoutLimits, manifestHere(catalogue)))) as unknown as JsonObject })
+        return ok({ manifest: yield* store.transaction(Effect.andThen(withoutLimits, manifestHere(catalogue))) })
       })
     }),
     begin,

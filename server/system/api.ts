@@ -2,7 +2,7 @@
 import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { type Answer, get } from "../../core/kernel/endpoint.ts"
-import type { Json } from "../../core/kernel/json.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
 import { headOf } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
@@ -23,7 +23,7 @@ import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 const open = { ability: null, permission: null, weight: 0, public: true, server_only: true } as const
 
 /** Not well: 503, which monitors see, with the reason; reads may go on all the same. */
-const healthAnswer = (dialect: string, condition: Condition, now: string): Answer => {
+const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
   const database = dialect === "pg" ? "postgres" : "sqlite"
   if (condition.status === "ok") return ok({ health: { status: "ok", timestamp: now, database, journal_position: condition.journal_position } })
   const [message, more, retry_seconds] = condition.status === "degraded"
@@ -42,13 +42,15 @@ const unwell = Shown.keys({
   status: choice({ degraded: "Degraded", unavailable: "Unavailable" }), timestamp: timestamp(), database: databases, journal_position: integer({ nullable: true }),
   reason: text({ describe: "What keeps the database from recording, or that it does not answer" })
 })
+const well = { health: Shown.keys({ status: choice({ ok: "Ok" }), timestamp: timestamp(), database: databases, journal_position: integer() }) }
+const refused = { message: text(), health: unwell }
+type HealthAnswer = Answer<Shown.KeysShown<typeof well>> | Answer<Shown.KeysShown<typeof refused>>
 const health = get("/api/v1/system/health", {
-  answer: { health: Shown.keys({ status: choice({ ok: "Ok" }), timestamp: timestamp(), database: databases, journal_position: integer() }) },
-  refuses: { 503: { message: text(), health: unwell } },
+  answer: well, refuses: { 503: refused },
   name: "system.health", summary: "Is the server well?", ...open, unlimited: true, run: () => healthNow
 })
 
-const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly description: Json }>()
+const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly description: JsonObject }>()
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi", summary: "This interface, described as OpenAPI 3.1", ...open,
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),

@@ -1,7 +1,6 @@
 /** The endpoint catalogue as rows (spec 2.18): what there is to ask, what it takes and what it counts. */
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { type Endpoint, operationOf, resourceOf } from "../../core/kernel/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
 
 /** What belongs to the interface: pages and measurements beside it are left out. */
 export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
@@ -10,7 +9,7 @@ export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
 const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
 
 /** Sorted by address, then method. Several abilities, of which one will do, stand side by side. */
-export const catalogueRows = (catalogue: Catalogue): ReadonlyArray<JsonObject> =>
+export const catalogueRows = (catalogue: Catalogue) =>
   catalogue.endpoints.filter((endpoint) => endpoint.path.startsWith("/api/"))
     .toSorted((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
     .map((endpoint) => ({

@@ -5,7 +5,7 @@ type Schemas = { readonly [name: string]: JsonObject }
 
 /** Every schema with an example of it. */
 export const withExamples = (schemas: Schemas): JsonObject =>
-  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas)] }]))
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas, "", 1)] }]))
 
 const by_format: { readonly [format: string]: string } = {
   "date-time": "2026-07-01T09:00:00.000Z", date: "2026-07-01", email: "ann@example.com", uri: "https://example.com"
@@ -17,7 +17,7 @@ const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/currency/, "GBP"], [/country_code/, "GB"], [/timezone/, "Europe/London"], [/email/, "ann@example.com"], [/number$/, "0001"], [/secret$/, "12|…"]
 ]
 
-/** One value that is as described. Rows inside rows are left to their own examples: null where they may be. */
+/** One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where they may be). */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
   const { $ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
   if (typeof $ref === "string") return exampleOf(schemas[$ref.split("/").at(-1)!] ?? {}, schemas, name, depth)
@@ -30,7 +30,7 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
     case "integer": return typeof minimum === "number" ? Math.max(minimum, 1) : 1
     case "number": return 1
     case "boolean": return true
-    case "array": return depth > 3 || refersTo(items) && !Number(schema["minItems"]) ? [] : [exampleOf(items as JsonObject, schemas, name, depth + 1)]
+    case "array": return depth > 4 || depth > 1 && refersTo(items) && !Number(schema["minItems"]) ? [] : [exampleOf(items as JsonObject, schemas, name, depth + 1)]
     case "object": return Object.fromEntries(Object.entries(properties as Schemas | undefined ?? {})
       .map(([key, one]) => [key, exampleOf(one, schemas, key, depth + 1)]))
     default: return null

@@ -4,7 +4,7 @@ import { type Endpoint, operationOf, type Params, paramNames, resourceOf } from 
 import type { Field, Fields } from "../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 import { predicates } from "../../core/kernel/query.ts"
-import { isPart, type ShownResource } from "../../core/kernel/shown.ts"
+import { kindOf, type ShownResource } from "../../core/kernel/shown.ts"
 import { keepsAnswers } from "../idempotency/slice.ts"
 import { type AnswerSchemas, answerSchemas, subjectOf } from "./answers.ts"
 import { interfaceOf } from "./catalogue-rows.ts"
@@ -24,7 +24,7 @@ Answers may get further keys with time: pass over those you do not know. What is
 /** The whole description. `url`: where the interface is reached. */
 export const openApi = (catalogue: Catalogue, url: string): JsonObject => {
   const endpoints = interfaceOf(catalogue)
-  const answers = answerSchemas(catalogue)
+  const answers = answerSchemas(endpoints)
   const paths: { [path: string]: Objects } = {}
   for (const endpoint of endpoints) (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, answers, catalogue.pathsOf(endpoint).slice(1))
   const tags = Map.groupBy(endpoints, tagOf)
@@ -32,7 +32,7 @@ export const openApi = (catalogue: Catalogue, url: string): JsonObject => {
   const parts = components(answers, headers)
   return {
     openapi: "3.1.0",
-    info: { title: "Flightcase", version: "1", description: about, license: { name: "All rights reserved" } },
+    info: { title: "Flightcase", version: "1", description: about, license: { name: "All rights reserved", identifier: "LicenseRef-All-Rights-Reserved" } },
     servers: [{ url, description: "This server" }],
     security: [{ bearer: [] }],
     tags: [...tags].toSorted(([a], [b]) => a < b ? -1 : 1)
@@ -80,10 +80,10 @@ const idempotency_key: JsonObject = {
 }
 const requestBody = (endpoint: Endpoint): JsonObject => {
   const body = bodySchema(endpoint.fields, endpoint.mode)
-  const example = Object.keys(body["properties"] as JsonObject).length === 0 ? {} : { example: exampleOf(body, {}) }
+  const example = { example: exampleOf(body, {}) }
   return {
     required: Array.isArray(body["required"]),
-    content: { ...json(body, example), ...(endpoint.uploads ? { "multipart/form-data": { schema: withFile(body) } } : {}) }
+    content: { ...json(body, example), ...(endpoint.uploads ? { "multipart/form-data": { schema: withFile(body), example: exampleOf(withFile(body), {}) } } : {}) }
   }
 }
 const withFile = (body: JsonObject): JsonObject =>
@@ -106,7 +106,7 @@ const queryParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => {
   const named = new Set(own.map((one) => one["name"]))
   const subject = subjectOf(endpoint.answer)
   const standard = subject === undefined ? [] : [
-    ...(endpoint.answer !== undefined && isPart(endpoint.answer) ? listParameters(subject) : []),
+    ...(endpoint.answer !== undefined && kindOf(endpoint.answer)?.kind === "page" ? listParameters(subject) : []),
     ...(Object.keys(subject.includes).length === 0 ? [] : [query("include", { type: "string" }, `Comma-separated: ${Object.keys(subject.includes).join(", ")}`)])
   ]
   return [...own, ...standard.filter((one) => !named.has(one["name"]!))]

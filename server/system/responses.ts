@@ -1,15 +1,15 @@
 /** What an operation may answer with: its good answer and its refusals, each with the headers it carries. */
 import { type Endpoint, paramNames, statusOfAnswer } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import { isField, isPart, type Keys } from "../../core/kernel/shown.ts"
+import { kindOf, type Part } from "../../core/kernel/shown.ts"
 import { keepsAnswers } from "../idempotency/slice.ts"
 import type { AnswerSchemas } from "./answers.ts"
-import { objectOf } from "./schema-of.ts"
+import { exampleOf } from "./examples.ts"
 
 const integer: JsonObject = { type: "integer" }
 const string: JsonObject = { type: "string" }
 /** Every header an answer may carry, beside those of HTTP itself (Content-Type, Content-Length and the like). */
-const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } = {
+export const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } = {
   "Cache-Control": { description: "Answers are for whoever asked: no-store unless the operation says otherwise", schema: string },
   "Idempotent-Replayed": { description: "true when the request was answered before and this is that answer again", schema: { type: "string", enum: ["true"] } },
   "Retry-After": { description: "Seconds to wait before asking again", schema: integer },
@@ -23,16 +23,21 @@ const known_headers: { readonly [name: string]: { readonly description: string; 
 const headersOf = (...names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(names.toSorted().map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 const of_every_answer = ["Cache-Control", "X-Content-Type-Options", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-Request-Id"]
-const json = (schema: JsonObject): JsonObject => ({ "application/json": { schema } })
+const json = (schema: JsonObject, schemas: AnswerSchemas["named"]): JsonObject =>
+  ({ "application/json": { schema, example: exampleOf(schema, schemas) } })
 
 const error = (description: string, schema: "Message" | "Invalid" = "Message", ...more: ReadonlyArray<string>): JsonObject =>
-  ({ description, headers: headersOf(...of_every_answer, ...more), content: json({ $ref: `#/components/schemas/${schema}` }) })
+  ({
+    description, headers: headersOf(...of_every_answer, ...more),
+    content: { "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, example: errorExample(description, schema) } }
+  })
+const errorExample = (message: string, schema: "Message" | "Invalid"): JsonObject => schema === "Message" ? { message: `${message}.` }
+  : { message: "The name field is required.", errors: { name: ["The name field is required."] } }
 const errors: { readonly [status: string]: JsonObject } = {
   "401": error("No valid token", "Message", "WWW-Authenticate"),
   "403": error("The account is deactivated, or a permission or an ability is missing"),
   "404": error("There is no such thing"),
   "409": error("In conflict with what is, or the Idempotency-Key was used for another request", "Message"),
-  "410": error("It is gone for good"),
   "413": error("The body is too long"),
   "415": error("The content type is not taken"),
   "422": error("What was sent does not hold", "Invalid", "Idempotent-Replayed"),
@@ -43,27 +48,14 @@ const errors: { readonly [status: string]: JsonObject } = {
   "503": error("The server is stopping or its database is busy or out of reach", "Message", "Retry-After")
 }
 
-const texts: JsonObject = { type: "array", items: string, minItems: 1 }
-const meta = { total: { type: "integer", minimum: 0 }, per_page: { type: "integer", minimum: 0 }, page: { type: "integer", minimum: 0 } }
-/** The schemas of what every resource has in common. */
-export const common_schemas: { readonly [name: string]: JsonObject } = {
-  Message: { ...objectOf({ message: string, errors: { type: "object", additionalProperties: texts } }, new Set(["errors"])), description: "Why not, in words" },
-  Invalid: {
-    ...objectOf({ message: string, errors: { type: "object", additionalProperties: texts, description: "What is wrong by field, dotted with indexes (items.0.name)" } }),
-    description: "The first thing that is wrong, and all of them by field"
-  },
-  AnswerRemoved: {
-    ...objectOf({ message: string }),
-    description: "Instead of an answer kept under an Idempotency-Key: the request was done, and the answer was removed together with personal data"
-  },
-  Meta: { ...objectOf(meta), description: "Rows found in all, rows a page, and the page this is" },
-  MetaOfView: { ...objectOf({ ...meta, view: objectOf({ id: integer, name: string }) }), description: "As Meta, and the saved view that was applied" }
-}
 export const components = (answers: AnswerSchemas, headers: ReadonlyMap<string, string>): JsonObject => ({
-  schemas: { ...answers.named(), ...common_schemas },
+  schemas: answers.named,
   headers: { ...known_headers, ...Object.fromEntries([...headers].map(([name, description]) => [name, { description, schema: string }])) },
   responses: errors
 })
+
+/** Examples of what is no JSON, by type. */
+const texts_of: { readonly [type: string]: string } = { "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n" }
 
 /** The answers of an operation by status. */
 export const responsesOf = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => ({ ...success(endpoint, answers), ...refusals(endpoint, answers) })
@@ -74,23 +66,23 @@ const success = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
   if (endpoint.produces !== undefined) {
     const known = { description: "The asker holds this already (If-None-Match)", headers }
     return {
-      [status]: { description: "As asked", headers, content: { [endpoint.produces]: { schema: string } } },
+      [status]: { description: "As asked", headers, content: { [endpoint.produces]: { schema: string, example: texts_of[endpoint.produces] ?? "" } } },
       ...(endpoint.answer_headers["ETag"] === undefined ? {} : { "304": known })
     }
   }
   if (status === "204") return { "204": { description: "Done", headers } }
   const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
   // Of a stored answer, once personal data was taken out of the journal, only that it was given is kept.
-  const content = json(keepsAnswers(endpoint) ? { anyOf: [whole, { $ref: "#/components/schemas/AnswerRemoved" }] } : whole)
+  const content = json(keepsAnswers(endpoint) ? { anyOf: [whole, { $ref: "#/components/schemas/AnswerRemoved" }] } : whole, answers.named)
   return { [status]: { description: "As asked", headers, content } }
 }
 
 /** Does it answer with a list, which a saved view can be asked of? */
 const isList = ({ answer, method }: Endpoint): boolean => {
-  if (answer === undefined || method !== "GET") return false
-  if (isPart(answer)) return answer.part === "page"
-  const [first] = Object.values(answer as Keys)
-  return first !== undefined && !isField(first) && first.part === "list"
+  const kind = answer === undefined || method !== "GET" ? undefined : kindOf(answer)
+  if (kind?.kind !== "keys") return kind?.kind === "page"
+  const [first] = Object.values(kind.keys)
+  return first !== undefined && !("shape" in first) && kindOf(first as Part)?.kind === "list"
 }
 
 const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
@@ -110,7 +102,7 @@ const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
     const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers))
     const usual = errors[status]
     return [status, {
-      description: usual?.["description"] ?? "Refused", headers: { ...usual?.["headers"] as JsonObject | undefined, ...headers }, content: json(answers.of(other))
+      description: usual?.["description"] ?? "Refused", headers: { ...usual?.["headers"] as JsonObject | undefined, ...headers }, content: json(answers.of(other), answers.named)
     }]
   }))
 }

@@ -1,4 +1,4 @@
-/** Declared fields as JSON Schema (2020-12, as OpenAPI 3.1 has it): what a body may hold, what an answer does. */
+/** Declared fields as JSON Schema (2020-12, as OpenAPI 3.1 has it): what a body and a query string may hold. */
 import type { Field, Fields, Shape, TextFormat } from "../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 
@@ -9,9 +9,6 @@ const formats: { readonly [F in TextFormat]: JsonObject } = {
 }
 const labelled = (labels: { readonly [value: string]: string }): string =>
   Object.entries(labels).map(([value, label]) => value === label ? value : `${value}: ${label}`).join(", ")
-const decimalText = (scale: number): JsonObject => ({ type: "string", pattern: `^-?\\d+(\\.\\d{1,${Math.max(scale, 1)}})?$` })
-/** The currency with the most decimals has four. */
-const moneyText: JsonObject = { type: "string", pattern: "^-?\\d+(\\.\\d{1,4})?$", description: "Major units at the currency's scale" }
 
 /** A time of day without a zone, which the format date-time does not allow. */
 const zoneless = "^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}"
@@ -51,29 +48,7 @@ export const schemaInQuery = (field: Field): JsonObject => {
   return field.default === undefined || field.default === null ? schema : { ...schema, default: field.default }
 }
 
-const shapeOut = (shape: Shape): JsonObject => {
-  switch (shape.kind) {
-    case "text": return { type: "string" }
-    case "money": return moneyText
-    case "decimal": return decimalText(shape.scale)
-    case "timestamp": return { type: "string", format: "date-time" }
-    case "ref": return { type: "integer", description: `Id in ${shape.table.replaceAll("_", " ")}` }
-    case "integer": return { type: "integer" }
-    case "list": return { type: "array", items: schemaOut(shape.of) }
-    case "object": return objectOf(Object.fromEntries(Object.entries(shape.fields).map(([name, field]) => [name, schemaOut(field)])))
-    default: return shapeIn(shape)
-  }
-}
-/** What an answer holds. */
-export const schemaOut = (field: Field): JsonObject => described(field, orNull(shapeOut(field.shape), field.nullable))
-
-/** An object with these keys, all of them there but the optional ones. */
-export const objectOf = (properties: { readonly [name: string]: JsonObject }, optional: ReadonlySet<string> = new Set()): JsonObject => {
-  const required = Object.keys(properties).filter((name) => !optional.has(name))
-  return { type: "object", properties, ...(required.length === 0 ? {} : { required }) }
-}
-
-export const orNull = (schema: JsonObject, nullable: boolean): JsonObject => {
+const orNull = (schema: JsonObject, nullable: boolean): JsonObject => {
   if (!nullable) return schema
   const { type } = schema
   if (typeof type === "string" || Array.isArray(type)) return { ...schema, type: [...[type].flat() as ReadonlyArray<Json>, "null"], ...(Array.isArray(schema["enum"]) ? { enum: [...schema["enum"], null] } : {}) }

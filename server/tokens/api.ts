@@ -46,6 +46,9 @@ const list = get("/api/v1/tokens", {
   }), ok)
 })
 
+const { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute } = tokens.columns
+const issued_columns = { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute }
+
 interface IssueFacts {
   readonly user: User | undefined
   readonly issuer: TokenRow | undefined
@@ -84,17 +87,18 @@ const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1
       result: row
     })
   },
+  result: Shown.keys(issued_columns),
   // Within the transaction that records the event.
   respond: (result, input) => Effect.gen(function*() {
     const store = yield* Store
-    const id = Number(result["id"])
+    const id = result.id
     const secret = secretFor(id)
     yield* store.apply([insert(tokens, {
-      ...result as Pick<TokenRow, "id" | "name" | "abilities" | "user_id" | "expires_at" | "rate_limit_per_minute">,
+      ...result,
       hash: hashOf(secret), last_used_at: null, revoked_at: null, created_at: input.now, updated_at: input.now, deleted_at: null
     })])
     const { token } = yield* shownById(tokenResource, id, [], viewContext(input))
-    return created({ token: { ...token as object, secret } })
+    return created({ token: { ...token, secret } })
   })
 })
 
@@ -140,7 +144,7 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
     }
     const refusal = user === undefined ? undefined : beyondViewer(viewer, user, token.abilities)
     if (refusal !== undefined) return Result.fail(refusal)
-    return Result.succeed({ events: [tokenRevoked.make({ id: token.id, user_id: token.user_id })], result: {} })
+    return Result.succeed({ events: [tokenRevoked.make({ id: token.id, user_id: token.user_id })], result: { id: token.id } })
   },
   respond: (_result, { rows }) => Effect.gen(function*() {
     // Devices that enrolled with it lose their own as well.

@@ -7,7 +7,7 @@ import { retried } from "../../core/kernel/engine.ts"
 import { integer, list, text } from "../../core/kernel/field.ts"
 import { drawIds } from "../../core/kernel/ids.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
-import { baseView, created, ok, viewContext } from "../../core/kernel/resource.ts"
+import { created, ok } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -48,11 +48,12 @@ const enrol = ask("/api/v1/sync/replicas", {
         created_at: input.now, updated_at: input.now, deleted_at: null
       }
       yield* store.apply([{ op: "insert", table: replicas, row }])
+      const { deleted_at: _deleted, ...stored } = row
       const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
       const welcomed = yield* welcome(id!, row.name, input.values.public_key, input.viewer, input.now)
       return created({
         replica: {
-          ...baseView(replicas, row, viewContext(input)), user_id: input.viewer.user_id,
+          ...stored,
           abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null
         },
         lease: ranges.flat().map((range) => ({ ...range })),

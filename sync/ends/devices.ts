@@ -1,12 +1,12 @@
 /** Devices as the server knows them: met, listed, renamed, revoked. */
 import { Clock, Effect, Option } from "effect"
-import { type Answer, ask, type Caller, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
+import { type Answer, type ErrorBody, ask, type Caller, type Fault, get, type Input } from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/change.ts"
 import { boolean, integer, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { wholeNumber } from "../../core/kernel/input.ts"
 import { valueOf } from "../../core/kernel/query.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
-import { listOf, noContent, ok, resource, shown, shownById, viewContext } from "../../core/kernel/resource.ts"
+import { type One, listOf, noContent, ok, resource, shown, shownById, viewContext } from "../../core/kernel/resource.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -89,7 +89,7 @@ export const welcome = Effect.fnUntraced(function*(replica_id: number, name: str
 })
 
 /** The answer to a device that would pass over what is told in part. */
-const tooOldToRead = (schema_version: number): Answer => ({
+const tooOldToRead = (schema_version: number): Answer<ErrorBody> => ({
   status: 426,
   body: {
     message: `This device runs a release with schema ${schema_version}; people who do not see everything are told the news from schema ${parts_schema_min} on. What is recorded here stays: update Flightcase, then sync.`,
@@ -153,7 +153,7 @@ const isCopy = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, last
 })
 
 const named = { name: text({ required: true }) }
-const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer, Fault, Store> => Effect.gen(function*() {
+const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer<One<"replica">>, Fault, Store> => Effect.gen(function*() {
   const store = yield* Store
   yield* mineOrManaged(input.rows.id, input.viewer)
   const name = input.values.name
@@ -161,7 +161,7 @@ const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer, F
   return ok(yield* shownById(replicaResource, input.rows.id.id, input.query, viewContext(input)))
 })
 
-const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer, Fault, Store | Site> => Effect.gen(function*() {
+const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Fault, Store | Site> => Effect.gen(function*() {
   const store = yield* Store
   const replica = input.rows.id
   yield* mineOrManaged(replica, input.viewer)
@@ -176,7 +176,7 @@ const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer, Fault, Stor
   return noContent
 })
 
-const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer, Fault, Store> =>
+const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"replica">>, Fault, Store> =>
   input.rows.id.user_id === input.viewer.user_id || managesDevices(input.viewer)
     ? Effect.map(shown(replicaResource, input.rows.id, input.query, viewContext(input)), ok)
     : Effect.fail(notFound("No such replica."))

@@ -3,7 +3,6 @@ import { Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
 import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
-import type { Json } from "../../core/kernel/json.ts"
 import { type Query, valueOf } from "../../core/kernel/query.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -12,6 +11,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { anotherHandle, handleOf, holds, offset_pattern, offsetOf } from "./place.ts"
 import { redactionFor } from "./redaction.ts"
 import { Tail } from "./tail.ts"
+import type { messagesShown, mustRefetchShown } from "./shown.ts"
 
 const events_per_chunk_max = 2_000
 const live_wait_millis = 20_000
@@ -22,13 +22,15 @@ const schema = JSON.stringify({
 })
 export const private_headers = { "cache-control": "private, no-cache", vary: "authorization", "access-control-expose-headers": "*" }
 /** The reader must begin again, under this handle. */
-export const mustRefetch = (handle: string): Answer =>
+export type Refetch = Answer<typeof mustRefetchShown.Type>
+export const mustRefetch = (handle: string): Refetch =>
   ({ status: 409, headers: { ...private_headers, "electric-handle": handle }, body: [{ headers: { control: "must-refetch" } }] })
 
+type Messages = typeof messagesShown.Type
 export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: number; readonly query: Query; readonly events_per_chunk?: number }
 
 /** One answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 when the reader must begin again. */
-export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer, Fault, Store> {
+export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer<Messages> | Refetch, Fault, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
@@ -54,7 +56,7 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Hidden events move the offset too, or a reader would ask for them for ever.
   const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position
-  const messages: Array<Json> = []
+  const messages: Array<Messages[number]> = []
   for (const event of events) {
     const told = redaction.see(event)
     if (told !== undefined) messages.push(message({ ...event, type: told.type }, JSON.stringify(told.data)))
@@ -72,7 +74,7 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   }
 })
 
-const message = (event: StoredEvent, data: string): Json => ({
+const message = (event: StoredEvent, data: string): Messages[number] => ({
   key: `"public"."journal"/"${event.position}"`,
   value: {
     position: String(event.position), stream: event.stream, version: String(event.version), type: event.type, data, command_id: event.command_id,

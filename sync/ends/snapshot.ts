@@ -18,7 +18,7 @@ import type { WireError } from "../wire.ts"
 import { replica_devices } from "./devices.ts"
 import { anotherHandle, handleOf, holds, offset_pattern, offsetOf } from "./place.ts"
 import { type Redaction, redactionFor } from "./redaction.ts"
-import { mustRefetch, private_headers } from "./shape.ts"
+import { mustRefetch, type Refetch, private_headers } from "./shape.ts"
 import { id_leases, replica_verdicts, replicas } from "./tables.ts"
 
 export interface SnapshotReader {
@@ -40,7 +40,7 @@ const plan_tries_max = 5
 /** Where a fill begins, and what became of the device's commands up to there. */
 export const planAnswer = Effect.fnUntraced(function*(
   catalogue: Catalogue, { viewer, replica_id, pending_from }: { readonly viewer: Viewer; readonly replica_id: number; readonly pending_from: number }
-): Effect.fn.Return<Answer, Fault, Store> {
+): Effect.fn.Return<Answer<{ readonly snapshot: SnapshotPlan }>, Fault, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
@@ -59,7 +59,7 @@ export const planAnswer = Effect.fnUntraced(function*(
       leases: leases.map(({ entity, from, to }) => ({ entity, from, to })),
       erased: yield* erasedAfter(store, catalogue, (yield* store.get(replica_devices, replica_id))?.position ?? 0)
     }
-    return { status: 200, headers: private_headers, body: { snapshot: plan as unknown as Json } }
+    return { status: 200, headers: private_headers, body: { snapshot: plan } }
   }
 })
 const erasedAfter = Effect.fnUntraced(function*(store: StoreShape, { scrubs }: Catalogue, position: number) {
@@ -80,7 +80,7 @@ const countRows = Effect.fnUntraced(function*(store: StoreShape, catalogue: Cata
 })
 
 /** The next rows with what happened to the earlier ones since; or 409 where the reader must begin again. */
-export const rowsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, reader: SnapshotReader): Effect.fn.Return<Answer, Fault, Store> {
+export const rowsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, reader: SnapshotReader): Effect.fn.Return<Answer<{ readonly page: SnapshotPage }> | Refetch, Fault, Store> {
   const store = yield* Store
   const placed = yield* placeOf(store, catalogue, reader)
   if ("answer" in placed) return placed.answer
@@ -97,7 +97,7 @@ export const rowsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, read
   const later = position > head ? yield* eventsAfter(store, head, position - head) : []
   return pageAnswer({ position, offset: yield* offsetOf(store, position), events: visible([...seen, ...later], redaction), sections, next })
 })
-const pageAnswer = (page: SnapshotPage): Answer => ({ status: 200, headers: private_headers, body: { page: page as unknown as Json } })
+const pageAnswer = (page: SnapshotPage): Answer<{ readonly page: SnapshotPage }> => ({ status: 200, headers: private_headers, body: { page } })
 
 const visible = (events: SnapshotPage["events"], redaction: Redaction): SnapshotPage["events"] => events.flatMap((event) => {
   const told = redaction.see(event)
@@ -105,7 +105,7 @@ const visible = (events: SnapshotPage["events"], redaction: Redaction): Snapshot
 })
 
 /** What the next rows come to, run by run: for a device to compare with its own. */
-export const checksumsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, reader: SnapshotReader): Effect.fn.Return<Answer, Fault, Store> {
+export const checksumsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, reader: SnapshotReader): Effect.fn.Return<Answer<{ readonly page: ChecksumPage }> | Refetch, Fault, Store> {
   const store = yield* Store
   const placed = yield* placeOf(store, catalogue, reader)
   if ("answer" in placed) return placed.answer
@@ -122,7 +122,7 @@ export const checksumsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue,
       }
     })
   }
-  return { status: 200, headers: private_headers, body: { page: page as unknown as Json } }
+  return { status: 200, headers: private_headers, body: { page } }
 })
 /** The same on both ends: a column that is not visible counts as what it is where it was never sent. */
 export const digestOf = (table: Table, columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Json>>): string => {
@@ -136,7 +136,7 @@ const unknownPlace = invalidField("after", "The place must be one this server ga
 
 /** What the reader may see and how far they are, or the answer that sends them back to the start. */
 const placeOf = Effect.fnUntraced(function*(store: StoreShape, catalogue: Catalogue, { viewer, replica_id, handle, offset, after }: SnapshotReader): Effect.fn.Return<
-  { readonly redaction: Redaction; readonly from: number } | { readonly answer: Answer }, Fault
+  { readonly redaction: Redaction; readonly from: number } | { readonly answer: Refetch }, Fault
 > {
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const current = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)

@@ -7,6 +7,8 @@ import { Hosting } from "../../server/hosting.ts"
 import type { AnsweredCall, ServerSlice } from "../../server/server-slice.ts"
 import { engines } from "../app.ts"
 import { serve } from "./serving.ts"
+import { text } from "../../core/kernel/field.ts"
+import * as Shown from "../../core/kernel/shown.ts"
 
 describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
   const withSlice = async (slice: Partial<ServerSlice>, use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>) => {
@@ -74,7 +76,7 @@ describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
         happened.push("begun")
         yield* Effect.never
       }),
-      endpoints: [get("/api/v1/happened", { name: "happened", summary: "Happened", ability: null, permission: null, run: () => Effect.sync(() => ok([...happened])) })]
+      endpoints: [get("/api/v1/happened", { name: "happened", summary: "Happened", ability: null, permission: null, answer: Shown.list(text()), run: () => Effect.sync(() => ok([...happened])) })]
     }, async (server) => {
       await server.ask("/api/v1/products", { json: { name: "Lamp" } })
       expect((await server.ask("/api/v1/happened")).body.slice(0, 2)).toEqual(["begun", "commit"])

@@ -1,6 +1,6 @@
 /** Lines counted in bulk: dispatched, returned and adjusted by quantity (opportunities 9.3). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
@@ -10,7 +10,7 @@ import { type ChangeOf, partChanged } from "../part-events.ts"
 import type { ItemRow } from "../parts.ts"
 import { settle } from "../settle.ts"
 import { allowed } from "../statuses.ts"
-import { dispatchGate, progressed } from "./progress.ts"
+import { dispatchGate, progressed, type BulkDecided, type HeldBack } from "./progress.ts"
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
@@ -23,13 +23,13 @@ const countable = (known: Known, line: ItemRow): Result.Result<void, Rejection> 
 const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
 
 const moved = (
-  known: Known, line: ItemRow, event: ChangeOf<"item">, set: Partial<ItemRow>, also: JsonObject, context: DecideContext, told?: JsonObject
-): Decided => Result.map(progressed(known, withLine(known.deal, line.id, set), [line.id], context), (events) => ({
+  known: Known, line: ItemRow, event: ChangeOf<"item">, set: Partial<ItemRow>, also: JsonObject, context: DecideContext, told?: HeldBack
+): BulkDecided => Result.map(progressed(known, withLine(known.deal, line.id, set), [line.id], context), (events) => ({
   events: [partChanged(known.deal.header.id, "item", event, line, set, also), ...events],
   result: { id: known.deal.header.id, item_id: line.id, _meta: told ?? null }
 }))
 
-export const dispatchQuantity = (known: Known, line: ItemRow, quantity: string, dispatched_by: number | null, context: DecideContext): Decided =>
+export const dispatchQuantity = (known: Known, line: ItemRow, quantity: string, dispatched_by: number | null, context: DecideContext): BulkDecided =>
   Result.gen(function*() {
     yield* allowed(known.deal.header, "dispatch")
     yield* inActiveVersion(line)
@@ -42,7 +42,7 @@ export const dispatchQuantity = (known: Known, line: ItemRow, quantity: string, 
 
 export const returnQuantity = (
   known: Known, line: ItemRow, quantity: string, about: { readonly received_by: number | null; readonly condition: number | null }, context: DecideContext
-): Decided => Result.gen(function*() {
+): BulkDecided => Result.gen(function*() {
   yield* allowed(known.deal.header, "check_in")
   yield* countable(known, line)
   const returned_quantity = sum(line.returned_quantity, quantity)
@@ -53,7 +53,7 @@ export const returnQuantity = (
 })
 
 /** A new quantity for the line, priced again; what is out cannot be wished away. */
-export const adjustQuantity = (known: Known, line: ItemRow, quantity: string, reason: string | null, context: DecideContext): Decided =>
+export const adjustQuantity = (known: Known, line: ItemRow, quantity: string, reason: string | null, context: DecideContext): BulkDecided =>
   Result.gen(function*() {
     yield* allowed(known.deal.header, "edit")
     yield* inActiveVersion(line)

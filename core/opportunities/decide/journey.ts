@@ -1,6 +1,6 @@
 /** A unit's way: prepared, out, on hire, back, checked; and back again when it was recorded by mistake (opportunities 9.1, 9.2). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { type Deal, inActiveVersion, type Known, withLine, withUnit } from "../deal.ts"
@@ -10,7 +10,7 @@ import {
 } from "../parts.ts"
 import { unitName } from "../settle.ts"
 import { allowed, type Move } from "../statuses.ts"
-import { dispatchGate, progressed } from "./progress.ts"
+import { dispatchGate, progressed, type UnitDecided } from "./progress.ts"
 import { countChanged, refuse } from "./units.ts"
 
 /** One step of the way: from which statuses, which columns it sets, what is told beside. */
@@ -45,7 +45,7 @@ export const checking = (at: string, { condition, checked_by, damage_notes }: Ch
 
 export interface Moving { readonly unit: AssignmentRow; /** The body field to blame. */ readonly field: string }
 /** All units make all steps, or none does. One promotion of the order's status for the lot. */
-export const moveUnits = (known: Known, moving: ReadonlyArray<Moving>, steps: ReadonlyArray<Step>, context: DecideContext): Decided => Result.gen(function*() {
+export const moveUnits = (known: Known, moving: ReadonlyArray<Moving>, steps: ReadonlyArray<Step>, context: DecideContext): UnitDecided => Result.gen(function*() {
   const { header } = known.deal
   for (const step of steps) yield* allowed(header, step.move)
   const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
@@ -91,7 +91,7 @@ const returnedTo = (deal: Deal, line_ids: ReadonlyArray<number>, steps: Readonly
 }
 
 /** Back to an earlier status; times of what is undone are cleared, except when it was prepared. */
-export const revertUnit = (known: Known, unit: AssignmentRow, status: number, reason: string | null, context: DecideContext): Decided => Result.gen(function*() {
+export const revertUnit = (known: Known, unit: AssignmentRow, status: number, reason: string | null, context: DecideContext): UnitDecided => Result.gen(function*() {
   const { header } = known.deal
   yield* allowed(header, status >= dispatched ? "dispatch" : "check_in")
   if (!known.levels.has(unit.stock_level_id)) return yield* refuse("status", "The unit has been deleted; its status can no longer change.")
@@ -114,7 +114,7 @@ export const revertUnit = (known: Known, unit: AssignmentRow, status: number, re
 })
 
 /** In which case it travels: for the packers only, stock is not touched. Null clears. */
-export const setContainer = (known: Known, unit: AssignmentRow, container_stock_level_id: number | null): Decided => Result.gen(function*() {
+export const setContainer = (known: Known, unit: AssignmentRow, container_stock_level_id: number | null): UnitDecided => Result.gen(function*() {
   const { header } = known.deal
   yield* allowed(header, "allocate")
   if (container_stock_level_id === unit.stock_level_id) return yield* refuse("container_stock_level_id", "A unit cannot travel in itself.")

@@ -1,9 +1,8 @@
 /** What an order's status follows from: what is out, back and checked (opportunities 9.4). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
-import type { DecideContext } from "../../kernel/endpoint.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
-import type { JsonObject } from "../../kernel/json.ts"
 import { invalid, type Rejection } from "../../kernel/rejection.ts"
 import { shortagesOf } from "../claims.ts"
 import { type Deal, type Known, liveLines, withHeader } from "../deal.ts"
@@ -63,15 +62,25 @@ export const heldBack = (known: Known, line_ids: ReadonlyArray<number>, context:
 export const isDispatchBlocked = (known: Known, held: ReadonlyArray<LineShortage>): boolean => policyOf(known) === "block" && held.length > 0
 
 /** What the answer's `_meta` tells. */
-export const heldBackShown: Shown.Keys = {
+export const heldBackShown = {
   dispatch_policy: text(),
   held_items: Shown.objects({
     opportunity_item_id: integer(), product_id: integer(), product_name: text({ nullable: true }), requested_quantity: integer(), available_quantity: integer(),
     shortfall: integer(), remaining_shortfall: integer(), tracking_type: choice(tracking_types), is_critical: boolean()
   })
 }
+const heldBackSchema = Shown.keys(heldBackShown)
+export type HeldBack = typeof heldBackSchema.Type
+/** What a move of one unit or of many comes to: `assignment_id` is the first of them. */
+export const unitResult = Shown.keys({
+  id: integer(), assignment_id: integer({ nullable: true }), _meta: Shown.keys(heldBackShown, { nullable: true })
+})
+export type UnitDecided = Decided<typeof unitResult.Type>
+/** What counting a line in bulk comes to. */
+export const bulkResult = Shown.keys({ id: integer(), item_id: integer(), _meta: Shown.keys(heldBackShown, { nullable: true }) })
+export type BulkDecided = Decided<typeof bulkResult.Type>
 /** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (opportunities 9.5). */
-export const dispatchGate = (known: Known, line_ids: ReadonlyArray<number>, context: DecideContext): Result.Result<JsonObject | undefined, Rejection> => {
+export const dispatchGate = (known: Known, line_ids: ReadonlyArray<number>, context: DecideContext): Result.Result<HeldBack | undefined, Rejection> => {
   const held = heldBack(known, line_ids, context)
   if (isDispatchBlocked(known, held)) return Result.fail(invalid({ code: ["dispatch_block"], shortages: [shortageText(held)] }))
   const policy = policyOf(known)

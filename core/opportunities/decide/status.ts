@@ -1,7 +1,7 @@
 /** The moves of an opportunity from status to status, its locks, and what they need (opportunities 1 and 6). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { DecideContext, Decided, Id } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
@@ -28,7 +28,7 @@ export const wasDispatched = (deal: Deal): boolean =>
   deal.units.some((unit) => unit.status >= dispatched) || deal.lines.some((line) => isMore(line.dispatched_quantity, "0"))
 
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
-const done = (id: number): JsonObject => ({ id })
+const done = (id: number): Id => ({ id })
 
 /** A move to the status the table names; every line's claims follow. `left`: the deal and events of what had to be dropped first. */
 const moveTo = (

@@ -14,6 +14,7 @@ import { partAdded, partChanged, partRemoved } from "../part-events.ts"
 import { allocated, type AssignmentRow, asset_assignments, checked_in, type ItemRow, prepared } from "../parts.ts"
 import { settle, unitName } from "../settle.ts"
 import { allowed } from "../statuses.ts"
+import type { UnitDecided } from "./progress.ts"
 
 export const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const serialisedCategory = 50
@@ -56,7 +57,7 @@ export interface Allocation { readonly line: ItemRow; readonly stock_level_id: n
  * All of them or none. A unit held by somebody else in the line's time is refused with the holder's name. On an
  * opportunity without a store the line takes from the store of its first unit.
  */
-export const allocate = (known: Known, wanted: ReadonlyArray<Allocation>, context: DecideContext): Decided => Result.gen(function*() {
+export const allocate = (known: Known, wanted: ReadonlyArray<Allocation>, context: DecideContext): UnitDecided => Result.gen(function*() {
   const { header } = known.deal
   yield* allowed(header, "allocate")
   let deal = known.deal
@@ -88,7 +89,7 @@ export const allocate = (known: Known, wanted: ReadonlyArray<Allocation>, contex
   const settled = yield* settle(known, deal, { totals: false, claimed: wanted.map(({ line }) => line.id) }, context)
   return {
     events: [...events, ...settled.events, ...countChanged(known.levels, counts)],
-    result: { id: header.id, assignment_ids: made, assignment_id: made[0] ?? null }
+    result: { id: header.id, assignment_id: made[0] ?? null, _meta: null }
   }
 })
 
@@ -115,7 +116,7 @@ export const deallocate = (known: Known, unit: AssignmentRow, reason: string | n
 })
 
 /** Another unit of the same product in its place, whatever the status; the status stays (opportunities 9.1). */
-export const substitute = (known: Known, unit: AssignmentRow, stock_level_id: number, reason: string | null, context: DecideContext): Decided =>
+export const substitute = (known: Known, unit: AssignmentRow, stock_level_id: number, reason: string | null, context: DecideContext): UnitDecided =>
   Result.gen(function*() {
     const { deal } = known
     yield* allowed(deal.header, "allocate")

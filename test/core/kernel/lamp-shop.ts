@@ -31,6 +31,7 @@ import * as Postgres from "../../../server/pg-client.ts"
 import * as Sqlite from "../../../sync/sqlite-client.ts"
 import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
+import * as Shown from "../../../core/kernel/shown.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
 export const racks = table("racks", rackFields, { sight: open_to_all, soft_delete: true })
@@ -71,7 +72,7 @@ export const bookings = table("bookings", {
   no_overlap: [{ name: "bookings_overlap", key: "lamp_id", from: "starts_at", to: "ends_at", active: "is_active" }]
 })
 
-export const lampResource: Resource<typeof lamps> = resource({
+export const lampResource: Resource<typeof lamps, "lamp"> = resource({
   singular: "lamp",
   table: lamps,
   filters: ["name", "label", "bay", "kind", "method", "is_active", "count", "weight", "price", "bought_on", "seen_at", "tag_list", "rack_id"],
@@ -97,14 +98,16 @@ const crash = command("POST", "/api/v1/lamps/{id}/crash", {
   facts: ({ values }) => values.at === "facts" ? Effect.die(new Error("broken facts")) : Effect.void,
   decide: (_facts, { rows, values }) => {
     if (values.at === "decide") throw new Error("broken rule")
-    return Result.succeed({ events: [touched(rows.id.id)], result: {} })
+    return Result.succeed({ events: [touched(rows.id.id)], result: rows.id })
   },
   respond: (_result, { values }) => values.at === "respond" ? Effect.die(new Error("broken answer"))
     : Effect.fail(invalidField("at", "Refused after recording."))
 })
+const many = { ids: list(integer()) }
 /** As many lamps as asked for in one command: ids drawn one by one inside the rule. */
 const createMany = command("POST", "/api/v1/lamps/many", {
   name: "lamps.create_many", summary: "Creates many", ability: "lamps:write", permission: "lamps.create",
+  answer: many, result: Shown.keys(many),
   fields: { count: integer({ required: true, min: 1, max: 500 }), refuse: boolean({ default: false }) },
   facts: () => Effect.void,
   decide: (_facts, { values }, context) => {
@@ -114,9 +117,11 @@ const createMany = command("POST", "/api/v1/lamps/many", {
   },
   respond: (result) => Effect.succeed(ok(result))
 })
+const numbered = { number: integer({ nullable: true }) }
 /** Gives a lamp the next number of a gapless sequence. */
 const numberLamp = command("POST", "/api/v1/lamps/{id}/number", {
   name: "lamps.number", summary: "Numbers a lamp", ...writes, params: { id: { table: lamps } }, fields: { refuse: boolean({ default: false }) },
+  answer: numbered, result: Shown.keys(numbered),
   facts: () => Effect.void,
   decide: (_facts, { rows, values }, context) => {
     const number = context.number("lamps")
@@ -129,7 +134,7 @@ const numberLamp = command("POST", "/api/v1/lamps/{id}/number", {
 const book = command("POST", "/api/v1/lamps/{id}/book", {
   name: "lamps.book", summary: "Books a lamp", ...writes, params: { id: { table: lamps } },
   fields: { starts_at: timestamp({ required: true }), ends_at: timestamp({ required: true }), delay: integer({ default: 0, min: 0, max: 20 }) },
-  streams: () => [],
+  streams: () => [], answer: { id: integer() },
   mints: [bookings],
   facts: ({ values }) => Effect.sleep(values.delay ?? 0),
   decide: (_facts, { rows, values }, context) => {
@@ -142,10 +147,11 @@ const book = command("POST", "/api/v1/lamps/{id}/book", {
 const touch = command("POST", "/api/v1/lamps/{id}/touch", {
   name: "lamps.touch", summary: "Touches a lamp and another", ...writes, params: { id: { table: lamps } },
   fields: { other_id: ref("lamps", { required: true }), delay: integer({ default: 0, min: 0, max: 20 }), locked: boolean({ default: true }) },
+  answer: { lamp: Shown.row(() => lampResource) },
   streams: (params, body) => body["locked"] === false ? [] : [`lamp:${params["id"]}`, `lamp:${String(body["other_id"])}`],
   facts: ({ values }) => Effect.sleep(values.delay ?? 0),
   decide: (_facts, { rows, values }) => Result.succeed({ events: [touched(rows.id.id), touched(values.other_id!)], result: { id: rows.id.id } }),
-  respond: (result, input) => Effect.map(shownById(lampResource, Number(result["id"]), input.query, viewContext(input)), ok)
+  respond: (result, input) => Effect.map(shownById(lampResource, result.id, input.query, viewContext(input)), ok)
 })
 /** Takes nested bodies apart, and gives back what it read. */
 const measure = command("POST", "/api/v1/lamps/{id}/measure", {
@@ -157,6 +163,7 @@ const measure = command("POST", "/api/v1/lamps/{id}/measure", {
     }), { required: true, min_items: 1, max_items: 3 }),
     rack_ids: list(ref("racks"), { default: [] })
   },
+  answer: Shown.map(Shown.anything()), result: Shown.map(Shown.anything()),
   facts: () => Effect.void,
   decide: (_facts, { values }) => Result.succeed({ events: [], result: JSON.parse(JSON.stringify(values)) as JsonObject }),
   respond: (result) => Effect.succeed(ok(result))
