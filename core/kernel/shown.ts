@@ -48,16 +48,20 @@ export type Kind =
   | { readonly kind: "keys"; readonly keys: Keys }
   | { readonly kind: "row" | "page"; readonly resource: () => ShownResource }
   | { readonly kind: "list" }
-const kind_key = "flightcase/shown"
-export const kindOf = (schema: Part): Kind | undefined => schema.ast.annotations?.[kind_key] as Kind | undefined
+// Beside the Schemas and not among their annotations: annotating copies, and every process declares every answer.
+const kinds = new WeakMap<object, Kind>()
+export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 
 const lazily = <T, M extends More>(make: () => Schema.Codec<unknown>, more: M | undefined, kind?: Kind): Part<OrNull<M, T>> => {
-  const suspended = Schema.suspend(more?.nullable === true ? () => Schema.NullOr(make()) : make)
-  const { describe } = more ?? {}
+  const { describe, nullable } = more ?? {}
+  const schema = Schema.suspend(() => {
+    const one = nullable === true ? Schema.NullOr(make()) : make()
+    // Around it: what has a name of its own keeps its own words.
+    return describe === undefined ? one : Schema.suspend(() => one).annotate({ description: describe })
+  })
+  if (kind !== undefined) kinds.set(schema, kind)
   // The type a builder promises is that of the declarations it was given, which the Schema made of them follows.
-  return suspended.annotate({
-    ...(describe === undefined ? {} : { description: describe }), ...(kind === undefined ? {} : { [kind_key]: kind })
-  }) as unknown as Part<OrNull<M, T>>
+  return schema as unknown as Part<OrNull<M, T>>
 }
 
 export const isField = (shown: Shown | AnswerShown): shown is AnyField => "shape" in shown && "computed" in shown
@@ -94,7 +98,7 @@ export const anything = (describe?: string): Part<Json> =>
   describe === undefined ? anyJson : lazily<Json, {}>(() => anyJson, { describe })
 /** The key may be absent. */
 export const optional = <const S extends Shown>(of: S): OptionalKey<ValueShown<S>> =>
-  Schema.optionalKey(schemaOf(of)) as OptionalKey<ValueShown<S>>
+  Schema.optionalKey(isField(of) ? Schema.suspend(() => schemaOfField(of)) : of) as unknown as OptionalKey<ValueShown<S>>
 /** A number that may have a fraction. */
 export const number = <const M extends More = {}>(more?: M): Part<OrNull<M, number>> => lazily<number, M>(() => Schema.Finite, more)
 /** Always null: a key kept for clients that look for it. */

@@ -88,7 +88,8 @@ describe("what an endpoint answers", () => {
     const usual = command("POST", "/api/v1/lamps/many", {
       ...base, decide: () => Result.succeed({ events: [], result: { id: 1 } }), respond: ({ id }) => Effect.succeed(ok({ lamps: id }))
     })
-    expect(decodingProblem(usual.result, { id: 7 })).toBeUndefined()
+    // What an earlier release stored with more in it is still read.
+    expect(Schema.decodeUnknownSync(usual.result)({ id: 7, meta: null })).toEqual({ id: 7 })
   })
   it("may be added to without losing its type", () => {
     const more = withMore(ok({ lamps: 1 }), { told: "one" })
