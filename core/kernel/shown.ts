@@ -14,7 +14,8 @@ import type { Resource } from "./resource.ts"
 
 /** What the description needs of a resource, whatever its rows are. */
 export type ShownResource = Pick<Resource,
-  "singular" | "plural" | "title" | "table" | "filters" | "sorts" | "aliases" | "related" | "includes" | "custom_module" | "entity_type" | "lists_archived" | "columns" | "shows" | "hides">
+  "singular" | "plural" | "title" | "table" | "filters" | "sorts" | "aliases" | "related" | "includes" | "custom_module" |
+  "entity_type" | "lists_archived" | "columns" | "shows" | "hides">
 
 type AnyField = Field<unknown, unknown>
 /** Schemas of plain JSON: what is decoded is what was sent. */
@@ -35,7 +36,9 @@ export type KeysShown<K extends Keys> = Flat<
   & { readonly [N in OptionalNames<K>]?: ValueShown<K[N]> | undefined }
 >
 /** The type of the body of an answer. */
-export type BodyShown<A> = [A] extends [never] ? never : A extends { readonly "Type": infer T; readonly ast: unknown } ? T : A extends Keys ? KeysShown<A> : never
+export type BodyShown<A> = [A] extends [never] ? never
+  : A extends { readonly "Type": infer T; readonly ast: unknown } ? T
+  : A extends Keys ? KeysShown<A> : never
 
 interface More {
   readonly nullable?: boolean
@@ -52,7 +55,9 @@ export type Kind =
 const kinds = new WeakMap<object, Kind>()
 export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 
-const lazily = <T, M extends More>(make: () => Schema.Codec<unknown>, more: M | undefined, kind?: Kind): Part<OrNull<M, T>> => {
+const lazily = <T, M extends More>(
+  make: () => Schema.Codec<unknown>, more: M | undefined, kind?: Kind
+): Part<OrNull<M, T>> => {
   const { describe, nullable } = more ?? {}
   const schema = Schema.suspend(() => {
     const one = nullable === true ? Schema.NullOr(make()) : make()
@@ -81,15 +86,23 @@ export const keys = <const K extends Keys, const M extends More = {}>(of: K, mor
 /** Something with a name of its own in the description: what holds others of its kind needs one. */
 export const named = <T>(name: string, of: () => Part<T>): Part<T> =>
   Schema.suspend(of).annotate({ identifier: name }) as unknown as Part<T>
-export const list = <const S extends Shown, const M extends More = {}>(of: S, more?: M): Part<OrNull<M, ReadonlyArray<ValueShown<S>>>> =>
+export const list = <const S extends Shown, const M extends More = {}>(
+  of: S, more?: M
+): Part<OrNull<M, ReadonlyArray<ValueShown<S>>>> =>
   lazily<ReadonlyArray<ValueShown<S>>, M>(() => Schema.Array(schemaOf(of)), more, { kind: "list" })
-export const rows = <const M extends More = {}>(resource: () => ShownResource, more?: M): Part<OrNull<M, ReadonlyArray<JsonObject>>> =>
+export const rows = <const M extends More = {}>(
+  resource: () => ShownResource, more?: M
+): Part<OrNull<M, ReadonlyArray<JsonObject>>> =>
   list(row(resource), more)
 /** A list of objects with these keys. */
-export const objects = <const K extends Keys, const M extends More = {}>(of: K, more?: M): Part<OrNull<M, ReadonlyArray<KeysShown<K>>>> =>
+export const objects = <const K extends Keys, const M extends More = {}>(
+  of: K, more?: M
+): Part<OrNull<M, ReadonlyArray<KeysShown<K>>>> =>
   list(keys(of), more)
 /** Names of the sender's own or of a kind known only at run time, each with such a value. */
-export const map = <const S extends Shown, const M extends More = {}>(of: S, more?: M): Part<OrNull<M, { readonly [name: string]: ValueShown<S> }>> =>
+export const map = <const S extends Shown, const M extends More = {}>(
+  of: S, more?: M
+): Part<OrNull<M, { readonly [name: string]: ValueShown<S> }>> =>
   lazily<{ readonly [name: string]: ValueShown<S> }, M>(() => Schema.Record(Schema.String, schemaOf(of)), more)
 export const either = <const S extends ReadonlyArray<Shown>>(...of: S): Part<ValueShown<S[number]>> =>
   lazily<ValueShown<S[number]>, {}>(() => Schema.Union(of.map(schemaOf)), undefined)
@@ -105,12 +118,15 @@ export const number = <const M extends More = {}>(more?: M): Part<OrNull<M, numb
 export const nothing = (describe?: string): Part<null> =>
   lazily<null, {}>(() => Schema.Null, describe === undefined ? undefined : { describe })
 /** One of these texts or numbers. */
-export const oneOf = <const V extends string | number, const M extends More = {}>(values: ReadonlyArray<V>, more?: M): Part<OrNull<M, V>> =>
+export const oneOf = <const V extends string | number, const M extends More = {}>(
+  values: ReadonlyArray<V>, more?: M
+): Part<OrNull<M, V>> =>
   lazily<V, M>(() => Schema.Literals(values), more)
 /** `{id, name}` of something else; null where there is none. */
-export const brief = <const M extends More = { readonly nullable: true }>(more?: M): Part<OrNull<M, { readonly id: number; readonly name: string | null }>> =>
-  lazily<{ readonly id: number; readonly name: string | null }, M>(
+export const brief = <const M extends More = { readonly nullable: true }>(more?: M): Part<OrNull<M, Brief>> =>
+  lazily<Brief, M>(
     () => Schema.Struct({ id: wholeNumber, name: Schema.NullOr(Schema.String) }), more ?? { nullable: true } as unknown as M)
+interface Brief { readonly id: number; readonly name: string | null }
 
 /** How many there are in all, and which page of them this is. */
 export const meta = Schema.suspend(() => Schema.Struct({ total: wholeNumber, per_page: wholeNumber, page: wholeNumber }))
@@ -123,7 +139,8 @@ const metaOfView = Schema.suspend(() => Schema.Struct({
 export const page = (resource: () => ShownResource): Part<JsonObject> =>
   lazily<JsonObject, {}>(() => pageSchema(resource()), undefined, { kind: "page", resource })
 
-const titled = (name: string): string => name.split("_").map((part) => part.replace(/^./, (letter) => letter.toUpperCase())).join("")
+const titled = (name: string): string =>
+  name.split("_").map((part) => part.replace(/^./, (letter) => letter.toUpperCase())).join("")
 export const titleOf = (resource: ShownResource): string => resource.title ?? titled(resource.singular)
 
 type Fields = { readonly [name: string]: Schema.Codec<unknown> }
@@ -132,15 +149,22 @@ const fieldsOfRow = (resource: ShownResource): Fields => {
   const hidden = new Set(["deleted_at", ...hides])
   const columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && !hidden.has(name))
   return Object.fromEntries([
-    ...columns.map(([name, field]) => [name, field.visible_to === undefined ? schemaOfField(field) : Schema.optionalKey(schemaOfField(field))] as const),
-    ...Object.entries(includes).flatMap(([name, include]) =>
-      hidden.has(name) || include.kind === "always" ? [] : [[name, includeSchema(include).annotate({ description: `With include=${name}` })] as const]),
+    ...columns.map(([name, field]) => {
+      const schema = schemaOfField(field)
+      return [name, field.visible_to === undefined ? schema : Schema.optionalKey(schema)] as const
+    }),
+    ...Object.entries(includes).flatMap(([name, include]) => hidden.has(name) || include.kind === "always" ? []
+      : [[name, includeSchema(include).annotate({ description: `With include=${name}` })] as const]),
     ...Object.entries(shows).map(([name, one]) => [name, schemaOf(one)] as const)
   ]) as Fields
 }
-const includeSchema = (include: Exclude<ShownResource["includes"][string], { readonly kind: "always" }>): Schema.Codec<unknown> => {
+type Embedded = Exclude<ShownResource["includes"][string], { readonly kind: "always" }>
+const includeSchema = (include: Embedded): Schema.Codec<unknown> => {
   switch (include.kind) {
-    case "brief": return Schema.NullOr(Schema.Struct({ id: wholeNumber, name: schemaOfField(include.table.columns[include.name ?? "name"] ?? text()) }))
+    case "brief": {
+      const name = schemaOfField(include.table.columns[include.name ?? "name"] ?? text())
+      return Schema.NullOr(Schema.Struct({ id: wholeNumber, name }))
+    }
     case "one": return Schema.NullOr(rowSchema(include.resource()))
     case "many": {
       const rows = Schema.Array(rowSchema(include.resource()))
@@ -154,7 +178,8 @@ const row_schemas = new WeakMap<ShownResource, Schema.Codec<unknown>>()
 export const rowSchema = (resource: ShownResource): Schema.Codec<unknown> => {
   let schema = row_schemas.get(resource)
   if (schema === undefined) {
-    row_schemas.set(resource, schema = Schema.suspend(() => Schema.Struct(fieldsOfRow(resource))).annotate({ identifier: titleOf(resource) }))
+    schema = Schema.suspend(() => Schema.Struct(fieldsOfRow(resource))).annotate({ identifier: titleOf(resource) })
+    row_schemas.set(resource, schema)
   }
   return schema
 }
@@ -165,7 +190,8 @@ const rowInViewSchema = (resource: ShownResource): Schema.Codec<unknown> => {
   if (schema === undefined) {
     view_schemas.set(resource, schema = Schema.suspend(() => {
       const whole = fieldsOfRow(resource)
-      const columns = Object.entries(resource.columns).map(([name, column]) => [name, typeof column === "string" ? whole[column] ?? anyJson : anyJson] as const)
+      const columns = Object.entries(resource.columns)
+        .map(([name, column]) => [name, (typeof column === "string" ? whole[column] : undefined) ?? anyJson] as const)
       return Schema.Struct(Object.fromEntries(Object.entries({ ...whole, ...Object.fromEntries(columns) })
         .map(([name, one]) => [name, name === "id" ? one : Schema.optionalKey(one)])))
     }).annotate({ identifier: `${titleOf(resource)}InView` }))

@@ -3,7 +3,7 @@
  * rest where it is used.
  */
 import { Schema } from "effect"
-import { type Endpoint } from "../../core/kernel/endpoint.ts"
+import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 import { kindOf, type Part, type ShownResource } from "../../core/kernel/shown.ts"
 import { errorSchemas } from "./errors.ts"
@@ -18,15 +18,21 @@ export interface AnswerSchemas {
 export const answerSchemas = (endpoints: ReadonlyArray<Endpoint>): AnswerSchemas => {
   const parts = [...new Set([
     ...Object.values(errorSchemas),
-    ...endpoints.flatMap((endpoint) => [endpoint.answer, ...Object.values(endpoint.refuses)].filter((one) => one !== undefined && one !== null))
+    ...endpoints.flatMap(({ answer, refuses }) => [answer, ...Object.values(refuses)])
+      .filter((one) => one !== undefined && one !== null)
   ])]
   const whole = Schema.toJsonSchemaDocument(Schema.Struct(Object.fromEntries(parts.map((part, at) => [String(at), part]))))
   const definitions = whole.definitions as { readonly [name: string]: JsonObject }
   const known = new Map(Object.entries(definitions).map(([name, one]) => [name, aliasedBy(one) ?? name]))
-  const targetOf = (name: string): string => { const next = known.get(name); return next === undefined || next === name ? name : targetOf(next) }
+  const targetOf = (name: string): string => {
+    const next = known.get(name)
+    return next === undefined || next === name ? name : targetOf(next)
+  }
   const tidy = (schema: JsonObject): JsonObject => tidied(schema, targetOf)
   const repeated = Object.keys(definitions).find((name) => /[-_]\d+$/.test(targetOf(name)))
-  if (repeated !== undefined) throw new Error(`two Schemas are described as ${repeated.replace(/[-_]\d+$/, "")}; give one of them a title`)
+  if (repeated !== undefined) {
+    throw new Error(`two Schemas are described as ${repeated.replace(/[-_]\d+$/, "")}; give one of them a title`)
+  }
   const properties = (whole.schema["properties"] ?? {}) as { readonly [at: string]: JsonObject }
   const by_part = new Map(parts.map((part, at) => [part, tidy(properties[String(at)]!)]))
   return {
@@ -38,7 +44,10 @@ export const answerSchemas = (endpoints: ReadonlyArray<Endpoint>): AnswerSchemas
 /** Not told as holding itself, which types of some clients cannot. */
 const json_value: JsonObject = {
   description: "Any JSON value",
-  anyOf: [{ type: "null" }, { type: "boolean" }, { type: "number" }, { type: "string" }, { type: "array", items: {} }, { type: "object", additionalProperties: {} }]
+  anyOf: [
+    { type: "null" }, { type: "boolean" }, { type: "number" }, { type: "string" }, { type: "array", items: {} },
+    { type: "object", additionalProperties: {} }
+  ]
 }
 const refName = ($ref: string): string => $ref.split("/").at(-1)!
 /** A definition without a name of its own that is nothing but another. */
@@ -52,10 +61,12 @@ const aliasedBy = (schema: JsonObject): string | undefined =>
 const tidied = (schema: JsonObject, targetOf: (name: string) => string): JsonObject => {
   const { $ref, additionalProperties, allOf, anyOf, items, properties, ...rest } = schema as { readonly [word: string]: any }
   const inner = (one: JsonObject): JsonObject => tidied(one, targetOf)
+  const each = (of: { readonly [name: string]: JsonObject }): JsonObject =>
+    Object.fromEntries(Object.entries(of).map(([name, one]) => [name, inner(one)]))
   const whole: JsonObject = {
     ...rest,
     ...(typeof $ref === "string" ? { $ref: `#/components/schemas/${targetOf(refName($ref))}` } : {}),
-    ...(properties === undefined ? {} : { properties: Object.fromEntries(Object.entries(properties as { readonly [name: string]: JsonObject }).map(([name, one]) => [name, inner(one)])) }),
+    ...(properties === undefined ? {} : { properties: each(properties) }),
     ...(typeof additionalProperties === "object" ? { additionalProperties: inner(additionalProperties) } : {}),
     ...(items === undefined ? {} : { items: inner(items) }),
     ...(anyOf === undefined ? {} : { anyOf: anyOf.map(inner) })
@@ -64,15 +75,18 @@ const tidied = (schema: JsonObject, targetOf: (name: string) => string): JsonObj
   return orNullInType(wholeNumbers(merged))
 }
 const wholeNumbers = (schema: JsonObject): JsonObject =>
-  schema["type"] === "number" && Array.isArray(schema["enum"]) && schema["enum"].every(Number.isInteger) ? { ...schema, type: "integer" } : schema
+  schema["type"] === "number" && Array.isArray(schema["enum"]) && schema["enum"].every(Number.isInteger)
+    ? { ...schema, type: "integer" } : schema
 /** Something simple or null has both as its type. */
 const orNullInType = (schema: JsonObject): JsonObject => {
   const { anyOf, ...rest } = schema
   if (Array.isArray(anyOf) && anyOf.length === 1) return { ...anyOf[0] as JsonObject, ...rest }
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema
   const [one, other] = anyOf as ReadonlyArray<JsonObject>
-  if (other!["type"] !== "null" || typeof one!["type"] !== "string" || one!["description"] !== undefined && rest["description"] !== undefined) return schema
-  return { ...one, ...rest, type: [one!["type"], "null"], ...(Array.isArray(one!["enum"]) ? { enum: [...one!["enum"] as ReadonlyArray<Json>, null] } : {}) }
+  const { description, enum: values, type } = one!
+  const has_two_texts = description !== undefined && rest["description"] !== undefined
+  if (other!["type"] !== "null" || typeof type !== "string" || has_two_texts) return schema
+  return { ...one, ...rest, type: [type, "null"], ...(Array.isArray(values) ? { enum: [...values as ReadonlyArray<Json>, null] } : {}) }
 }
 
 /** The resource an answer is of: a page of its rows, or one of them under its singular key. */

@@ -14,7 +14,12 @@ import type { AnswerSchemas } from "../../server/system/answers.ts"
 import { errorSchemas } from "../../server/system/errors.ts"
 import { components, responsesOf } from "../../server/system/responses.ts"
 
-export interface Given { readonly status: number; readonly headers: { readonly [name: string]: string }; readonly text: string; readonly body: unknown }
+export interface Given {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  readonly text: string
+  readonly body: unknown
+}
 interface Header { readonly schema: { readonly type: string; readonly enum?: ReadonlyArray<string> } }
 interface Response {
   readonly $ref?: string
@@ -29,7 +34,10 @@ const no_schemas: AnswerSchemas = { of: () => ({}), named: {} }
 const { headers: known_headers, responses: known_responses } = components(no_schemas, new Map()) as {
   readonly [part: string]: { readonly [name: string]: JsonObject }
 }
-const shared = { headers: known_headers as { readonly [name: string]: Header & JsonObject }, responses: known_responses as { readonly [status: string]: Response } }
+const shared = {
+  headers: known_headers as { readonly [name: string]: Header & JsonObject },
+  responses: known_responses as { readonly [status: string]: Response }
+}
 const nameIn = ($ref: string): string => $ref.split("/").at(-1)!
 
 /** What in an answer of an endpoint is not as declared; undefined when all is. */
@@ -42,7 +50,9 @@ export const problemOf = (endpoint: Endpoint, got: Given, at = { headers: true }
 const responses = new WeakMap<Endpoint, { readonly [status: string]: Response }>()
 const responsesFor = (endpoint: Endpoint): { readonly [status: string]: Response } => {
   let known = responses.get(endpoint)
-  if (known === undefined) responses.set(endpoint, known = responsesOf(endpoint, no_schemas) as { readonly [status: string]: Response })
+  if (known === undefined) {
+    responses.set(endpoint, known = responsesOf(endpoint, no_schemas) as { readonly [status: string]: Response })
+  }
   return known
 }
 
@@ -65,7 +75,8 @@ const bodyProblem = (endpoint: Endpoint, { content }: Response, got: Given): str
   const type = (got.headers["content-type"] ?? "").split(";")[0]!
   const declared = Object.entries(content).find(([name]) => name.split(";")[0] === type)
   if (declared === undefined) return `${type || "nothing"} instead of ${Object.keys(content).join(" or ")}`
-  return type === "application/json" ? decodingProblem(schemaFor(endpoint, got.status, declared[1].schema.$ref), got.body) : undefined
+  return type !== "application/json" ? undefined
+    : decodingProblem(schemaFor(endpoint, got.status, declared[1].schema.$ref), got.body)
 }
 const schemaFor = (endpoint: Endpoint, status: number, $ref: string | undefined): Schema.Codec<unknown> => {
   const { answer, refuses } = endpoint
@@ -89,7 +100,9 @@ export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): 
 }
 
 /** What is wrong with the answer to a request, with the operation it was asked of; undefined for what is no operation. */
-export const answerProblem = (catalogue: Catalogue, method: string, target: string, got: Given, at?: { readonly headers: boolean }): string | undefined => {
+export const answerProblem = (
+  catalogue: Catalogue, method: string, target: string, got: Given, at?: { readonly headers: boolean }
+): string | undefined => {
   const found = match(catalogue, method, pathOf(target))
   // HEAD is answered as GET is, without its body; pages and measurements beside the interface are described nowhere.
   if (found instanceof Rejection || method === "HEAD" || !isDescribed(found.endpoint)) return undefined
@@ -97,8 +110,3 @@ export const answerProblem = (catalogue: Catalogue, method: string, target: stri
   return problem === undefined ? undefined : `${found.endpoint.name} answered ${got.status}: ${problem}`
 }
 const isDescribed = ({ path }: Endpoint): boolean => path.startsWith("/api/") || path.endsWith(".ics")
-
-/** The JSON Schema of what a description refers to. */
-export const resolved = (description: JsonObject, schema: JsonObject): JsonObject =>
-  typeof schema["$ref"] !== "string" ? schema
-    : ((description["components"] as JsonObject)["schemas"] as { readonly [name: string]: JsonObject })[nameIn(schema["$ref"])]!
