@@ -1,0 +1,143 @@
+/**
+ * A server's data and its devices' folders that releases left behind (test/fixtures/releases): this release opens them,
+ * brings them up to date, decides what was not sent yet and loses nothing. Asked through the command line alone.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
+import {
+  asKnownTo,
+  exportedTables,
+  readTables,
+  releases_folder,
+  releasesIn,
+  type Tables,
+  unpackFolder
+} from "../fixtures/kept/folders.ts"
+import { cleanUp, folderOfItsOwn, type ServerProcess, startServer } from "../server/process.ts"
+import { type CommandLine, openCommandLine } from "./command-line.ts"
+
+interface About {
+  readonly url: string
+  readonly token: string
+  readonly profiles: {
+    readonly [profile: string]: { readonly pending: number; readonly refused: number; readonly conflicts: number }
+  }
+}
+const releases = releasesIn(releases_folder)
+
+it("there are kept releases", () => expect(releases.length).toBeGreaterThan(0))
+
+describe.each(releases)("what release %s left behind", (release) => {
+  const kept = join(releases_folder, release)
+  const about: About = JSON.parse(readFileSync(join(kept, "about.json"), "utf8"))
+  const profiles = Object.entries(about.profiles)
+  let cli: CommandLine, server: ServerProcess | undefined
+
+  /** What the command line ends with where so many conflicts are left. */
+  const exitWith = (conflicts: number): number => (conflicts === 0 ? 0 : 8)
+  const type = async (words: ReadonlyArray<string>, code = 0): Promise<any> => {
+    const ran = await cli.type([...words, "--json"])
+    expect(ran.code, `flightcase ${words.join(" ")}: ${ran.out}${ran.err}`).toBe(code)
+    return JSON.parse(ran.out)
+  }
+  const standing = async (profile: string): Promise<any> =>
+    (await type(["sync", "status", "--offline", "--profile", profile])).sync_status
+  /** The device's folders name the address the server had then. */
+  const startServerThere = async (): Promise<ServerProcess> => {
+    const data = await folderOfItsOwn()
+    unpackFolder(join(kept, "server"), data)
+    const started = await startServer({ FLIGHTCASE_DATA: data, FLIGHTCASE_RATE_LIMIT: "10000" })
+    for (const [profile] of profiles) {
+      const file = join(cli.home, "profiles", profile, "profile.json"),
+        before = readFileSync(file, "utf8")
+      expect(before).toContain(about.url)
+      writeFileSync(file, before.replaceAll(about.url, started.url))
+    }
+    return started
+  }
+  const tablesAt = async (...words: ReadonlyArray<string>): Promise<Tables> => {
+    const folder = await folderOfItsOwn()
+    const { journal } = await type(["export", folder, ...words])
+    expect(journal === null, "only the server gives the journal").toBe(words.includes("--offline"))
+    return exportedTables(folder)
+  }
+  beforeEach(() => {
+    cli = openCommandLine()
+    unpackFolder(join(kept, "home"), cli.home)
+  })
+  afterEach(async () => {
+    await server?.kill("SIGTERM")
+    server = undefined
+    cli.close()
+  })
+  afterAll(cleanUp)
+
+  it("is a server whose tables hold every row they held", async () => {
+    server = await startServerThere()
+    const rows = readTables(kept),
+      now = asKnownTo(rows, await tablesAt("--url", server.url, "--token", about.token))
+    for (const [name, before] of Object.entries(rows)) {
+      // This release may have brought reference data of its own.
+      const held = new Set(now[name]!.map((row) => JSON.stringify(row)))
+      expect(
+        before.filter((row) => !held.has(JSON.stringify(row))),
+        name
+      ).toEqual([])
+    }
+    expect(Object.values(rows).flat().length).toBeGreaterThan(100)
+  })
+
+  it("is devices that answer and record on, without the server, with all that was unsent", async () => {
+    for (const [profile, { conflicts, pending }] of profiles) {
+      expect(readdirSync(join(cli.home, "profiles", profile)).sort()).toContain("outbox.sqlite")
+      expect(await standing(profile)).toMatchObject({ pending, conflicts })
+      expect((await type(["products", "list", "--offline", "--profile", profile])).products.length).toBeGreaterThan(0)
+      await type(["products", "create", "--name", `New on ${profile}`, "--offline", "--profile", profile])
+      expect(await standing(profile)).toMatchObject({ pending: pending + 1, conflicts })
+    }
+  })
+
+  it("syncs: every command gets its verdict, and both sides come to the same", async () => {
+    server = await startServerThere()
+    for (const [profile, { conflicts, pending, refused }] of profiles) {
+      const left = conflicts + refused
+      const { sync } = await type(["sync", "--profile", profile], exitWith(left))
+      expect(sync).toMatchObject({
+        sent: pending,
+        accepted: pending - refused,
+        rejected: refused,
+        pending: 0,
+        conflicts: left
+      })
+    }
+    // What the others sent after it.
+    for (const [profile, { conflicts, refused }] of profiles)
+      await type(["sync", "--profile", profile], exitWith(conflicts + refused))
+    for (const [profile] of profiles) {
+      const { findings } = await type(["doctor", "--profile", profile])
+      expect(findings.filter((one: { readonly ok: boolean }) => !one.ok)).toEqual([])
+    }
+    const there = await tablesAt("--url", server.url, "--token", about.token)
+    expect(await tablesAt("--offline", "--profile", "default")).toEqual(there)
+    expect(there["opportunities"]!.find(({ subject }) => subject === "Village fête")).toMatchObject({
+      number: expect.stringMatching(/\d/)
+    })
+    expect(there["products"]!.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["Haze machine", "Fog fluid", "Umbrella", "Gaffer tape"])
+    )
+  })
+
+  it("has conflicts that can be settled, those of then and those of now", async () => {
+    server = await startServerThere()
+    for (const [profile, { conflicts, refused }] of profiles) {
+      const left = conflicts + refused
+      await type(["sync", "--profile", profile], exitWith(left))
+      const found = (await type(["sync", "conflicts", "--profile", profile], exitWith(left))).conflicts
+      expect(found.length).toBe(left)
+      for (const { id } of found) await type(["sync", "resolve", id, "--drop", "--profile", profile])
+      await type(["sync", "--profile", profile])
+      expect(await standing(profile)).toMatchObject({ pending: 0, conflicts: 0, held: 0 })
+    }
+  })
+})
