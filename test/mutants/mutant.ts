@@ -1,4 +1,5 @@
 /** A deliberate fault, and the tests that must notice it. */
+import type { Place } from "../source/place.ts"
 
 /** One test, by its file and words of its title; `engine` where it runs on both and one is enough. */
 export interface TestKiller {
@@ -11,12 +12,9 @@ export interface SeedKiller { readonly seeds: readonly [first: number, last: num
 export type Killer = TestKiller | SeedKiller
 export const isSeeds = (killer: Killer): killer is SeedKiller => "seeds" in killer
 
-export interface Mutant {
+export interface Mutant extends Place {
   /** What is broken, in words. */
   readonly name: string
-  readonly file: string
-  /** Source text that occurs exactly once in the file. */
-  readonly find: string
   readonly replace: string
   /** Each of them must fail by itself. */
   readonly killed_by: ReadonlyArray<Killer>
@@ -24,6 +22,3 @@ export interface Mutant {
 
 export const words = (killer: Killer): string => isSeeds(killer) ? `simulation, seeds ${killer.seeds[0]} to ${killer.seeds[1]}`
   : `${killer.file.replace(/^test\//, "").replace(/\.test\.ts$/, "")}${killer.engine === undefined ? "" : ` on ${killer.engine}`}: ${killer.test}`
-
-/** How often a text occurs in another. */
-export const occurrences = (text: string, find: string): number => text.split(find).length - 1

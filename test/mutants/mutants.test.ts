@@ -1,21 +1,28 @@
 /** That the list of mutants does not rot; `npm run mutants` runs them. */
-import { existsSync, readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
+import { existsSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { isSeeds, occurrences } from "./mutant.ts"
+import { placeOf, sourcesOf, withReplaced } from "../source/place.ts"
+import { tokensOf } from "../source/tokens.ts"
+import { filesIn, parsed, root, source_folders, textOf } from "../source/tree.ts"
+import { isSeeds } from "./mutant.ts"
 import { mutants } from "./mutants.ts"
 
-const root = fileURLToPath(new URL("../../", import.meta.url))
-const textOf = (file: string): string => readFileSync(root + file, "utf8")
+const sources = sourcesOf(filesIn(source_folders), textOf)
+const wordsOf = (text: string): ReadonlyArray<string> => tokensOf(text).map((token) => token.text)
 
 describe("deliberate mutants", () => {
   it("are many, each with a name of its own", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(24)
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   })
-  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("%s: breaks one place, and names tests that are there", (_name, { file, find, killed_by, replace }) => {
-    expect(occurrences(textOf(file), find)).toBe(1)
-    expect(replace).not.toBe(find)
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("%s: breaks one place, and names tests that are there", (_name, mutant) => {
+    const { killed_by } = mutant
+    const place = placeOf(sources, mutant)
+    if (typeof place === "string") return expect.fail(place)
+    const { text } = sources.get(place.file)!
+    const broken = withReplaced(text, place, mutant.replace)
+    expect(wordsOf(broken)).not.toEqual(wordsOf(text))
+    parsed(broken)
     expect(killed_by.length).toBeGreaterThan(0)
     for (const killer of killed_by) {
       if (isSeeds(killer)) expect(killer.seeds[0]).toBeLessThanOrEqual(killer.seeds[1])

@@ -15,214 +15,247 @@ const judged = "what was pulled is judged"
 
 export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "the outbox is not forced to the disk when a command is acknowledged", file: outbox,
+    name: "the outbox is not forced to the disk when a command is acknowledged",
+    file: outbox, within: "openOutboxFile", in_text: true,
     find: "pragma synchronous = full", replace: "pragma synchronous = off",
     killed_by: [{ file: "test/sync/durable.test.ts", test: "is on the disk before a command is acknowledged" }, { seeds: [1, 10] }]
   },
   {
-    name: "what settles a command may be lost after the outbox has forgotten it", file: replica,
-    find: ": yield* applyHere(pulled)\n    }))", replace: ": yield* applyHere(pulled)\n    })).pipe(unhurried)",
+    name: "what settles a command may be lost after the outbox has forgotten it",
+    file: replica, within: "makeReplica.apply",
+    find: "yield* applyAside(pulled) : yield* applyHere(pulled)\n    }))",
+    replace: "yield* applyAside(pulled) : yield* applyHere(pulled)\n    })).pipe(unhurried)",
     killed_by: [{ file: "test/sync/durable.test.ts", test: "what settles commands is on the replica's disk before the outbox forgets them" }]
   },
   {
-    name: "after one transaction that need not wait for the disk none does", file: "sync/sqlite-client.ts",
+    name: "after one transaction that need not wait for the disk none does",
+    file: "sync/sqlite-client.ts", within: "make",
     find: "waitFor(wanted ?? usual)", replace: "if (wanted !== undefined) waitFor(wanted)",
     killed_by: [{ file: "test/sync/durable.test.ts", test: "a transaction that need not wait for the disk leaves those after it waiting" }]
   },
   {
-    name: "commands the outbox has lost are not missed", file: "sync/replica/missing.ts",
-    find: "known > last ? {", replace: "known < 0 ? {",
+    name: "commands the outbox has lost are not missed", file: "sync/replica/missing.ts", within: "missingBetween",
+    find: "known > last ?", replace: "known < 0 ?",
     killed_by: [{ file: damage_test, test: "is told on opening by number" }]
   },
   {
-    name: "a command that is not what was acknowledged is taken for it", file: "sync/replica/outbox/checksum.ts",
+    name: "a command that is not what was acknowledged is taken for it",
+    file: "sync/replica/outbox/checksum.ts", within: "isAsWritten",
     find: "row.checksum === checksumOf(row)", replace: "row.checksum !== \"\"",
     killed_by: [{ file: damage_test, test: "than was acknowledged is seen" }]
   },
   {
-    name: "a damaged outbox is salvaged by its trees alone", file: "sync/replica/outbox/salvage.ts",
+    name: "a damaged outbox is salvaged by its trees alone", file: "sync/replica/outbox/salvage.ts", within: "salvage",
     find: "for (const saved of byPages(path))", replace: "for (const saved of byPages(path).slice(0, 0))",
     killed_by: [{ file: damage_test, test: "acknowledges nothing, whichever page it is" }]
   },
   {
-    name: "a command is acknowledged before it is in the outbox", file: replica,
-    find: "const kept = yield* Effect.sync(() => outbox.append(", replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))(() => outbox.append(",
+    name: "a command is acknowledged before it is in the outbox", file: replica, within: "makeReplica",
+    find: "const kept = yield* Effect.sync",
+    replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
     killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]
   },
   {
-    name: "a command and the ids it took are kept in steps of their own", file: outbox_commands,
-    find: "append: (command, about = {}) => transaction(() => {", replace: "append: (command, about = {}) => ((body) => body())(() => {",
+    name: "a command and the ids it took are kept in steps of their own", file: outbox_commands, within: "openCommands",
+    find: "append: (command, about = {}) => transaction",
+    replace: "append: (command, about = {}) => ((body) => body())",
     killed_by: [{ file: outbox_test, test: "leave nothing of themselves where they cannot be kept whole" }]
   },
   {
-    name: "the lease cursor does not move with a command", file: outbox_commands,
-    find: "takeIds(command.ids)\n", replace: "void takeIds\n",
+    name: "the lease cursor does not move with a command", file: outbox_commands, within: "openCommands",
+    find: "takeIds(command.ids)", replace: "void takeIds",
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
   },
   {
-    name: "leases and their cursors are kept in memory only", file: outbox_tables,
-    find: "  db.exec(schema)\n", replace: "  db.exec(schema); db.exec(\"create temp table leases as select * from main.leases\")\n",
+    name: "leases and their cursors are kept in memory only", file: outbox_tables, within: "openGuarded",
+    find: "db.exec(schema)",
+    replace: "db.exec(schema); db.exec(\"create temp table leases as select * from main.leases\")",
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
   },
   {
-    name: "a lease that arrives twice begins anew", file: outbox_leases,
-    find: "values (?, ?, ?, ?) on conflict do nothing\")", replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next\")",
+    name: "a lease that arrives twice begins anew", file: outbox_leases, within: "openLeases", in_text: true,
+    find: "values (?, ?, ?, ?) on conflict do nothing",
+    replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
     killed_by: [{ file: outbox_test, test: "that arrive twice give nothing twice" }]
   },
   {
-    name: "the block after this one is asked for under the same number", file: outbox_leases,
+    name: "the block after this one is asked for under the same number", file: outbox_leases, within: "openLeases",
     find: ".run(entity, request_no + 1)", replace: ".run(entity, request_no)",
     killed_by: [{ file: outbox_test, test: "are asked for under a number that only grows" }]
   },
   {
-    name: "a later verdict takes the place of an earlier one", file: outbox_commands,
-    find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'", replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
+    name: "a later verdict takes the place of an earlier one",
+    file: outbox_commands, within: "openCommands", in_text: true,
+    find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'",
+    replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
     killed_by: [{ file: outbox_test, test: "are settled once" }]
   },
   {
-    name: "a command does not say which pending ones it builds on", file: outbox_needs,
+    name: "a command does not say which pending ones it builds on", file: outbox_needs, within: "openNeeds",
     find: "makers.set(Number(maker[\"n\"]), String(maker[\"id\"]))", replace: "void maker",
     killed_by: [{ file: outbox_test, test: "need the pending commands that made the rows they name" }]
   },
   {
-    name: "a conflict that was resolved can be resolved again", file: outbox_commands,
-    find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))", replace: "where id = ? and (? <> '')",
+    name: "a conflict that was resolved can be resolved again",
+    file: outbox_commands, within: "openCommands", in_text: true,
+    find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))",
+    replace: "where id = ? and (? <> '')",
     killed_by: [{ file: outbox_test, test: "that were refused can be resolved once" }]
   },
   {
-    name: "what a restored server has forgotten is not sent again", file: "sync/replica/sync.ts",
-    find: "const reopened = forgotten && outbox.reopen", replace: "const reopened = false && forgotten && outbox.reopen",
+    name: "what a restored server has forgotten is not sent again", file: "sync/replica/sync.ts", within: "begin",
+    find: "const reopened = forgotten && outbox.reopen",
+    replace: "const reopened = false && forgotten && outbox.reopen",
     killed_by: [{ file: "test/sync/fill-restored.test.ts", test: "gets back from a device %s what it had accepted since", engine: "sqlite" }]
   },
   {
-    name: "ids of blocks a restored server does not know are still given", file: outbox_reopening,
-    find: "if (!known) prepared(", replace: "if (false) prepared(",
+    name: "ids of blocks a restored server does not know are still given",
+    file: outbox_reopening, within: "openReopening",
+    find: "if (!known) prepared", replace: "if (false) prepared",
     killed_by: [{ file: outbox_test, test: "of blocks a restored server does not know are given no more" }]
   }
 ]
 
 export const replica_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "a command leaves the outbox's queue with the reply to the push, not with the pull", file: "sync/replica/sync.ts",
-    find: "    sent += verdicts.length\n",
-    replace: "    outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length\n",
+    name: "a command leaves the outbox's queue with the reply to the push, not with the pull",
+    file: "sync/replica/sync.ts", within: "push",
+    find: "sent += verdicts.length",
+    replace: "outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
-    name: "the offset is kept before the events up to it are applied", file: replica,
-    find: "    const result = yield* store.transaction(Effect.gen(function*() {\n",
-    replace: "    yield* store.transaction(writeMeta(store, \"offset\", pulled.offset))\n    const result = yield* store.transaction(Effect.gen(function*() {\n",
+    name: "the offset is kept before the events up to it are applied", file: replica, within: "makeReplica",
+    find: "const result = yield* store.transaction",
+    replace: "yield* store.transaction(writeMeta(store, \"offset\", pulled.offset))\n    const result = yield* store.transaction",
     killed_by: [{ file: broken_test, test: "goes on where it was when a chunk broke off" }, { seeds: [1, 5] }]
   },
   {
-    name: "the handle is not kept with the place", file: replica,
-    find: "    yield* writeMeta(store, \"handle\", pulled.handle)\n    if (pulled.up_to_date)", replace: "    if (pulled.up_to_date)",
+    name: "the handle is not kept with the place", file: replica, within: "makeReplica",
+    find: "yield* writeMeta(store, \"handle\", pulled.handle)\n    if (pulled.up_to_date)",
+    replace: "if (pulled.up_to_date)",
     killed_by: [{ file: fill_test, test: "catches up by what was written since and nothing else", engine: "sqlite" }]
   },
   {
-    name: "what is pending is not decided again after a pull", file: replica,
-    find: "    for (const command of due) yield* redoOne(command, viewer)\n", replace: "",
+    name: "what is pending is not decided again after a pull", file: replica, within: "makeReplica",
+    find: "for (const command of due) yield* redoOne(command, viewer)", replace: "",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
-    name: "a pull that breaks off takes back what is pending and forgets to run it again", file: replica,
-    find: "    yield* writeMeta(store, \"run_n\", \"0\")\n    yield* fold(events)\n", replace: "    yield* fold(events)\n",
+    name: "a pull that breaks off takes back what is pending and forgets to run it again",
+    file: replica, within: "makeReplica",
+    find: "yield* writeMeta(store, \"run_n\", \"0\")\n    yield* fold(events)", replace: "yield* fold(events)",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
-    name: "a reader finds its own writes gone after a pull that broke off", file: replica,
-    find: "nobody may find them gone.\n      if (yield* somethingIsDue) ", replace: "nobody may find them gone.\n      if (yield* Effect.as(somethingIsDue, false)) ",
+    name: "a reader finds its own writes gone after a pull that broke off", file: replica, within: "makeReplica",
+    find: "if (yield* somethingIsDue) yield* unhurried((yield* Store).transaction(runDue))",
+    replace: "if (yield* Effect.as(somethingIsDue, false)) yield* unhurried((yield* Store).transaction(runDue))",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
-    name: "a command decided again draws other ids", file: replica,
-    find: "params: command.payload.params, request }, command.id, command.ids)", replace: "params: command.payload.params, request }, command.id, {})",
+    name: "a command decided again draws other ids", file: replica, within: "makeReplica",
+    find: ", command.id, command.ids", replace: ", command.id, {}",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
-    name: "verdicts found in the journal do not reach the outbox", file: replica,
-    find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)", replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
+    name: "verdicts found in the journal do not reach the outbox", file: replica, within: "makeReplica", in_text: true,
+    find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)",
+    replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
     killed_by: [{ file: "test/sync/device.test.ts", test: "works while the server is gone", engine: "sqlite" }]
   },
   {
-    name: "a new history is laid over the old one", file: replica,
-    find: "yield* applyAside(pulled) : yield* applyHere(pulled)", replace: "yield* applyHere(pulled) : yield* applyHere(pulled)",
+    name: "a new history is laid over the old one", file: replica, within: "makeReplica",
+    find: "yield* applyAside(pulled) : yield* applyHere(pulled)",
+    replace: "yield* applyHere(pulled) : yield* applyHere(pulled)",
     killed_by: [{ file: "test/sync/redaction.test.ts", test: "a right taken away takes the data with it", engine: "sqlite" }]
   },
   {
-    name: "an event that was applied is applied again", file: "sync/merge.ts",
+    name: "an event that was applied is applied again", file: "sync/merge.ts", within: "merge",
     find: "batch.events.filter((event) => event.position > state.position)", replace: "[...batch.events]",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
-    name: "events out of order are applied", file: "sync/merge.ts",
-    find: "if (batch.events[at]!.position <= batch.events[at - 1]!.position) {", replace: "if (batch.events[at]!.position < 0) {",
+    name: "events out of order are applied", file: "sync/merge.ts", within: "merge",
+    find: "if (batch.events[at]!.position <= batch.events[at - 1]!.position)",
+    replace: "if (batch.events[at]!.position < 0)",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
-    name: "a command's own events do not settle it when a chunk ends before its verdict", file: "sync/merge.ts",
-    find: "if (command === undefined || settled.has(command.n)) continue", replace: "if (command === undefined || settled.has(command.n) || event.type !== decided_event) continue",
+    name: "a command's own events do not settle it when a chunk ends before its verdict",
+    file: "sync/merge.ts", within: "settledBy",
+    find: "if (command === undefined || settled.has(command.n)) continue",
+    replace: "if (command === undefined || settled.has(command.n) || event.type !== decided_event) continue",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
-    name: "provisional changes are taken back oldest first", file: "sync/replica/provisional.ts",
+    name: "provisional changes are taken back oldest first",
+    file: "sync/replica/provisional.ts", within: "takeBack", in_text: true,
     find: "from undo order by seq desc", replace: "from undo order by seq",
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {
-    name: "rows made provisionally stay when they are taken back", file: "sync/replica/provisional.ts",
-    find: "      { op: \"delete\", table, key: JSON.parse(image.row_key) },\n",
-    replace: "      ...(image.before === null ? [] : [{ op: \"delete\" as const, table, key: JSON.parse(image.row_key) }]),\n",
+    name: "rows made provisionally stay when they are taken back",
+    file: "sync/replica/provisional.ts", within: "takeBack",
+    find: "{ op: \"delete\", table, key: JSON.parse(image.row_key) },",
+    replace: "...(image.before === null ? [] : [{ op: \"delete\" as const, table, key: JSON.parse(image.row_key) }]),",
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {
-    name: "provisional events stay in the journal", file: "sync/replica/provisional.ts",
-    find: "  yield* store.run(\"delete from journal where position >= ?\", [provisional_base])\n", replace: "",
+    name: "provisional events stay in the journal", file: "sync/replica/provisional.ts", within: "takeBack",
+    find: "yield* store.run(\"delete from journal where position >= ?\", [provisional_base])", replace: "",
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {
-    name: "no images are kept of rows changed by a condition", file: "core/kernel/store/store.ts",
-    find: "find(one.table, { [key]: one.key }) : find(one.table, one.where)", replace: "find(one.table, { [key]: one.key }) : Effect.succeed([])",
+    name: "no images are kept of rows changed by a condition", file: "core/kernel/store/store.ts", within: "make",
+    find: "find(one.table, { [key]: one.key }) : find(one.table, one.where)",
+    replace: "find(one.table, { [key]: one.key }) : Effect.succeed([])",
     killed_by: [{ file: "test/core/kernel/store.test.ts", test: "images before a change are the rows as they were", engine: "sqlite" }]
   },
   {
-    name: "a change sends back all its form showed, over what others wrote meanwhile", file: replica,
-    find: "const own = yield* withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis))", replace: "const own = yield* Effect.as(withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis)), call)",
+    name: "a change sends back all its form showed, over what others wrote meanwhile",
+    file: replica, within: "makeReplica",
+    find: "const own = yield* withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis))",
+    replace: "const own = yield* Effect.as(withOwnFields(catalogue, call, instantOf(yield* Clock.currentTimeMillis)), call)",
     killed_by: [{ file: "test/sync/conflicts.test.ts", test: "who edit different fields never collide", engine: "sqlite" }]
   },
   {
-    name: "a person erased on the server stays in the device's journal", file: replica,
-    find: "    yield* scrubBefore(store, catalogue.scrubs, events)\n", replace: "",
+    name: "a person erased on the server stays in the device's journal", file: replica, within: "makeReplica",
+    find: "yield* scrubBefore(store, catalogue.scrubs, events)", replace: "",
     killed_by: [{ file: "test/sync/erasure.test.ts", test: "reaches what a device made, knew and pulled before" }]
   },
   {
-    name: "what was taken away stays in the device's write-ahead log", file: replica,
-    find: "    if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)\n", replace: "",
+    name: "what was taken away stays in the device's write-ahead log", file: replica, within: "makeReplica",
+    find: "if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)", replace: "",
     killed_by: [{ file: "test/sync/redaction.test.ts", test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
   },
   {
-    name: "rows made meanwhile in tables already laid down are left out of a fill", file: "sync/replica/fill.ts",
+    name: "rows made meanwhile in tables already laid down are left out of a fill",
+    file: "sync/replica/fill.ts", within: "isThere",
     find: "if (done.includes(table.name)) return true", replace: "if (done.includes(table.name)) return false",
     killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
   },
   {
-    name: "verdicts from before a fill are not heard of", file: "sync/replica/fill.ts",
-    find: "settled: plan.decided.map(", replace: "settled: plan.decided.slice(0, 0).map(",
+    name: "verdicts from before a fill are not heard of", file: "sync/replica/fill.ts", within: "beginFill",
+    find: "settled: plan.decided.map", replace: "settled: plan.decided.slice(0, 0).map",
     killed_by: [{ file: fill_test, test: "learns what became of commands", engine: "sqlite" }]
   },
   {
-    name: "a page of a fill is laid down by whoever brings it, however late", file: "sync/replica/fill.ts",
-    find: "filling.handle !== asked.handle || filling.offset !== asked.offset || filling.after !== asked.after) return undefined", replace: "false) return undefined",
+    name: "a page of a fill is laid down by whoever brings it, however late",
+    file: "sync/replica/fill.ts", within: "layDown",
+    find: "filling.handle !== asked.handle || filling.offset !== asked.offset || filling.after !== asked.after",
+    replace: "false",
     killed_by: [{ file: broken_test, test: "one that two processes bring is laid down once" }]
   },
   {
-    name: "two syncs of one folder run side by side", file: "sync/replica/device.ts",
+    name: "two syncs of one folder run side by side", file: "sync/replica/device.ts", within: "lockSync",
     find: "try { lock.exec(\"begin exclusive\") }", replace: "try { lock.exec(\"begin\") }",
     killed_by: [{ file: broken_test, test: "syncs in one process at a time" }]
   },
   {
-    name: "a bundle that another server signed is taken in", file: "sync/replica/bundle.ts",
-    find: "profile.server_key === undefined || !sealedBy(sealed, profile.server_key)", replace: "profile.server_key === undefined",
+    name: "a bundle that another server signed is taken in", file: "sync/replica/bundle.ts", within: "bundleIn",
+    find: "profile.server_key === undefined || !sealedBy(sealed, profile.server_key)",
+    replace: "profile.server_key === undefined",
     killed_by: [{ file: "test/sync/bundle.test.ts", test: "is refused whole when it was changed", engine: "sqlite" }]
   }
 ]

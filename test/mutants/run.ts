@@ -2,18 +2,19 @@
  * `npm run mutants` breaks the source one rule at a time, in a copy, and proves that tests notice each. `-- --list` names
  * the mutants, `-- --only WORDS` (as often as wanted) runs those whose names hold the words. Ends with 1 when one survives.
  */
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { isSeeds, type Mutant, occurrences, type TestKiller, words } from "./mutant.ts"
+import { type Found, placeOf, sourcesOf, withReplaced } from "../source/place.ts"
+import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
+import { isSeeds, type Mutant, type TestKiller, words } from "./mutant.ts"
 import { mutants } from "./mutants.ts"
 import { copyOf, endAll, isAssertion, loadFault, patternOf, remove, runKiller, runTests } from "./trial.ts"
 
 const { values } = parseArgs({ options: { only: { type: "string", multiple: true }, list: { type: "boolean", default: false } } })
 const wanted = mutants.filter(({ name }) => values.only === undefined || values.only.some((words) => name.includes(words)))
 if (values.list) {
-  for (const { file, killed_by, name } of wanted) console.log(`${name}\n    ${file}${killed_by.map((killer) => `\n    ${words(killer)}`).join("")}`)
+  for (const { file, killed_by, name, within } of wanted) console.log(`${name}\n    ${within} of ${file}${killed_by.map((killer) => `\n    ${words(killer)}`).join("")}`)
   process.exit(0)
 }
 if (wanted.length === 0) {
@@ -21,17 +22,16 @@ if (wanted.length === 0) {
   process.exit(1)
 }
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
 const copy = copyOf(root)
 process.once("exit", () => { endAll(); remove(copy) })
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1))
-const textOf = (file: string): string => readFileSync(join(copy, file), "utf8")
 const begun_at = performance.now()
 const secondsSince = (from: number): string => `${((performance.now() - from) / 1_000).toFixed(1)} s`
 
-const stale = wanted.filter(({ file, find }) => occurrences(textOf(file), find) !== 1)
-for (const { file, find, name } of stale) console.error(`${name}: its text occurs ${occurrences(textOf(file), find)} times in ${file}`)
-if (stale.length > 0) process.exit(1)
+const sources = sourcesOf(filesIn(source_folders, copy), (file) => textOf(file, copy))
+const placed = wanted.map((mutant) => [mutant, placeOf(sources, mutant)] as const)
+for (const [{ name }, place] of placed) if (typeof place === "string") console.error(`${name}: ${place}`)
+if (placed.some(([, place]) => typeof place === "string")) process.exit(1)
 
 /** The tests that are to fail must pass as long as nothing is broken. */
 const provesNothing = async (): Promise<ReadonlyArray<string>> => {
@@ -55,11 +55,12 @@ for (const fault of faults) console.error(fault)
 if (faults.length > 0) process.exit(1)
 console.log(`Nothing broken: all killers pass (${secondsSince(begun_at)})\n`)
 
+interface Tried { readonly by: string; readonly why: string; readonly killed: boolean }
 /** What each killer made of the mutant; the first that let it live. */
-const tried = async ({ file, find, killed_by, replace }: Mutant): Promise<{ readonly by: string; readonly why: string; readonly killed: boolean }> => {
-  const sound = textOf(file)
-  // Not as a pattern: `$` in the replacement is a `$`.
-  writeFileSync(join(copy, file), sound.replace(find, () => replace))
+const tried = async ({ killed_by, replace }: Mutant, place: Found): Promise<Tried> => {
+  const { file } = place
+  const sound = textOf(file, copy)
+  writeFileSync(join(copy, file), withReplaced(sound, place, replace))
   try {
     for (const killer of killed_by) {
       const { broken, failed } = await runKiller(copy, killer)
@@ -74,9 +75,10 @@ const tried = async ({ file, find, killed_by, replace }: Mutant): Promise<{ read
 }
 
 let survived = 0
-for (const mutant of wanted) {
+for (const [mutant, place] of placed) {
+  if (typeof place === "string") continue
   const from = performance.now()
-  const { by, killed, why } = await tried(mutant)
+  const { by, killed, why } = await tried(mutant, place)
   if (!killed) survived++
   console.log(`${killed ? "killed  " : "SURVIVED"}  ${secondsSince(from).padStart(7)}  ${mutant.name}\n${" ".repeat(21)}${killed ? "by" : "not killed by"} ${by}${killed ? "" : `: ${why}`}`)
 }

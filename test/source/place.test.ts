@@ -1,0 +1,58 @@
+/** That a place is found by what it stands in and its syntax, however the text is laid out. */
+import { describe, expect, it } from "vitest"
+import { type Place, placeOf, sourcesOf, withReplaced } from "./place.ts"
+
+const files: { readonly [file: string]: string } = {
+  "core/lamps.ts": `
+export const lampOf = (id: number) => lamps.find((lamp) => lamp.id === id || lamp.twin === id)
+const lit = { switched: (on: boolean) => (on ? "on" : "off"), dimmed: (on: boolean) => (on ? "half" : "off") }
+export const described = () => \`a lamp,  \${lampOf(1)} at best\`
+export const twice = () => [lampOf(1), lampOf(1)]
+`,
+  "sync/lamps.ts": "export const shared = 1\nexport const moved = () => { first(); second({ a: 1 }) }",
+  "server/lamps.ts": "export const shared = 1"
+}
+const sources = sourcesOf(Object.keys(files), (file) => files[file]!)
+const found = (place: Omit<Place, "file"> & { readonly file?: string }): string => {
+  const at = placeOf(sources, { file: "core/lamps.ts", ...place })
+  return typeof at === "string" ? at : files[at.file]!.slice(at.start, at.end)
+}
+
+describe("a place in the source is found", () => {
+  it.each([
+    ["as it stands", "lamp.id === id || lamp.twin === id"],
+    ["over line breaks", "lamp.id === id\n    || lamp.twin === id\n"],
+    ["with parentheses that only group", "((lamp.id === id) || lamp.twin === id)"],
+    ["with a comment", "lamp.id === id || /* the other */ lamp.twin === id"]
+  ])("%s", (_layout, find) => {
+    expect(found({ within: "lampOf", find })).toBe("lamp.id === id || lamp.twin === id")
+  })
+  it("without parentheses that group in the source", () => {
+    expect(found({ within: "lit.switched", find: "=> on ? 'on' : 'off'" })).toBe("=> (on ? \"on\" : \"off\")")
+  })
+  it("with commas and semicolons that say nothing", () => {
+    expect(found({ within: "moved", find: "first()\nsecond({ a: 1, })" })).toBe("first(); second({ a: 1 })")
+  })
+  it("in the words of a string", () => {
+    expect(found({ within: "described", find: "lamp, ${lampOf(1)} at", in_text: true })).toBe("lamp,  ${lampOf(1)} at")
+  })
+  it("in another file, when nothing of that name is declared in the one named", () => {
+    expect(found({ within: "moved", find: "first()" })).toBe("first()")
+  })
+  it("and replaced as it is written, whatever signs that holds", () => {
+    expect(withReplaced("one two three", { start: 4, end: 7 }, "$&")).toBe("one $& three")
+  })
+})
+
+describe("no place is found", () => {
+  it.each([
+    ["nowhere declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
+    ["declared in several other files", { within: "shared", find: "1" }, "shared is not declared in core/lamps.ts, but in several others: sync/lamps.ts, server/lamps.ts"],
+    ["not there", { within: "lampOf", find: "lamp.id !== id" }, "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id !== id"],
+    ["there twice", { within: "twice", find: "lampOf(1)" }, "its place occurs 2 times, not once, in twice of core/lamps.ts: lampOf(1)"],
+    ["there outside of what is named", { within: "twice", find: "lamp.twin" }, "its place occurs 0 times, not once, in twice of core/lamps.ts: lamp.twin"],
+    ["code, not words of a string", { within: "lampOf", find: "lamp.id", in_text: true }, "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id"]
+  ])("that is %s", (_why, place, told) => {
+    expect(found(place)).toBe(told)
+  })
+})

@@ -1,0 +1,48 @@
+/** TypeScript read as a syntax tree (ESTree, as rolldown's parser gives it), for tests about the source itself. */
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseAst } from "rolldown/parseAst"
+
+export const root = fileURLToPath(new URL("../../", import.meta.url))
+/** The folders that make up the program, in the order they build on each other. */
+export const source_folders = ["core", "sync", "server", "cli"] as const
+
+export interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [key: string]: unknown
+}
+export const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && "type" in value && typeof value.type === "string" && "start" in value
+
+/** Throws where the text is no TypeScript. Offsets are those of the string. */
+export const parsed = (text: string): Node => {
+  const program: unknown = parseAst(text, { lang: "ts", sourceType: "module", preserveParens: true })
+  if (!isNode(program)) throw new Error("The parser gave no tree.")
+  return program
+}
+
+export const childrenOf = (node: Node): ReadonlyArray<Node> => Object.values(node).flatMap((value) =>
+  Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : [])
+
+/** The node and all within it, parents first. */
+export function* nodesOf(node: Node): Generator<Node> {
+  yield node
+  for (const child of childrenOf(node)) yield* nodesOf(child)
+}
+
+/** The node a property holds, if it holds one. */
+export const part = (node: Node, key: string): Node | undefined => {
+  const value = node[key]
+  return isNode(value) ? value : undefined
+}
+
+/** Paths from the folder above, with `/`, sorted. */
+export const filesIn = (folders: ReadonlyArray<string>, above: string = root): ReadonlyArray<string> => folders.flatMap((folder) =>
+  existsSync(join(above, folder))
+    ? readdirSync(join(above, folder), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts")).map((file) => `${folder}/${file}`)
+    : []).toSorted()
+
+export const textOf = (file: string, above: string = root): string => readFileSync(join(above, file), "utf8")
