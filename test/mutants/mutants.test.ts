@@ -15,21 +15,24 @@ describe("deliberate mutants", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(24)
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   })
-  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("%s: breaks one place, and names tests that are there", (_name, mutant) => {
-    const { killed_by } = mutant
-    const place = placeOf(sources, mutant)
-    if (typeof place === "string") return expect.fail(place)
-    const { text } = sources.get(place.file)!
-    const broken = withReplaced(text, place, mutant.replace)
-    expect(wordsOf(broken)).not.toEqual(wordsOf(text))
-    parsed(broken)
-    expect(killed_by.length).toBeGreaterThan(0)
-    for (const killer of killed_by) {
-      if (isSeeds(killer)) expect(killer.seeds[0]).toBeLessThanOrEqual(killer.seeds[1])
-      else {
-        expect(existsSync(root + killer.file), killer.file).toBe(true)
-        expect(textOf(killer.file)).toContain(killer.test)
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
+    "%s: breaks one place, and names tests that are there",
+    (_name, mutant) => {
+      const { killed_by } = mutant
+      const place = placeOf(sources, mutant)
+      if (typeof place === "string") return expect.fail(place)
+      const { text } = sources.get(place.file)!
+      const broken = withReplaced(text, place, mutant.replace)
+      expect(wordsOf(broken)).not.toEqual(wordsOf(text))
+      parsed(broken)
+      expect(killed_by.length).toBeGreaterThan(0)
+      for (const killer of killed_by) {
+        if (isSeeds(killer)) expect(killer.seeds[0]).toBeLessThanOrEqual(killer.seeds[1])
+        else {
+          expect(existsSync(root + killer.file), killer.file).toBe(true)
+          expect(textOf(killer.file)).toContain(killer.test)
+        }
       }
     }
-  })
+  )
 })

@@ -28,7 +28,7 @@ describe("a place in the source is found", () => {
     expect(found({ within: "lampOf", find })).toBe("lamp.id === id || lamp.twin === id")
   })
   it("without parentheses that group in the source", () => {
-    expect(found({ within: "lit.switched", find: "=> on ? 'on' : 'off'" })).toBe("=> (on ? \"on\" : \"off\")")
+    expect(found({ within: "lit.switched", find: "=> on ? 'on' : 'off'" })).toBe('=> (on ? "on" : "off")')
   })
   it("with commas and semicolons that say nothing", () => {
     expect(found({ within: "moved", find: "first()\nsecond({ a: 1, })" })).toBe("first(); second({ a: 1 })")
@@ -46,12 +46,36 @@ describe("a place in the source is found", () => {
 
 describe("no place is found", () => {
   it.each([
-    ["nowhere declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
-    ["declared in several other files", { within: "shared", find: "1" }, "shared is not declared in core/lamps.ts, but in several others: sync/lamps.ts, server/lamps.ts"],
-    ["not there", { within: "lampOf", find: "lamp.id !== id" }, "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id !== id"],
-    ["there twice", { within: "twice", find: "lampOf(1)" }, "its place occurs 2 times, not once, in twice of core/lamps.ts: lampOf(1)"],
-    ["there outside of what is named", { within: "twice", find: "lamp.twin" }, "its place occurs 0 times, not once, in twice of core/lamps.ts: lamp.twin"],
-    ["code, not words of a string", { within: "lampOf", find: "lamp.id", in_text: true }, "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id"]
+    [
+      "nowhere declared",
+      { within: "gone", find: "x" },
+      "gone is declared neither in core/lamps.ts nor in any other file"
+    ],
+    [
+      "declared in several other files",
+      { within: "shared", find: "1" },
+      "shared is not declared in core/lamps.ts, but in several others: sync/lamps.ts, server/lamps.ts"
+    ],
+    [
+      "not there",
+      { within: "lampOf", find: "lamp.id !== id" },
+      "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id !== id"
+    ],
+    [
+      "there twice",
+      { within: "twice", find: "lampOf(1)" },
+      "its place occurs 2 times, not once, in twice of core/lamps.ts: lampOf(1)"
+    ],
+    [
+      "there outside of what is named",
+      { within: "twice", find: "lamp.twin" },
+      "its place occurs 0 times, not once, in twice of core/lamps.ts: lamp.twin"
+    ],
+    [
+      "code, not words of a string",
+      { within: "lampOf", find: "lamp.id", in_text: true },
+      "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id"
+    ]
   ])("that is %s", (_why, place, told) => {
     expect(found(place)).toBe(told)
   })

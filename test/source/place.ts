@@ -14,13 +14,26 @@ export interface Place {
   readonly find: string
   readonly in_text?: boolean
 }
-export interface Span { readonly start: number; readonly end: number }
-export interface Found extends Span { readonly file: string }
-export interface SourceFile { readonly text: string; readonly tree: Node }
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+export interface Found extends Span {
+  readonly file: string
+}
+export interface SourceFile {
+  readonly text: string
+  readonly tree: Node
+}
 export type Sources = ReadonlyMap<string, SourceFile>
 
 export const sourcesOf = (files: ReadonlyArray<string>, textOf: (file: string) => string): Sources =>
-  new Map(files.map((file) => { const text = textOf(file); return [file, { text, tree: parsed(text) }] }))
+  new Map(
+    files.map((file) => {
+      const text = textOf(file)
+      return [file, { text, tree: parsed(text) }]
+    })
+  )
 
 const boundNames = (node: Node | undefined): ReadonlyArray<string> => {
   if (node === undefined) return []
@@ -31,11 +44,22 @@ const boundNames = (node: Node | undefined): ReadonlyArray<string> => {
   if (node.type === "RestElement") return boundNames(part(node, "argument"))
   return node.type.endsWith("Pattern") ? childrenOf(node).flatMap(boundNames) : []
 }
-const declaring = new Set(["VariableDeclarator", "FunctionDeclaration", "FunctionExpression", "ClassDeclaration", "TSInterfaceDeclaration", "TSTypeAliasDeclaration"])
+const declaring = new Set([
+  "VariableDeclarator",
+  "FunctionDeclaration",
+  "FunctionExpression",
+  "ClassDeclaration",
+  "TSInterfaceDeclaration",
+  "TSTypeAliasDeclaration"
+])
 const keyed = new Set(["Property", "MethodDefinition", "PropertyDefinition", "AccessorProperty"])
 /** What the node gives a name to: variables, functions, classes, types, methods, properties that are no part of a pattern. */
-export const namesOf = (node: Node): ReadonlyArray<string> => declaring.has(node.type) ? boundNames(part(node, "id"))
-  : keyed.has(node.type) && node["computed"] !== true && node["shorthand"] !== true ? boundNames(part(node, "key")) : []
+export const namesOf = (node: Node): ReadonlyArray<string> =>
+  declaring.has(node.type)
+    ? boundNames(part(node, "id"))
+    : keyed.has(node.type) && node["computed"] !== true && node["shorthand"] !== true
+      ? boundNames(part(node, "key"))
+      : []
 
 const declaredBy = (statement: Node): ReadonlyArray<string> => {
   const declared = part(statement, "declaration") ?? statement
@@ -47,8 +71,11 @@ const declaredBy = (statement: Node): ReadonlyArray<string> => {
 const scopesIn = (tree: Node, within: string): ReadonlyArray<Node> => {
   const [top, ...inner] = within.split(".")
   const statements = childrenOf(tree).filter((statement) => declaredBy(statement).includes(top!))
-  return inner.reduce<ReadonlyArray<Node>>((scopes, name) =>
-    scopes.flatMap((scope) => [...nodesOf(scope)].filter((node) => node !== scope && namesOf(node).includes(name))), statements)
+  return inner.reduce<ReadonlyArray<Node>>(
+    (scopes, name) =>
+      scopes.flatMap((scope) => [...nodesOf(scope)].filter((node) => node !== scope && namesOf(node).includes(name))),
+    statements
+  )
 }
 
 const grouping = new Set(["ParenthesizedExpression", "TSParenthesizedType"])
@@ -73,16 +100,25 @@ const openedAt = (tokens: ReadonlyArray<Token>): ReadonlyMap<number, number> => 
 }
 
 /** Up to which token (not included) the row stretches that begins at the first; undefined when it is not there. */
-const matchAt = (tokens: ReadonlyArray<Token>, first: number, wanted: ReadonlyArray<Token>, groups: ReadonlySet<number>, passed_first: number): number | undefined => {
+const matchAt = (
+  tokens: ReadonlyArray<Token>,
+  first: number,
+  wanted: ReadonlyArray<Token>,
+  groups: ReadonlySet<number>,
+  passed_first: number
+): number | undefined => {
   const pairs = openedAt(wanted)
   // Parentheses of the row that group, and are not in the source: both of a pair, or one whose other is not in the row.
   const passed = new Set(Array.from({ length: passed_first }, (_, index) => index))
   let here = first
   for (let next = passed_first; next < wanted.length;) {
-    const token = tokens[here], opening = pairs.get(next)
+    const token = tokens[here],
+      opening = pairs.get(next)
     if (opening !== undefined && passed.has(opening)) next++
-    else if (token?.text === wanted[next]!.text) { here++; next++ }
-    else if (here > first && token !== undefined && groups.has(token.start)) here++
+    else if (token?.text === wanted[next]!.text) {
+      here++
+      next++
+    } else if (here > first && token !== undefined && groups.has(token.start)) here++
     else if (here > first && isParenthesis(wanted[next]!) && opening === undefined) passed.add(next++)
     else return undefined
   }
@@ -94,40 +130,57 @@ const matchAt = (tokens: ReadonlyArray<Token>, first: number, wanted: ReadonlyAr
 
 const tokenSpans = (text: string, scope: Node, find: string): ReadonlyArray<Span> => {
   const tokens = tokensOf(text.slice(scope.start, scope.end))
-  const groups = new Set([...groupingIn(scope)].map((offset) => offset - scope.start)), wanted = tokensOf(find)
+  const groups = new Set([...groupingIn(scope)].map((offset) => offset - scope.start)),
+    wanted = tokensOf(find)
   const leading = wanted.findIndex((token) => token.text !== "(")
   if (leading < 0) return []
-  const spans = (passed_first: number): ReadonlyArray<Span> => tokens.flatMap((token, first) => {
-    const end = matchAt(tokens, first, wanted, groups, passed_first)
-    return end === undefined ? [] : [{ start: scope.start + token.start, end: scope.start + tokens[end - 1]!.end }]
-  })
-  return Array.from({ length: leading + 1 }, (_, passed_first) => spans(passed_first)).find((found) => found.length > 0) ?? []
+  const spans = (passed_first: number): ReadonlyArray<Span> =>
+    tokens.flatMap((token, first) => {
+      const end = matchAt(tokens, first, wanted, groups, passed_first)
+      return end === undefined ? [] : [{ start: scope.start + token.start, end: scope.start + tokens[end - 1]!.end }]
+    })
+  return (
+    Array.from({ length: leading + 1 }, (_, passed_first) => spans(passed_first)).find((found) => found.length > 0) ??
+    []
+  )
 }
 
 /** Text without regard to how much white space stands between words. */
 const textSpans = (text: string, scope: Node, find: string): ReadonlyArray<Span> => {
   const words = new RegExp(find.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"), "g")
-  const literals = [...nodesOf(scope)].filter(({ type, value }) => type === "TemplateLiteral" || (type === "Literal" && typeof value === "string"))
+  const literals = [...nodesOf(scope)].filter(
+    ({ type, value }) => type === "TemplateLiteral" || (type === "Literal" && typeof value === "string")
+  )
   const spans = literals.flatMap(({ start, end }) =>
-    [...text.slice(start, end).matchAll(words)].map((match) => ({ start: start + match.index, end: start + match.index + match[0].length })))
+    [...text.slice(start, end).matchAll(words)].map((match) => ({
+      start: start + match.index,
+      end: start + match.index + match[0].length
+    }))
+  )
   return [...new Map(spans.map((span) => [span.start, span])).values()]
 }
 
 const spansIn = ({ text, tree }: SourceFile, { find, in_text, within }: Place): ReadonlyArray<Span> =>
-  scopesIn(tree, within).flatMap((scope) => in_text === true ? textSpans(text, scope, find) : tokenSpans(text, scope, find))
+  scopesIn(tree, within).flatMap((scope) =>
+    in_text === true ? textSpans(text, scope, find) : tokenSpans(text, scope, find)
+  )
 
 /** The place, or in words why there is none. */
 export const placeOf = (sources: Sources, place: Place): Found | string => {
   const declared = [...sources].filter(([, { tree }]) => scopesIn(tree, place.within).length > 0).map(([file]) => file)
   const [file, ...others] = declared.includes(place.file) ? [place.file] : declared
   if (file === undefined) return `${place.within} is declared neither in ${place.file} nor in any other file`
-  if (others.length > 0) return `${place.within} is not declared in ${place.file}, but in several others: ${declared.join(", ")}`
+  if (others.length > 0)
+    return `${place.within} is not declared in ${place.file}, but in several others: ${declared.join(", ")}`
   const source = sources.get(file)!
   const scopes = scopesIn(source.tree, place.within).length
   if (scopes > 1) return `${place.within} is declared ${scopes} times in ${file}`
   const spans = spansIn(source, place)
-  return spans.length === 1 ? { file, ...spans[0]! } : `its place occurs ${spans.length} times, not once, in ${place.within} of ${file}: ${place.find}`
+  return spans.length === 1
+    ? { file, ...spans[0]! }
+    : `its place occurs ${spans.length} times, not once, in ${place.within} of ${file}: ${place.find}`
 }
 
 /** The file's text with the place taken by another. */
-export const withReplaced = (text: string, { end, start }: Span, replacement: string): string => text.slice(0, start) + replacement + text.slice(end)
+export const withReplaced = (text: string, { end, start }: Span, replacement: string): string =>
+  text.slice(0, start) + replacement + text.slice(end)

@@ -9,8 +9,35 @@ export interface Token {
 }
 
 const punctuators = [
-  "...", "===", "!==", "**=", "<<=", "&&=", "||=", "??=", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.",
-  "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "**", "<<"
+  "...",
+  "===",
+  "!==",
+  "**=",
+  "<<=",
+  "&&=",
+  "||=",
+  "??=",
+  "=>",
+  "==",
+  "!=",
+  "<=",
+  ">=",
+  "&&",
+  "||",
+  "??",
+  "?.",
+  "++",
+  "--",
+  "+=",
+  "-=",
+  "*=",
+  "/=",
+  "%=",
+  "&=",
+  "|=",
+  "^=",
+  "**",
+  "<<"
 ]
 const word = /[\p{ID_Start}$_#@][\p{ID_Continue}$]*/uy
 const number = /(?:0[xob][\da-f_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d+)?)n?/iy
@@ -26,11 +53,13 @@ const at = (expression: RegExp, text: string, from: number): string | undefined 
 
 /** A slash begins a regular expression where no value can end. */
 const endsValue = (last: string | undefined): boolean =>
-  last !== undefined && (/^[\p{ID_Continue}$_#"`)\]}]/u.test(last) && !/^(?:return|typeof|case|in|of|yield|await|void|delete|instanceof|new|throw)$/.test(last))
+  last !== undefined &&
+  /^[\p{ID_Continue}$_#"`)\]}]/u.test(last) &&
+  !/^(?:return|typeof|case|in|of|yield|await|void|delete|instanceof|new|throw)$/.test(last)
 
 const valueOf = (string: string): string => {
   const inner = string.slice(1, -1)
-  return `"${string.startsWith("'") ? inner.replace(/\\'|"/g, (one) => one === "\"" ? "\\\"" : "'") : inner.replaceAll("\\'", "'")}"`
+  return `"${string.startsWith("'") ? inner.replace(/\\'|"/g, (one) => (one === '"' ? '\\"' : "'")) : inner.replaceAll("\\'", "'")}"`
 }
 
 const allTokens = (text: string): ReadonlyArray<Token> => {
@@ -50,15 +79,20 @@ const allTokens = (text: string): ReadonlyArray<Token> => {
   }
   while (here < text.length) {
     const skipped = at(blank, text, here)
-    if (skipped !== undefined) { here += skipped.length; continue }
+    if (skipped !== undefined) {
+      here += skipped.length
+      continue
+    }
     const character = text[here]!
     const string = at(quoted, text, here)
     const expression = character === "/" && !endsValue(tokens.at(-1)?.text) ? at(pattern, text, here) : undefined
     const plain = at(word, text, here) ?? (/[\d.]/.test(character) ? at(number, text, here) : undefined)
     if (string !== undefined) push(string.length, valueOf(string))
     else if (character === "`") pushTemplateText(1)
-    else if (character === "}" && templates.at(-1) === 0) { templates.pop(); pushTemplateText(1) }
-    else if (expression !== undefined) push(expression.length)
+    else if (character === "}" && templates.at(-1) === 0) {
+      templates.pop()
+      pushTemplateText(1)
+    } else if (expression !== undefined) push(expression.length)
     else if (plain !== undefined && plain !== "") push(plain.length)
     else {
       if (character === "{" && templates.length > 0) templates[templates.length - 1]!++
@@ -72,5 +106,7 @@ const allTokens = (text: string): ReadonlyArray<Token> => {
 /** A comma before what closes says nothing, and neither does a semicolon outside the head of a `for`. */
 export const tokensOf = (text: string): ReadonlyArray<Token> => {
   const tokens = allTokens(text)
-  return tokens.filter((token, at) => token.text !== ";" && !(token.text === "," && [")", "]", "}"].includes(tokens[at + 1]?.text ?? "")))
+  return tokens.filter(
+    (token, at) => token.text !== ";" && !(token.text === "," && [")", "]", "}"].includes(tokens[at + 1]?.text ?? ""))
+  )
 }

@@ -24,13 +24,16 @@ export const parsed = (text: string): Node => {
   return program
 }
 
-export const childrenOf = (node: Node): ReadonlyArray<Node> => Object.values(node).flatMap((value) =>
-  Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : [])
+export const childrenOf = (node: Node): ReadonlyArray<Node> =>
+  Object.values(node).flatMap((value) => (Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []))
 
-/** The node and all within it, parents first. */
+/** The node and all within it, parents first, as they stand in the text. */
 export function* nodesOf(node: Node): Generator<Node> {
-  yield node
-  for (const child of childrenOf(node)) yield* nodesOf(child)
+  const waiting = [node]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    yield next
+    waiting.push(...childrenOf(next).toReversed())
+  }
 }
 
 /** The node a property holds, if it holds one. */
@@ -40,9 +43,15 @@ export const part = (node: Node, key: string): Node | undefined => {
 }
 
 /** Paths from the folder above, with `/`, sorted. */
-export const filesIn = (folders: ReadonlyArray<string>, above: string = root): ReadonlyArray<string> => folders.flatMap((folder) =>
-  existsSync(join(above, folder))
-    ? readdirSync(join(above, folder), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts")).map((file) => `${folder}/${file}`)
-    : []).toSorted()
+export const filesIn = (folders: ReadonlyArray<string>, above: string = root): ReadonlyArray<string> =>
+  folders
+    .flatMap((folder) =>
+      existsSync(join(above, folder))
+        ? readdirSync(join(above, folder), { recursive: true, encoding: "utf8" })
+            .filter((file) => file.endsWith(".ts"))
+            .map((file) => `${folder}/${file}`)
+        : []
+    )
+    .toSorted()
 
 export const textOf = (file: string, above: string = root): string => readFileSync(join(above, file), "utf8")

@@ -1,0 +1,62 @@
+/** Who imports whom, and who thereby imports itself. */
+import { posix } from "node:path"
+import type { Sources } from "../source/place.ts"
+import { importsOf } from "./measures.ts"
+
+/** From each to those it imports. */
+export type Graph = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Files of the program by the files of the program they import. */
+export const fileGraph = (sources: Sources): Graph =>
+  new Map(
+    [...sources].map(([file, { tree }]) => [
+      file,
+      new Set(
+        importsOf(tree)
+          .filter((specifier) => specifier.startsWith("."))
+          .map((specifier) => posix.join(posix.dirname(file), specifier))
+          .filter((imported) => sources.has(imported))
+      )
+    ])
+  )
+
+/** The graph of what files belong to; files that belong to nothing are left out. */
+export const groupedGraph = (graph: Graph, groupOf: (file: string) => string | undefined): Graph => {
+  const groups = new Map<string, Set<string>>()
+  for (const [file, imported] of graph) {
+    const group = groupOf(file)
+    if (group === undefined) continue
+    const others = groups.get(group) ?? new Set()
+    groups.set(group, others)
+    for (const one of imported) {
+      const other = groupOf(one)
+      if (other !== undefined && other !== group) others.add(other)
+    }
+  }
+  return groups
+}
+
+/** First-level folders of core, and the files beside them. */
+export const coreFolderOf = (file: string): string | undefined => /^core\/([^/]+)/.exec(file)?.[1]
+
+/** Those that import each other, directly or not: Tarjan's strongly connected components of more than one, sorted. */
+export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> => {
+  const found: Array<ReadonlyArray<string>> = []
+  const order = new Map<string, number>(),
+    lowest = new Map<string, number>()
+  const open: Array<string> = []
+  const visit = (one: string): void => {
+    order.set(one, order.size)
+    lowest.set(one, order.get(one)!)
+    open.push(one)
+    for (const other of graph.get(one) ?? []) {
+      if (!order.has(other)) visit(other)
+      if (open.includes(other)) lowest.set(one, Math.min(lowest.get(one)!, lowest.get(other)!))
+    }
+    if (lowest.get(one) !== order.get(one)) return
+    const circle = open.splice(open.indexOf(one))
+    if (circle.length > 1) found.push(circle.toSorted())
+  }
+  for (const one of graph.keys()) if (!order.has(one)) visit(one)
+  return found.toSorted((a, b) => b.length - a.length || a[0]!.localeCompare(b[0]!))
+}

@@ -1,0 +1,128 @@
+/** That what is counted is counted: each measure finds what it names, and nothing in comments, strings or types that only look like it. */
+import { describe, expect, it } from "vitest"
+import { sourcesOf } from "../source/place.ts"
+import { parsed } from "../source/tree.ts"
+import { circlesOf, coreFolderOf, fileGraph, groupedGraph } from "./circles.ts"
+import { tidinessOf } from "./found.ts"
+import { importsOf, measures } from "./measures.ts"
+import { asCounted, differences, isMore, newCircles, type Ratchets, told } from "./ratchets.ts"
+import { rentalWordsIn } from "./words.ts"
+
+const counted = (what: string, text: string): number => measures[what]!({ text, tree: parsed(text) }).length
+const lines = (count: number, line: string): string => `${line}\n`.repeat(count)
+const sourcesFrom = (files: { readonly [file: string]: string }) =>
+  sourcesOf(Object.keys(files), (file) => files[file]!)
+
+describe("is counted", () => {
+  it.each([
+    ["as unknown as", "const a = b as unknown as string", 1],
+    ["as unknown as", "const a = (b as unknown) as string", 1],
+    ["as unknown as", "const a = b as unknown // as string", 0],
+    ["as unknown as", 'const a = "b as unknown as string"', 0],
+    ["as never", "const a = (b as never).c", 1],
+    ["as never", "type Never<T> = { [K in keyof T as never]: T[K] }", 0],
+    ["as any", "const a = b as any", 1],
+    ["as any", "const any = 1, a = any // as any", 0],
+    ["non-null !", "const a = b!.c![0]", 2],
+    ["non-null !", "const a = !b, c = d !== e", 0],
+    ["JSON.parse taken for a type", "const a = JSON.parse(b) as A", 1],
+    ["JSON.parse taken for a type", "const a = (JSON.parse(b)) as A", 1],
+    ["JSON.parse taken for a type", "const a: A = JSON.parse(b)", 1],
+    ["JSON.parse taken for a type", "const a: unknown = JSON.parse(b), c = JSON.parse(d) as unknown", 0],
+    ["lines over 120 columns", `// ${"a".repeat(117)}\n// ${"a".repeat(118)}`, 1],
+    ["files over 400 lines", lines(401, "a"), 1],
+    ["files over 400 lines", lines(400, "a"), 0],
+    ["functions over 70 lines", `const a = () => {\n${lines(69, "b")}}`, 1],
+    ["functions over 70 lines", `const a = () => {\n${lines(68, "b")}}`, 0],
+    ["functions over 70 lines", `class A { b() {\n${lines(70, "c")}} }`, 1]
+  ])("%s in %j", (what, text, times) => {
+    expect(counted(what, text)).toBe(times)
+  })
+})
+
+describe("rental words", () => {
+  const said = (text: string): ReadonlyArray<string> => rentalWordsIn(text).map(({ word }) => word)
+  it("are found in names, properties, strings and templates, however they are joined", () => {
+    expect(
+      said("const stockLevel = row.product_id + `${a} opportunities`; const b = { \"kits\": 'shortage' }")
+    ).toEqual(["stock", "product", "opportunity", "kit", "shortage"])
+  })
+  it("are not found in comments, within other words, or where the store is the database", () => {
+    expect(
+      said("// a product\nconst separate = yield_(Store); /* stock */ const store = makeStore(generated)")
+    ).toEqual([])
+  })
+  it("are found where the store is a place", () => {
+    expect(said("row.store_id + stores")).toEqual(["store", "store"])
+  })
+})
+
+describe("imports", () => {
+  it("are those of values and types, direct, passed on and by name", () => {
+    const text = `import { a } from "./a.ts"\nimport type { B } from "./b.ts"\nexport { c } from "./c.ts"\nexport * from "./d.ts"
+      import "./e.ts"\ntype F = import("./f.ts").F\nconst g = await import("./g.ts")\nexport type { H } from "./h.ts"\n// import "./i.ts"`
+    expect(importsOf(parsed(text))).toEqual([
+      "./a.ts",
+      "./b.ts",
+      "./c.ts",
+      "./d.ts",
+      "./e.ts",
+      "./f.ts",
+      "./g.ts",
+      "./h.ts"
+    ])
+  })
+  it("form circles of whoever imports itself by way of others", () => {
+    const graph = fileGraph(
+      sourcesFrom({
+        "core/a/one.ts": 'import type { B } from "../b/one.ts"',
+        "core/b/one.ts": 'export * from "../c/one.ts"',
+        "core/c/one.ts": 'import { two } from "../a/two.ts"',
+        "core/a/two.ts": "",
+        "core/d/one.ts": 'import "../a/two.ts"'
+      })
+    )
+    expect(circlesOf(graph)).toEqual([])
+    expect(circlesOf(groupedGraph(graph, coreFolderOf))).toEqual([["a", "b", "c"]])
+  })
+})
+
+describe("the list of what is allowed", () => {
+  const sources = sourcesFrom({
+    "core/kernel/one.ts": 'import { b } from "../stock/two.ts"\nexport const a = b! + 1',
+    "core/stock/two.ts": 'import { a } from "../kernel/one.ts"\nexport const b = a',
+    "sync/three.ts": "const product = 1"
+  })
+  const today = tidinessOf(sources),
+    allowed = asCounted(today)
+  it("names each kind and folder", () => {
+    expect(allowed).toEqual({
+      core_circles: [["kernel", "stock"]],
+      counts: {
+        "files in circles of imports": { core: 2 },
+        "imports of core beyond values": { "core/kernel": 1 },
+        "non-null !": { core: 1 },
+        "rental word product": { sync: 1 },
+        "rental word stock": { "core/kernel": 1 }
+      }
+    })
+    expect(differences(allowed, today)).toEqual([])
+  })
+  const withCore = (core: number): Ratchets => ({ ...allowed, counts: { ...allowed.counts, "non-null !": { core } } })
+  it("refuses more, and says where", () => {
+    const [one, ...others] = differences(withCore(0), today)
+    expect(others).toEqual([])
+    expect(isMore(one!)).toBe(true)
+    expect(told(one!)).toBe("core, non-null !: 1, only 0 allowed. One of these is new:\n    core/kernel/one.ts:2")
+  })
+  it("refuses to stay above what there is, and says what lowers it", () => {
+    const [one, ...others] = differences(withCore(2), today)
+    expect(others).toEqual([])
+    expect(isMore(one!)).toBe(false)
+    expect(told(one!)).toBe("core, non-null !: 1 by now, 2 still allowed; lower the list by npm run tidy")
+  })
+  it("allows smaller circles, not others", () => {
+    expect(newCircles({ ...allowed, core_circles: [["kernel", "stock", "users"]] }, today)).toEqual([])
+    expect(newCircles({ ...allowed, core_circles: [["kernel", "users"]] }, today)).toEqual([["kernel", "stock"]])
+  })
+})

@@ -1,0 +1,55 @@
+/** All that is counted in the source, with where each stands. */
+import { type Sources, sourcesOf } from "../source/place.ts"
+import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
+import { circlesOf, coreFolderOf, fileGraph, groupedGraph } from "./circles.ts"
+import { lineAt, measures } from "./measures.ts"
+import { general_folders, rentalWordsIn } from "./words.ts"
+
+/** What, of which folder: the places. */
+export type Found = ReadonlyMap<string, ReadonlyMap<string, ReadonlyArray<string>>>
+export interface Tidiness {
+  readonly found: Found
+  readonly core_circles: ReadonlyArray<ReadonlyArray<string>>
+}
+
+const collector = (): {
+  readonly add: (what: string, folder: string, place: string) => void
+  readonly found: Found
+} => {
+  const found = new Map<string, Map<string, Array<string>>>()
+  const add = (what: string, folder: string, place: string): void => {
+    const folders = found.get(what) ?? new Map<string, Array<string>>()
+    found.set(what, folders)
+    folders.set(folder, [...(folders.get(folder) ?? []), place])
+  }
+  return { add, found }
+}
+const topOf = (file: string): string => file.slice(0, file.indexOf("/"))
+
+/** `kernel` is what everything else in core builds on; of the rest of core it may know `values`. */
+const isOutwardOfKernel = (from: string, to: string): boolean =>
+  from.startsWith("core/kernel/") && to.startsWith("core/") && !/^core\/(?:kernel|values)\//.test(to)
+
+export const tidinessOf = (sources: Sources): Tidiness => {
+  const { add, found } = collector()
+  for (const [file, source] of sources) {
+    for (const [what, measure] of Object.entries(measures)) {
+      for (const offset of measure(source)) add(what, topOf(file), `${file}:${lineAt(source.text, offset)}`)
+    }
+    const general = general_folders.find((folder) => file.startsWith(`${folder}/`))
+    if (general === undefined) continue
+    for (const { offset, word } of rentalWordsIn(source.text))
+      add(`rental word ${word}`, general, `${file}:${lineAt(source.text, offset)}`)
+  }
+  const graph = fileGraph(sources)
+  for (const circle of circlesOf(graph))
+    for (const file of circle) add("files in circles of imports", topOf(file), file)
+  for (const [file, imported] of graph) {
+    for (const one of imported)
+      if (isOutwardOfKernel(file, one)) add("imports of core beyond values", "core/kernel", `${file} imports ${one}`)
+  }
+  return { found, core_circles: circlesOf(groupedGraph(graph, coreFolderOf)) }
+}
+
+export const tidinessToday = (above: string = root): Tidiness =>
+  tidinessOf(sourcesOf(filesIn(source_folders, above), (file) => textOf(file, above)))

@@ -1,0 +1,82 @@
+/** What the source is to have less of, counted on its syntax. */
+import { type Node, nodesOf, part } from "../source/tree.ts"
+import type { SourceFile } from "../source/place.ts"
+
+export const function_lines_max = 70
+export const file_lines_max = 400
+export const columns_max = 120
+
+/** Gives the offset of each occurrence. */
+export type Measure = (file: SourceFile) => ReadonlyArray<number>
+
+const linesOf = (text: string): ReadonlyArray<string> => (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n")
+const bare = (node: Node | undefined): Node | undefined =>
+  node?.type === "ParenthesizedExpression" ? bare(part(node, "expression")) : node
+const functions = new Set(["FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"])
+const casts = new Set(["TSAsExpression", "TSTypeAssertion"])
+/** The type something is said to be, by its kind: `TSNeverKeyword`. */
+const castTo = (node: Node): string | undefined =>
+  casts.has(node.type) ? part(node, "typeAnnotation")?.type : undefined
+
+const isJsonParse = (node: Node | undefined): boolean => {
+  const callee = node?.type === "CallExpression" ? part(node, "callee") : undefined
+  return (
+    callee !== undefined &&
+    part(callee, "object")?.["name"] === "JSON" &&
+    part(callee, "property")?.["name"] === "parse"
+  )
+}
+/** `JSON.parse(…) as T`, and `const it: T = JSON.parse(…)`, which says the same. */
+const isJsonTrusted = (node: Node): boolean => {
+  if (casts.has(node.type)) return castTo(node) !== "TSUnknownKeyword" && isJsonParse(bare(part(node, "expression")))
+  const id = node.type === "VariableDeclarator" ? part(node, "id") : undefined
+  const annotation = id === undefined ? undefined : part(id, "typeAnnotation")
+  return (
+    annotation !== undefined &&
+    part(annotation, "typeAnnotation")?.type !== "TSUnknownKeyword" &&
+    isJsonParse(bare(part(node, "init")))
+  )
+}
+const isCastOverUnknown = (node: Node): boolean => {
+  const inner = casts.has(node.type) ? bare(part(node, "expression")) : undefined
+  return inner !== undefined && castTo(inner) === "TSUnknownKeyword"
+}
+
+const where =
+  (holds: (node: Node, text: string) => boolean): Measure =>
+  ({ text, tree }) =>
+    [...nodesOf(tree)].filter((node) => holds(node, text)).map(({ start }) => start)
+
+const longLines: Measure = ({ text }) => {
+  let start = 0
+  return text.split("\n").flatMap((line) => {
+    const at = start
+    start += line.length + 1
+    return line.length > columns_max ? [at] : []
+  })
+}
+
+export const measures: { readonly [name: string]: Measure } = {
+  [`functions over ${function_lines_max} lines`]: where(
+    (node, text) => functions.has(node.type) && linesOf(text.slice(node.start, node.end)).length > function_lines_max
+  ),
+  [`files over ${file_lines_max} lines`]: ({ text }) => (linesOf(text).length > file_lines_max ? [0] : []),
+  [`lines over ${columns_max} columns`]: longLines,
+  "as unknown as": where(isCastOverUnknown),
+  "as never": where((node) => castTo(node) === "TSNeverKeyword"),
+  "as any": where((node) => castTo(node) === "TSAnyKeyword"),
+  "non-null !": where((node) => node.type === "TSNonNullExpression"),
+  "JSON.parse taken for a type": where(isJsonTrusted)
+}
+
+/** The specifiers a file imports or exports from, types included. */
+export const importsOf = (tree: Node): ReadonlyArray<string> =>
+  [...nodesOf(tree)].flatMap((node) => {
+    const source = /^(?:Import(?:Declaration|Expression)|Export(?:Named|All)Declaration|TSImportType)$/.test(node.type)
+      ? part(node, "source")
+      : undefined
+    return source?.type === "Literal" && typeof source["value"] === "string" ? [source["value"]] : []
+  })
+
+/** The number of the line an offset is on, from 1. */
+export const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length

@@ -1,0 +1,71 @@
+/** What is allowed: what there was when it was last counted. It only goes down. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { Schema } from "effect"
+import type { Tidiness } from "./found.ts"
+
+const Counts = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Int))
+const Ratchets = Schema.Struct({
+  /** First-level folders of core that import each other, directly or not. */
+  core_circles: Schema.Array(Schema.Array(Schema.String)),
+  counts: Counts
+})
+export type Ratchets = typeof Ratchets.Type
+
+const file = fileURLToPath(new URL("ratchets.json", import.meta.url))
+export const readRatchets = (): Ratchets =>
+  Schema.decodeUnknownSync(Schema.fromJsonString(Ratchets))(readFileSync(file, "utf8"))
+export const writeRatchets = (ratchets: Ratchets): void => writeFileSync(file, `${JSON.stringify(ratchets, null, 2)}\n`)
+
+export interface Difference {
+  readonly what: string
+  readonly folder: string
+  readonly allowed: number
+  readonly counted: number
+  readonly places: ReadonlyArray<string>
+}
+export const command = "npm run tidy"
+
+/** Counts that are not what is allowed, up or down. */
+export const differences = ({ counts }: Ratchets, { found }: Tidiness): ReadonlyArray<Difference> => {
+  const kinds = new Set([...Object.keys(counts), ...found.keys()])
+  return [...kinds].flatMap((what) => {
+    const folders = new Set([...Object.keys(counts[what] ?? {}), ...(found.get(what)?.keys() ?? [])])
+    return [...folders].flatMap((folder) => {
+      const places = found.get(what)?.get(folder) ?? [],
+        allowed = counts[what]?.[folder] ?? 0
+      return places.length === allowed ? [] : [{ what, folder, allowed, counted: places.length, places }]
+    })
+  })
+}
+export const isMore = ({ allowed, counted }: Difference): boolean => counted > allowed
+
+const shown_max = 40
+export const told = (one: Difference): string => {
+  const { allowed, counted, folder, places, what } = one
+  if (!isMore(one))
+    return `${folder}, ${what}: ${counted} by now, ${allowed} still allowed; lower the list by ${command}`
+  const more = places.length > shown_max ? `\n    and ${places.length - shown_max} more` : ""
+  return `${folder}, ${what}: ${counted}, only ${allowed} allowed. One of these is new:\n    ${places.slice(0, shown_max).join("\n    ")}${more}`
+}
+
+/** Circles that no allowed one holds whole. */
+export const newCircles = (ratchets: Ratchets, { core_circles }: Tidiness): ReadonlyArray<ReadonlyArray<string>> =>
+  core_circles.filter(
+    (circle) => !ratchets.core_circles.some((allowed) => circle.every((folder) => allowed.includes(folder)))
+  )
+
+/** The list as it would be if what there is now were allowed. */
+export const asCounted = ({ core_circles, found }: Tidiness): Ratchets => ({
+  core_circles,
+  counts: Object.fromEntries(
+    [...found]
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([what, folders]) => [
+        what,
+        Object.fromEntries(
+          [...folders].toSorted(([a], [b]) => a.localeCompare(b)).map(([folder, places]) => [folder, places.length])
+        )
+      ])
+  )
+})

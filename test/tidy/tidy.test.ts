@@ -1,0 +1,28 @@
+/** That the source does not become less tidy, and that the list of what is allowed shrinks with it. */
+import { describe, expect, it } from "vitest"
+import { tidinessToday } from "./found.ts"
+import { command, differences, isMore, newCircles, readRatchets, told } from "./ratchets.ts"
+
+const today = tidinessToday(),
+  ratchets = readRatchets()
+const changed = differences(ratchets, today)
+
+describe("the source", () => {
+  it("has no more of anything than is allowed", () => {
+    expect(changed.filter(isMore).map(told).join("\n")).toBe("")
+  })
+  it("has as much as is allowed, or the list is lowered", () => {
+    expect(
+      changed
+        .filter((one) => !isMore(one))
+        .map(told)
+        .join("\n")
+    ).toBe("")
+  })
+  it("has no folders of core that import each other but those allowed", () => {
+    expect(newCircles(ratchets, today)).toEqual([])
+  })
+  it(`has the circles allowed, or the list is lowered by ${command}`, () => {
+    expect(ratchets.core_circles).toEqual(today.core_circles)
+  })
+})
