@@ -53,7 +53,7 @@ const declaring = new Set([
   "TSTypeAliasDeclaration"
 ])
 const keyed = new Set(["Property", "MethodDefinition", "PropertyDefinition", "AccessorProperty"])
-/** What the node gives a name to: variables, functions, classes, types, methods, properties that are no part of a pattern. */
+/** What the node gives a name to: variables, functions, classes, types, methods, properties. */
 export const namesOf = (node: Node): ReadonlyArray<string> =>
   declaring.has(node.type)
     ? boundNames(part(node, "id"))

@@ -1,4 +1,4 @@
-/** That what is counted is counted: each measure finds what it names, and nothing in comments, strings or types that only look like it. */
+/** That each measure finds what it names, and nothing in comments, strings or types that only looks like it. */
 import { describe, expect, it } from "vitest"
 import { sourcesOf } from "../source/place.ts"
 import { parsed } from "../source/tree.ts"

@@ -1,7 +1,7 @@
 /** Words of the rental trade, which what carries the trade (the kernel of core, and replication) is not to know. */
 import { tokensOf } from "../source/tokens.ts"
 
-/** Where none is to stand, and the words, each with its forms. `store` is the database's as well: only the place is meant. */
+/** Where none is to stand, and the words with their forms. `store` is the database as well: only the place is meant. */
 export const general_folders = ["core/kernel", "sync"] as const
 const rental_words: { readonly [word: string]: ReadonlyArray<string> } = {
   product: ["product", "products"],
