@@ -29,6 +29,12 @@ describe("is counted", () => {
     ["JSON.parse taken for a type", "const a = (JSON.parse(b)) as A", 1],
     ["JSON.parse taken for a type", "const a: A = JSON.parse(b)", 1],
     ["JSON.parse taken for a type", "const a: unknown = JSON.parse(b), c = JSON.parse(d) as unknown", 0],
+    [
+      "ids told by the names of keys",
+      'const a = key.endsWith("_id"), b = /_ids?$/.test(key), c = /(^|_)id$/.exec(key)',
+      3
+    ],
+    ["ids told by the names of keys", 'const a = row["store_id"], b = row._id, c = /^\\d+$/ // "_id"', 0],
     ["lines over 120 columns", `// ${"a".repeat(117)}\n// ${"a".repeat(118)}`, 1],
     ["files over 400 lines", lines(401, "a"), 1],
     ["files over 400 lines", lines(400, "a"), 0],

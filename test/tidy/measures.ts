@@ -42,6 +42,14 @@ const isCastOverUnknown = (node: Node): boolean => {
   return inner !== undefined && castTo(inner) === "TSUnknownKeyword"
 }
 
+/** `key.endsWith("_id")` and `/_ids?$/`: a field declares what its value refers to, its name does not. */
+const isGuessFromName = (node: Node): boolean => {
+  if (node.type !== "Literal") return false
+  const { regex, value } = node
+  const pattern = typeof regex === "object" && regex !== null && "pattern" in regex ? String(regex.pattern) : undefined
+  return pattern === undefined ? value === "_id" || value === "_ids" : /(?:_|\|_\))ids?\??\$$/.test(pattern)
+}
+
 const where =
   (holds: (node: Node, text: string) => boolean): Measure =>
   ({ text, tree }) =>
@@ -66,7 +74,8 @@ export const measures: { readonly [name: string]: Measure } = {
   "as never": where((node) => castTo(node) === "TSNeverKeyword"),
   "as any": where((node) => castTo(node) === "TSAnyKeyword"),
   "non-null !": where((node) => node.type === "TSNonNullExpression"),
-  "JSON.parse taken for a type": where(isJsonTrusted)
+  "JSON.parse taken for a type": where(isJsonTrusted),
+  "ids told by the names of keys": where(isGuessFromName)
 }
 
 /** The specifiers a file imports or exports from, types included. */
