@@ -9,8 +9,9 @@ const lit = { switched: (on: boolean) => (on ? "on" : "off"), dimmed: (on: boole
 export const described = () => \`a lamp,  \${lampOf(1)} at best\`
 export const twice = () => [lampOf(1), lampOf(1)]
 `,
-  "sync/lamps.ts": "export const shared = 1\nexport const moved = () => { first(); second({ a: 1 }) }",
-  "server/lamps.ts": "export const shared = 1"
+  "sync/lamps.ts":
+    "export const shared = 1\nexport const moved = () => { first(); second({ a: 1 }) }\nexport const both = () => here()",
+  "server/lamps.ts": "export const shared = 1\nexport const both = () => there()"
 }
 const sources = sourcesOf(Object.keys(files), (file) => files[file]!)
 const found = (place: Omit<Place, "file"> & { readonly file?: string }): string => {
@@ -39,6 +40,9 @@ describe("a place in the source is found", () => {
   it("in another file, when nothing of that name is declared in the one named", () => {
     expect(found({ within: "moved", find: "first()" })).toBe("first()")
   })
+  it("in the one of several other files that has it", () => {
+    expect(found({ within: "both", find: "there()" })).toBe("there()")
+  })
   it("and replaced as it is written, whatever signs that holds", () => {
     expect(withReplaced("one two three", { start: 4, end: 7 }, "$&")).toBe("one $& three")
   })
@@ -52,29 +56,29 @@ describe("no place is found", () => {
       "gone is declared neither in core/lamps.ts nor in any other file"
     ],
     [
-      "declared in several other files",
-      { within: "shared", find: "1" },
-      "shared is not declared in core/lamps.ts, but in several others: sync/lamps.ts, server/lamps.ts"
+      "in several other files",
+      { within: "shared", find: "shared = 1" },
+      "the place is to stand once in shared (not declared in core/lamps.ts), but stands 1 × in sync/lamps.ts, 1 × in server/lamps.ts: shared = 1"
     ],
     [
       "not there",
       { within: "lampOf", find: "lamp.id !== id" },
-      "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id !== id"
+      "the place is to stand once in lampOf, but stands 0 × in core/lamps.ts: lamp.id !== id"
     ],
     [
       "there twice",
       { within: "twice", find: "lampOf(1)" },
-      "its place occurs 2 times, not once, in twice of core/lamps.ts: lampOf(1)"
+      "the place is to stand once in twice, but stands 2 × in core/lamps.ts: lampOf(1)"
     ],
     [
       "there outside of what is named",
       { within: "twice", find: "lamp.twin" },
-      "its place occurs 0 times, not once, in twice of core/lamps.ts: lamp.twin"
+      "the place is to stand once in twice, but stands 0 × in core/lamps.ts: lamp.twin"
     ],
     [
       "code, not words of a string",
       { within: "lampOf", find: "lamp.id", in_text: true },
-      "its place occurs 0 times, not once, in lampOf of core/lamps.ts: lamp.id"
+      "the place is to stand once in lampOf, but stands 0 × in core/lamps.ts: lamp.id"
     ]
   ])("that is %s", (_why, place, told) => {
     expect(found(place)).toBe(told)

@@ -6,7 +6,7 @@ import { childrenOf, type Node, nodesOf, parsed, part } from "./tree.ts"
 import { type Token, tokensOf } from "./tokens.ts"
 
 export interface Place {
-  /** Where it is looked for first; when nothing of that name is declared there, in all other files. */
+  /** Where it is looked for; when nothing of that name is declared there, in all other files that declare it. */
   readonly file: string
   /** What is declared at the top of the file, and what is declared within, joined by dots: `commandsOf.append`. */
   readonly within: string
@@ -167,18 +167,16 @@ const spansIn = ({ text, tree }: SourceFile, { find, in_text, within }: Place): 
 
 /** The place, or in words why there is none. */
 export const placeOf = (sources: Sources, place: Place): Found | string => {
-  const declared = [...sources].filter(([, { tree }]) => scopesIn(tree, place.within).length > 0).map(([file]) => file)
-  const [file, ...others] = declared.includes(place.file) ? [place.file] : declared
-  if (file === undefined) return `${place.within} is declared neither in ${place.file} nor in any other file`
-  if (others.length > 0)
-    return `${place.within} is not declared in ${place.file}, but in several others: ${declared.join(", ")}`
-  const source = sources.get(file)!
-  const scopes = scopesIn(source.tree, place.within).length
-  if (scopes > 1) return `${place.within} is declared ${scopes} times in ${file}`
-  const spans = spansIn(source, place)
-  return spans.length === 1
-    ? { file, ...spans[0]! }
-    : `its place occurs ${spans.length} times, not once, in ${place.within} of ${file}: ${place.find}`
+  const { file: hint, find, within } = place
+  const declaring = [...sources].filter(([, { tree }]) => scopesIn(tree, within).length > 0).map(([file]) => file)
+  const searched = declaring.includes(hint) ? [hint] : declaring
+  if (searched.length === 0) return `${within} is declared neither in ${hint} nor in any other file`
+  const found = searched.map((file) => ({ file, spans: spansIn(sources.get(file)!, place) }))
+  const [only, ...others] = found.filter(({ spans }) => spans.length > 0)
+  if (only?.spans.length === 1 && others.length === 0) return { file: only.file, ...only.spans[0]! }
+  const counts = found.map(({ file, spans }) => `${spans.length} × in ${file}`).join(", ")
+  const moved = searched[0] === hint ? "" : ` (not declared in ${hint})`
+  return `the place is to stand once in ${within}${moved}, but stands ${counts}: ${find}`
 }
 
 /** The file's text with the place taken by another. */
