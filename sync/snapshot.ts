@@ -4,8 +4,10 @@
  * comes along as events, for the rows that are there already. A fold changes each row by itself, so at every page all
  * rows that have arrived stand at one position: nothing is kept on the server, and a fill may pause for as long as it likes.
  */
+import { createHash } from "node:crypto"
 import type { Scrub, StoredEvent } from "../core/kernel/event.ts"
-import type { Json } from "../core/kernel/json.ts"
+import { canonicalJson, type Json } from "../core/kernel/json.ts"
+import type { Table } from "../core/kernel/table.ts"
 import type { WireError } from "./wire.ts"
 
 /** What became of one of the device's commands, by its number. */
@@ -55,4 +57,12 @@ export const cursorOf = (table: string, key: number | string | undefined): strin
 export const splitCursor = (cursor: string): { readonly table: string; readonly key: string } => {
   const at = cursor.indexOf(":")
   return { table: cursor.slice(0, at), key: cursor.slice(at + 1) }
+}
+
+/** Checksum of rows, equal on server and device: a column that is not visible counts as its default. */
+export const rowsDigest = (table: Table, columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Json>>): string => {
+  const hash = createHash("sha256")
+  const places = Object.entries(table.columns).map(([name, field]) => ({ at: columns.indexOf(name), otherwise: field.default ?? null }))
+  for (const row of rows) hash.update(canonicalJson(places.map(({ at, otherwise }) => at < 0 ? otherwise : row[at] ?? null)) + "\n")
+  return hash.digest("hex")
 }

@@ -11,8 +11,9 @@ import { drawRuns, nextIds } from "../../core/kernel/ids.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
+import { leasedTables } from "../lease-blocks.ts"
 import type { LeaseRange } from "../wire.ts"
-import { leasedTables, leaseRows } from "./leases.ts"
+import { leaseRows } from "./leases.ts"
 import { id_claims, id_leases } from "./tables.ts"
 
 /** Whose blocks are nobody's: ids passed over. */

@@ -1,18 +1,13 @@
 /** Blocks of ids for replicas: what is created offline keeps its id for ever. Asking twice with one number gives one block. */
 import { Effect } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { insert, type RowChange } from "../../core/kernel/change.ts"
-import { drawRuns, hasOwnIds } from "../../core/kernel/ids.ts"
+import { drawRuns } from "../../core/kernel/ids.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { Site } from "../../core/kernel/site.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../wire.ts"
 import { id_leases, lockReplica } from "./tables.ts"
-
-/** Tables that commands which can be sent later make rows in. */
-export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
-  catalogue.tables.filter(hasOwnIds).map((table) => table.name)
 
 /** Blocks of a table a device may hold before it has sent anything, and as many more as a command of its own can use up. */
 const blocks_at_first_max = 20

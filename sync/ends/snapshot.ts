@@ -1,19 +1,18 @@
 /** The server's end of a fill from rows (see sync/snapshot.ts): it keeps nothing between two pages. */
-import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Key } from "../../core/kernel/change.ts"
 import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
 import { scrubsOf, type StoredEvent } from "../../core/kernel/event.ts"
 import { eventsAfter, headOf, journal } from "../../core/kernel/journal.ts"
-import { canonicalJson, type Json } from "../../core/kernel/json.ts"
+import type { Json } from "../../core/kernel/json.ts"
 import { invalidField, type Rejection } from "../../core/kernel/rejection.ts"
 import { rows_told_event } from "../../core/kernel/rows-told.ts"
 import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { type Checksum, type ChecksumPage, cursorOf, type Section, type SnapshotPage, type SnapshotPlan, splitCursor } from "../snapshot.ts"
+import { type Checksum, type ChecksumPage, cursorOf, rowsDigest, type Section, type SnapshotPage, type SnapshotPlan, splitCursor } from "../snapshot.ts"
 import type { WireError } from "../wire.ts"
 import { replica_devices } from "./devices.ts"
 import { anotherHandle, handleOf, holds, offset_pattern, offsetOf } from "./place.ts"
@@ -118,20 +117,12 @@ export const checksumsAnswer = Effect.fnUntraced(function*(catalogue: Catalogue,
       const last = section.rows.at(-1)?.[section.columns.indexOf(table.key)]
       return {
         table: table.name, after: first?.table === table.name ? first.key : "", through: section.done ? null : String(last),
-        rows: section.rows.length, digest: digestOf(table, section.columns, section.rows)
+        rows: section.rows.length, digest: rowsDigest(table, section.columns, section.rows)
       }
     })
   }
   return { status: 200, headers: private_headers, body: { page } }
 })
-/** The same on both ends: a column that is not visible counts as what it is where it was never sent. */
-export const digestOf = (table: Table, columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Json>>): string => {
-  const hash = createHash("sha256")
-  const places = Object.entries(table.columns).map(([name, field]) => ({ at: columns.indexOf(name), otherwise: field.default ?? null }))
-  for (const row of rows) hash.update(canonicalJson(places.map(({ at, otherwise }) => at < 0 ? otherwise : row[at] ?? null)) + "\n")
-  return hash.digest("hex")
-}
-
 const unknownPlace = invalidField("after", "The place must be one this server gave.")
 
 /** What the reader may see and how far they are, or the answer that sends them back to the start. */

@@ -6,8 +6,7 @@ import type { Json } from "../../core/kernel/json.ts"
 import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
-import { digestOf } from "../ends/snapshot.ts"
-import type { Checksum } from "../snapshot.ts"
+import { type Checksum, rowsDigest } from "../snapshot.ts"
 import { takeBack } from "./provisional.ts"
 import { type Remote, RemoteError, Unreachable } from "./remote.ts"
 import { pull, type SyncParts } from "./sync.ts"
@@ -72,7 +71,7 @@ const ownSums = (sums: ReadonlyArray<Checksum>) => Effect.gen(function*() {
     const own = yield* Effect.forEach(sums, (sum) => {
       const table = catalogue.tables.find((one) => one.name === sum.table)
       // A table only a later release knows.
-      return table === undefined ? Effect.succeed(sum.digest) : Effect.map(rowsOf(table, sum), (rows) => digestOf(table, Object.keys(table.columns), rows))
+      return table === undefined ? Effect.succeed(sum.digest) : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))
     })
     return yield* Effect.die(new Summed(own))
   }))
