@@ -5,6 +5,8 @@ import { type RowOf, table } from "../kernel/table.ts"
 
 /** What an activity can be about. */
 export const regarding_types = { Member: "Member", Product: "Product", StockLevel: "Stock Level", Opportunity: "Opportunity" } as const
+const regarding_tables: { readonly [T in keyof typeof regarding_types]: string } =
+  { Member: "members", Product: "products", StockLevel: "stock_levels", Opportunity: "opportunities" }
 export type RegardingType = keyof typeof regarding_types
 export const priorities = { 0: "Low", 1: "Normal", 2: "High" } as const
 export const scheduled = 2001
@@ -18,7 +20,7 @@ export const activityFields = {
   subject: text({ required: true, search: true }),
   description: prose({ nullable: true }),
   location: text({ nullable: true }),
-  regarding_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+  regarding_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER, names: { by: "regarding_type", tables: regarding_tables } }),
   regarding_type: choice(regarding_types, { nullable: true }),
   /** A user. */
   owned_by: ref("users", { nullable: true, on_delete: "keep" }),

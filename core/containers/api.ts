@@ -110,7 +110,7 @@ const moves = [
     answer: { container_items: Shown.rows(() => containerItemResource) },
     name: "containers.transfer", summary: "Move packed units into another container", ...writing("transfer"), params: oneContainer,
     fields: {
-      serialised_item_ids: list(integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { required: true, min_items: 1, max_items: 1_000, distinct: true }),
+      serialised_item_ids: list(integer({ min: 1, max: Number.MAX_SAFE_INTEGER, names: "stock_levels" }), { required: true, min_items: 1, max_items: 1_000, distinct: true }),
       target_container_id: ref("containers", { required: true })
     },
     streams: moving("serialised_item_ids", "target_container_id"), result: transferred,

@@ -5,11 +5,12 @@
  * In memory: text, dates (`YYYY-MM-DD`) and timestamps (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings
  * at their scale, money is an integer of minor units, open maps are plain JSON.
  */
-import type { Json } from "./json.ts"
+import type { Json, JsonObject } from "./json.ts"
 
 export type Shape =
   | { readonly kind: "text"; readonly max: number; readonly search: boolean; readonly format?: TextFormat; readonly length?: number }
-  | { readonly kind: "integer"; readonly min: number; readonly max: number }
+  /** `names`: the table of the row it is the id of, where the rule itself says whether there is one (else `ref`). */
+  | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable }
   | { readonly kind: "boolean" }
   /** Minor units. `currency` names the sibling field that holds the currency; without it the base currency counts. */
   | { readonly kind: "money"; readonly currency?: string; readonly minor_only: boolean; readonly signed: boolean }
@@ -59,6 +60,8 @@ export interface ReferenceRule {
   readonly merge_once_per?: string
 }
 
+/** A table, or the field beside that says by its value of which table. */
+export type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
 export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
 
 /** What an explicit null means on update: leave as it is, clear, or refuse (conventions 8; opportunities 4). */
@@ -129,8 +132,13 @@ export const text = <const O extends Options & {
 /** Free text of some length: descriptions, notes. */
 export const prose = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(o?: O): Field<Out<O, string>> =>
   field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
-export const integer = <const O extends Options & { readonly min?: number; readonly max?: number }>(o?: O): Field<Out<O, number>> =>
-  field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647 }, o)
+export const integer = <const O extends Options & { readonly min?: number; readonly max?: number; readonly names?: NamedTable }>(o?: O): Field<Out<O, number>> =>
+  field<number, O>({
+    kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, ...(o?.names === undefined ? {} : { names: o.names })
+  }, o)
+/** The table a whole number names a row of, by what stands beside it. */
+export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined =>
+  typeof names !== "object" ? names : names.tables[String(beside[names.by])]
 export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> => field<boolean, O>({ kind: "boolean" }, o)
 export const money = <const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }>(
   o?: O

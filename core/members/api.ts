@@ -70,7 +70,7 @@ const merge = command("POST", "/api/v1/members/{id}/merge", {
   answer: oneMember,
   name: "members.merge", summary: "Merge another member into this one", ability: "members:write", permission: "members.delete",
   params: { id: { table: members } },
-  fields: { secondary_id: integer({ required: true }) },
+  fields: { secondary_id: integer({ required: true, names: "members" }) },
   streams: (params, body) => [`member:${params["id"]}`, `member:${String(body["secondary_id"])}`],
   facts: ({ rows, values }) => mergeFacts(rows.id.id, values.secondary_id ?? 0),
   decide: (facts, input) => mergeMembers(input.rows.id, facts),

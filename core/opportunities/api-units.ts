@@ -32,7 +32,7 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   name: "opportunities.quick_allocate", summary: "Allocate many units to lines, all or none", ...edit, params: one,
   streams: unitStreams((body) => Array.isArray(body["allocations"]) ? body["allocations"].map((one) => isJsonObject(one) ? one["stock_level_id"] : undefined) : []),
   fields: {
-    allocations: list(object({ opportunity_item_id: integer({ required: true, min: 1 }), stock_level_id: ref("stock_levels", { required: true }) }), {
+    allocations: list(object({ opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }), stock_level_id: ref("stock_levels", { required: true }) }), {
       required: true, min_items: 1, max_items: 1_000
     })
   },

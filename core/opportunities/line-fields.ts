@@ -15,7 +15,7 @@ export const addItemFields = {
   itemable_id: ref("products", { nullable: true }),
   itemable_type: text({ nullable: true }),
   parent_path: text({ nullable: true }),
-  principal_item_id: integer({ nullable: true }),
+  principal_item_id: integer({ nullable: true, names: "opportunity_items" }),
   quantity: decimal({ ...quantity, default: "1.00" }),
   transaction_type: code(transaction_type_labels, { default: 0 }),
   charge_period: code(charge_period_labels, { default: 1 }),

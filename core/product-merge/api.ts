@@ -23,7 +23,7 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
   answer: { product: Shown.row(() => productResource) },
   name: "products.merge", summary: "Merge another product into this one", ability: "products:write", permission: "products.edit",
   params: { id: { table: products } },
-  fields: { secondary_id: integer({ required: true }) },
+  fields: { secondary_id: integer({ required: true, names: "products" }) },
   streams: (params, body) => ["compositions", `product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
   facts: ({ now, rows, settings, values }) => Effect.gen(function*() {
     const store = yield* Store

@@ -127,7 +127,7 @@ export const conflictsOver = (parts: ConflictParts) => {
     const payload = payloadOf(outbox, command, part.rest)
     // Decided by the server alone: here it does not hold, which is why it was parted.
     outbox.append({ id: parts.commandId(), name: command.name, payload, ids: outbox.leasedAmong(command, part.rest_ids), issued_at: parts.now() }, {
-      base: await parts.base(), named: namedRows(catalogue, endpoint, payload).map(rowName), replaces: { id: command.id, how: "split" }
+      base: await parts.base(), named: namedRows(endpoint, payload).map(rowName), replaces: { id: command.id, how: "split" }
     })
     await parts.runDue()
     return answer
@@ -222,7 +222,7 @@ const standingOf = (outbox: Outbox, id: string): Standing => {
 /** The unsettled rest of a command that was parted, when a held one names a row which that rest is to make. */
 const restOf = (outbox: Outbox, held: KeptCommand): string | undefined => {
   const endpoint = catalogue.endpoint(held.name)
-  const named = new Set(endpoint === undefined ? [] : namedRows(catalogue, endpoint, held.payload).map(rowName))
+  const named = new Set(endpoint === undefined ? [] : namedRows(endpoint, held.payload).map(rowName))
   const pending = (id: string): ReadonlyArray<KeptCommand> => {
     const command = outbox.find(id)
     return [...(command?.state === "pending" && command.replaces !== null ? [command] : []), ...outbox.successors(id).flatMap((one) => pending(one.id))]

@@ -10,7 +10,7 @@ import type { WireCommand } from "../wire.ts"
 import { type NamedRow, namedRows, rowName } from "./named-rows.ts"
 import type { Outbox } from "./outbox.ts"
 import type { KeptCommand } from "./outbox/kept-command.ts"
-import { pathOf, type Renamed, renamedBody, tableOfPath } from "./renamed.ts"
+import { pathOf, type Renamed, renamedBody } from "./renamed.ts"
 import type { Asked } from "./replica.ts"
 
 const refusal = (message: string, more: JsonObject = {}): Asked => ({ status: 422, body: { message, ...more } })
@@ -21,7 +21,7 @@ export const requestOf = (outbox: Outbox, command: KeptCommand, body: JsonObject
   const { lost: [lost], renamed } = rowsOf(outbox, command, body)
   if (lost !== undefined) return lostRow(lost)
   const payload = { params: command.payload.params, body }
-  return { method: endpoint.method, path: pathOf(endpoint, { payload }, renamed), query: [], body: renamedBody(endpoint.fields as Fields, body, renamed, tableOfPath(endpoint)) }
+  return { method: endpoint.method, path: pathOf(endpoint, { payload }, renamed), query: [], body: renamedBody(endpoint.fields as Fields, body, renamed) }
 }
 export const isRefusal = (request: Request | Asked): request is Asked => "status" in request
 /** A command's own words with this body, ids put right. */
@@ -33,7 +33,7 @@ export const payloadOf = (outbox: Outbox, command: KeptCommand, body: JsonObject
     const table = (endpoint.params as Params)[name]?.table.name
     return [name, String(renamed.get(table ?? "")?.get(Number(given)) ?? given)]
   }))
-  return { params, body: renamedBody(endpoint.fields as Fields, body, renamed, tableOfPath(endpoint)) }
+  return { params, body: renamedBody(endpoint.fields as Fields, body, renamed) }
 }
 /** Rows of lost ids that the command means: the ids they have by now, and those that are nowhere. What is named in another place than before was chosen today. */
 export const rowsOf = (outbox: Outbox, command: KeptCommand, body: JsonObject): { readonly renamed: Renamed; readonly lost: ReadonlyArray<NamedRow> } => {
@@ -41,8 +41,8 @@ export const rowsOf = (outbox: Outbox, command: KeptCommand, body: JsonObject): 
   const renamed = new Map<string, Map<number, number>>()
   const lost: Array<NamedRow> = []
   if (endpoint === undefined) return { renamed, lost }
-  const before = new Set(namedRows(catalogue, endpoint, command.payload).map(placed))
-  for (const row of namedRows(catalogue, endpoint, { params: command.payload.params, body })) {
+  const before = new Set(namedRows(endpoint, command.payload).map(placed))
+  for (const row of namedRows(endpoint, { params: command.payload.params, body })) {
     if (!outbox.isLost(command, row) || !before.has(placed(row))) continue
     const maker = outbox.makersOf(rowName(row)).filter((one) => one.n < command.n).at(-1)
     const id = maker === undefined ? undefined : idToday(outbox, maker, row)

@@ -9,7 +9,7 @@ import type { Verdict, WireError } from "../wire.ts"
 import type { Device } from "./device.ts"
 import { openOutboxOf } from "./folder.ts"
 import type { KeptCommand } from "./outbox/kept-command.ts"
-import { pathOf, renamedBody, tableOfPath } from "./renamed.ts"
+import { pathOf, renamedBody } from "./renamed.ts"
 
 export interface Moved {
   readonly moved: number
@@ -33,7 +33,7 @@ export const moveUnsent = async (commands: ReadonlyArray<KeptCommand>, from_repl
         left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
         continue
       }
-      const answer = await to.ask({ method: endpoint.method, path: pathOf(endpoint, command, renamed), query: [], body: renamedBody(endpoint.fields as Fields, command.payload.body, renamed, tableOfPath(endpoint)) })
+      const answer = await to.ask({ method: endpoint.method, path: pathOf(endpoint, command, renamed), query: [], body: renamedBody(endpoint.fields as Fields, command.payload.body, renamed) })
       if (answer.status >= 400 || answer.command === undefined) {
         const said = isJsonObject(answer.body) ? answer.body : {}
         if (answer.status >= 400) left.push({ command, error: { status: answer.status, message: String(said["message"] ?? `Answered ${answer.status}.`) } })

@@ -232,7 +232,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       // A write that changes nothing needs no verdict.
       if (outcome.events.length === 0) return outcome.answer
       at("decided")
-      const named = namedRows(catalogue, call.endpoint, payload)
+      const named = namedRows(call.endpoint, payload)
       const about = {
         base: Number((yield* readMeta(store, "position")) ?? 0), named: named.map(rowName), rows_seen: yield* rowsSeen(catalogue, named),
         recorded: cutTo(catalogue, redactionFor(catalogue, call.viewer, replica_id))

@@ -17,7 +17,7 @@ export const unitsRefused = (command: KeptCommand): ReadonlyArray<NamedRow & { r
   const endpoint = catalogue.endpoint(command.name)
   const errors = command.error?.errors ?? {}
   // Only in a deal is it known for when a unit is wanted.
-  return endpoint === undefined || !endpoint.path.startsWith("/api/v1/opportunities/{id}") ? [] : namedRows(catalogue, endpoint, command.payload)
+  return endpoint === undefined || !endpoint.path.startsWith("/api/v1/opportunities/{id}") ? [] : namedRows(endpoint, command.payload)
     .filter((row): row is NamedRow & { readonly field: string } => row.table === "stock_levels" && row.field !== undefined && errors[row.field] !== undefined)
 }
 /** The body with another unit where one was refused. */
@@ -45,7 +45,7 @@ export const freeUnits = async (command: KeptCommand, read: Read): Promise<Reado
   if (typeof product_id !== "number" || typeof from !== "string" || typeof to !== "string") return []
   const store_id = line?.["dispatch_store_id"] ?? header?.["store_id"]
   const found = await get(`/api/v1/products/${product_id}/available-assets`, [["from", from], ["to", to], ["per_page", "100"], ...(typeof store_id === "number" ? [["store_id", String(store_id)] as const] : [])])
-  const named = new Set(namedRows(catalogue, catalogue.endpoint(command.name)!, command.payload).filter((row) => row.table === "stock_levels").map((row) => row.id))
+  const named = new Set(namedRows(catalogue.endpoint(command.name)!, command.payload).filter((row) => row.table === "stock_levels").map((row) => row.id))
   const assets = Array.isArray(found?.["available_assets"]) ? found["available_assets"].filter(isJsonObject) : []
   return assets.flatMap((asset): ReadonlyArray<FreeUnit> => {
     const id = asset["id"]

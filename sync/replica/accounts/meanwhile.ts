@@ -86,7 +86,7 @@ interface Sought {
 const soughtBy = Effect.fnUntraced(function*(teller: Teller, command: KeptCommand, recorded: Recorded, error: WireError | undefined) {
   const store = yield* Store
   const endpoint = teller.catalogue.endpoint(command.name)
-  const named = endpoint === undefined ? [] : namedRows(teller.catalogue, endpoint, command.payload)
+  const named = endpoint === undefined ? [] : namedRows(endpoint, command.payload)
   const errored = Object.keys(error?.errors ?? {})
   const wanted = (row: { readonly field?: string }): boolean => row.field !== undefined && errored.includes(row.field)
   const units = new Set(named.filter((row) => row.table === stock_levels.name && wanted(row)).map((row) => row.id))
