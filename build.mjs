@@ -23,7 +23,14 @@ const { output } = await bundle.write({
   minify: true,
   sourcemap: true,
   // What every command needs in one file: opening many small ones takes longer than reading it.
-  codeSplitting: { groups: [{ name: "core", test: /[\\/](core|sync)[\\/]|node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/ }] },
+  // What only the server uses of effect stays out of it.
+  codeSplitting: {
+    groups: [{
+      name: "core",
+      test: (id) => /[\\/](core|sync)[\\/]|node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id) &&
+        !/[\\/]effect[\\/]dist[\\/](http|socket|process|observability|PlatformError|FileSystem|Path|Stdio|Terminal|Sink|ByteSize)\b/.test(id)
+    }]
+  },
   entryFileNames: "[name].js",
   chunkFileNames: "parts/[name]-[hash].js"
 })

@@ -51,7 +51,9 @@ export interface ServerOptions {
 
 export interface ServerApp {
   readonly catalogue: Catalogue
-  /** Answers a request; never fails. `giveUp` is told how to give it up, which takes back questions, not changes. */
+  /** Answers a request; never fails. Interrupted, it takes back questions, not changes. */
+  readonly answer: (asked: Asked) => Effect.Effect<Reply>
+  /** The same for callers without a fiber of their own; `giveUp` is told how to interrupt it. */
   readonly ask: (asked: Asked, giveUp?: (stop: () => void) => void) => Promise<Reply>
   /** Runs anything with the server's database and site. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site | Hosting>) => Promise<A>
@@ -155,7 +157,6 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 
   const context = await runtime.context()
-  const fork = Effect.runForkWith(context)
   const noteStorage = (error: SqlError.SqlError): StorageFault | undefined => {
     const fault = storageFaultOf(error)
     if (fault !== undefined) health?.failed(fault)
@@ -172,10 +173,11 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUID, aside, storageFault: noteStorage,
     bodies: makeBodyBudget(options.long_bodies_bytes_max)
   })
+  const answer = (asked: Asked): Effect.Effect<Reply> => Effect.updateContext(pipeline(asked), () => context)
   return {
-    catalogue, log,
+    catalogue, log, answer,
     ask: (asked, giveUp) => new Promise((resolve, reject) => {
-      const fiber = fork(pipeline(asked))
+      const fiber = Effect.runFork(answer(asked))
       giveUp?.(() => { fiber.interruptUnsafe() })
       fiber.addObserver((exit) => Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause))
     }),

@@ -1,9 +1,14 @@
 /**
- * The socket: node:http requests in, replies out, and a stop that lets what is in flight finish. All else is the
- * pipeline's; nothing here knows what is asked.
+ * The socket: requests in, replies out, and a stop that lets what is in flight finish. All else is the pipeline's;
+ * nothing here knows what is asked. Each request is a fiber of the platform's host, interrupted when its client hangs up.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Cause, Effect, Exit, Scope } from "effect"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { clientAddress } from "./client-address.ts"
 import type { Asked, Reply } from "./pipeline.ts"
 import type { Log } from "./log.ts"
@@ -21,14 +26,15 @@ export interface ListenOptions {
   readonly log: Log
   /** How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by default. */
   readonly trusted_proxies?: number
-  /** `giveUp` is told how the request can be given up while it is under way. */
-  readonly ask: (asked: Asked, giveUp: (stop: () => void) => void) => Promise<Reply>
+  readonly answer: (asked: Asked) => Effect.Effect<Reply>
 }
 
 /** Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent all. */
 const discarded_max = 8 * 1_048_576
+/** What the platform takes of a body nobody read once it is answered; past this it ends the connection after half a second. */
+const discarded_by_platform = 256 * 1_024
 
-export const listenOn = async ({ host, port, log, trusted_proxies = 0, ask }: ListenOptions): Promise<Listening> => {
+export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }: ListenOptions): Promise<Listening> => {
   let stopping = false
   // Connections, and how many requests each has under way. Node counts one that has not asked yet among the busy.
   const connections = new Map<Socket, number>()
@@ -36,38 +42,34 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, ask }: Li
     const before = connections.get(socket)
     if (before !== undefined) connections.set(socket, before + change)
   }
-  const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    let gone = false
-    let stop = (): void => {}
+  const app = HttpServerRequest.use((hosted) => {
+    // HTTP/1 is all this server speaks.
+    const request = toIncomingMessage(hosted) as IncomingMessage
     under_way(request.socket, 1)
-    response.on("close", () => {
-      under_way(request.socket, -1)
-      if (response.writableFinished) return
-      gone = true
-      stop()
-    })
-    response.on("error", () => {})
+    toServerResponse(hosted).on("close", () => under_way(request.socket, -1)).on("error", () => {})
     const asked: Asked = {
       method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
-      remote_address: clientAddress(request.socket.remoteAddress ?? "", request.headers["x-forwarded-for"], trusted_proxies), body: (max) => bodyOf(request, max)
+      remote_address: clientAddress(request.socket.remoteAddress ?? "", request.headers["x-forwarded-for"], trusted_proxies),
+      body: (max) => bodyOf(request, max)
     }
-    ask(asked, (how) => { stop = how }).then(
-      (reply) => send(request, response, reply, stopping),
-      // Whoever asked has gone, or it is a fault of the pipeline itself; neither may end the process.
-      (cause: unknown) => {
-        if (gone) return response.destroy()
-        log.at("error", "request failed outside the pipeline", { error: cause })
-        send(request, response, { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }, true)
+    return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
+      onSuccess: (reply) => responseTo(request, reply, stopping),
+      onFailure: (cause) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        log.at("error", "request failed outside the pipeline", { error: Cause.squash(cause) })
+        return responseTo(request, fault, true)
       }
-    )
-  }
-  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 }, serve)
+    })
+  })
+  const scope = Scope.makeUnsafe()
+  const handler = Effect.runSync(NodeHttpServer.makeHandler(app, { scope }))
+  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 }, handler)
   server.on("connection", (socket: Socket) => {
     connections.set(socket, 0)
     socket.on("close", () => connections.delete(socket))
   })
-  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
-    send(request, response, { status: 417, headers: { "content-type": "application/json" }, body: `{"message":"The only thing to expect here is 100-continue."}` }, true))
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) =>
+    response.writeHead(417, { "content-type": "application/json", "content-length": other_expectation.length, connection: "close" }).end(other_expectation))
   server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
     if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
     const [status, message] = cause.code === "HPE_HEADER_OVERFLOW" ? ["431 Request Header Fields Too Large", "The headers are too long."]
@@ -87,6 +89,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, ask }: Li
       const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
       server.close(() => {
         clearTimeout(timer)
+        Effect.runFork(Scope.close(scope, Exit.void))
         resolve()
       })
       for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
@@ -131,16 +134,37 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
   })
 }
 
-/** Status lines a page could be built on are told to do nothing with it. */
-const send = (request: IncomingMessage, response: ServerResponse, { status, headers, body }: Reply, close: boolean): void => {
-  if (response.headersSent || response.destroyed) return
-  const all: { [name: string]: string | number } = { ...headers }
-  if (status !== 204 && status !== 304) all["content-length"] = typeof body === "string" ? Buffer.byteLength(body) : body?.length ?? 0
-  // What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while sending reads no answer.
-  if (close || (!request.complete && hasBody(request) && !(Number(request.headers["content-length"]) <= discarded_max))) all["connection"] = "close"
-  response.writeHead(status, all)
+const fault: Reply = { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }
+const other_expectation = `{"message":"The only thing to expect here is 100-continue."}`
+
+const responseTo = (request: IncomingMessage, reply: Reply, close: boolean): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  request.complete || !hasBody(request) ? Effect.succeed(responseOf(reply, close)) : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
+
+/**
+ * What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while sending
+ * reads no answer. False where it is longer, or of unknown length: the connection has to end.
+ */
+const discarded = Effect.fnUntraced(function*(request: IncomingMessage) {
+  // What came with the head is looked at first: a chunk that is none is answered by that, and by nothing else.
+  yield* Effect.yieldNow
+  const announced = Number(request.headers["content-length"])
+  if (request.complete) return true
+  if (announced > discarded_by_platform && announced <= discarded_max) {
+    yield* Effect.callback<void>((resume) => {
+      const done = (): void => resume(Effect.void)
+      request.once("end", done).once("close", done).on("error", done).resume()
+    })
+  }
+  return announced <= discarded_max
+})
+const responseOf = ({ status, headers: given, body }: Reply, close: boolean): HttpServerResponse.HttpServerResponse => {
+  const headers = close ? { ...given, connection: "close" } : given
+  if (body === undefined) {
+    return HttpServerResponse.empty({ status, headers: status === 204 || status === 304 ? headers : { ...headers, "content-length": "0" } })
+  }
+  const options = { status, headers, contentType: headers["content-type"] }
   // As text it leaves in one write with its headers.
-  response.end(request.method === "HEAD" ? undefined : body)
+  return typeof body === "string" ? HttpServerResponse.text(body, options) : HttpServerResponse.uint8Array(body, options)
 }
 const hasBody = (request: IncomingMessage): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

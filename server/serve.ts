@@ -54,7 +54,7 @@ const start = async (config: ServerConfig, log: Log): Promise<void> => {
     ...config, log,
     onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`)
   })
-  const http = await listenOn({ ...config, log, ask: app.ask }).catch(async (cause: unknown) => {
+  const http = await listenOn({ ...config, log, answer: app.answer }).catch(async (cause: unknown) => {
     await app.close()
     throw cause
   })

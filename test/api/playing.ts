@@ -73,7 +73,7 @@ const askAt = (url: string, token: string | null): Ask => async (method, path, b
 const open = async (engine: "sqlite" | "pg", { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
   if (now !== undefined) itIs(now)
   const server = await serve(engine)
-  const listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: server.app.ask })
+  const listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
   const ask = askAt(listening.url, owner_token)
   await prepare?.(ask)
   const settled: Settled = {

@@ -40,7 +40,7 @@ export const openPlace = async (): Promise<Place> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-session-"))
   const home = join(folder, "home")
   const app = described(await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "key-of-the-sessions-which-is-long", owner_token, rate_limit: 1_000_000 }))
-  let listening: Listening | undefined = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
+  let listening: Listening | undefined = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
   const { url } = listening
   const stop = async (): Promise<void> => {
     await listening?.stop(1_000)
@@ -50,7 +50,7 @@ export const openPlace = async (): Promise<Place> => {
     url, home, folder,
     env: { PATH: process.env["PATH"] ?? "", HOME: folder, FLIGHTCASE_HOME: home, FLIGHTCASE_URL: url, FLIGHTCASE_TOKEN: owner_token, TZ: "Asia/Tokyo", FLIGHTCASE_NO_BACKGROUND: "1", NODE_COMPILE_CACHE: compiled },
     stop,
-    start: async () => { listening ??= await listenOn({ host: "127.0.0.1", port: Number(new URL(url).port), log: silentLog, ask: app.ask }) },
+    start: async () => { listening ??= await listenOn({ host: "127.0.0.1", port: Number(new URL(url).port), log: silentLog, answer: app.answer }) },
     close: async () => {
       await stop()
       await app.close()

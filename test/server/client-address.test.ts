@@ -39,7 +39,7 @@ describe.each([[0, [401, 401, 429]], [1, [401, 401, 401]]] as const)("over a soc
   beforeAll(async () => {
     server = await serve("sqlite", { anonymous_rate_limit: 2 })
     server.setClock(Date.parse("2026-06-18T12:00:00Z"))
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, trusted_proxies, ask: server.app.ask })
+    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, trusted_proxies, answer: server.app.answer })
   })
   afterAll(async () => {
     await http.stop(1_000)

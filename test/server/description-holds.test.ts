@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoint.ts"
 import { readFields } from "../../core/kernel/input.ts"
 import type { Fields } from "../../core/kernel/field.ts"
+import { Effect } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { rowSchema, titleOf } from "../../core/kernel/shown.ts"
 import type { ServerApp } from "../../server/app.ts"
@@ -139,7 +140,10 @@ describe("the description", () => {
     expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, headers: { ...good.headers, "x-other": "1" } })).toContain("x-other is not described")
   })
   it("fails a test whose server answers otherwise than described", async () => {
-    const lying: Pick<ServerApp, "ask" | "catalogue"> = { catalogue: server.app.catalogue, ask: async () => ({ status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }) }
+    const wrong = { status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }
+    const lying: Pick<ServerApp, "answer" | "ask" | "catalogue"> = {
+      catalogue: server.app.catalogue, answer: () => Effect.succeed(wrong), ask: async () => wrong
+    }
     await expect(askOf(described(lying, (problem) => { throw new Error(problem) }), "/api/v1/stores/1", {})).rejects.toThrow("stores.show answered 200: Missing key")
   })
 })

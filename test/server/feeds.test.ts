@@ -142,7 +142,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
 
   it("are the same text on a device, whatever address the device reaches the server by", async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
-    const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: server.app.ask })
+    const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
     const device = await enrolDevice(folder, { name: "counter", url: listening.url, token: owner_token, device: "counter" })
     try {
       const stamped = /^DTSTAMP:.*\r\n/gm

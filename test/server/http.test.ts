@@ -10,7 +10,7 @@ describe("over a socket", () => {
   let http: Listening
   beforeAll(async () => {
     server = await serve()
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: server.app.ask })
+    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
   })
   afterAll(async () => {
     await http.stop(1_000)
@@ -90,6 +90,17 @@ describe("over a socket", () => {
     expect(other).toMatch(/^HTTP\/1\.1 417 /)
     expect(JSON.parse(other.slice(other.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
+  })
+  it("who sends a long body without a token is told so, and may ask again on the same connection", async () => {
+    const sent = (authorization: ReadonlyArray<string>) => ["POST /api/v1/products HTTP/1.1", "Host: x", ...authorization, "Content-Type: application/json", "Content-Length: 3000000", "", ""].join("\r\n") + " ".repeat(3_000_000)
+    const got = await raw(sent([]) + sent([`Authorization: Bearer ${owner_token}`, "Connection: close"]), 2)
+    expect(got.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 413"])
+    expect(got.toLowerCase().match(/^connection: .*$/gm)?.map((line) => line.trim())).toEqual(["connection: keep-alive", "connection: close"])
+  })
+  it("who offers to speak another protocol is answered in this one, body and all", async () => {
+    const body = `{"name":"Upgraded"}`
+    const offer = ["Content-Type: application/json", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA", `Content-Length: ${body.length}`]
+    expect(await raw(head("POST /api/v1/product_groups HTTP/1.1", offer) + body)).toMatch(/^HTTP\/1\.1 201 /)
   })
   it("headers without end are refused", async () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)

@@ -6,7 +6,7 @@ import type { Site } from "../../core/kernel/site.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
 import type { Hosting } from "../../server/hosting.ts"
-import type { Reply } from "../../server/pipeline.ts"
+import type { Asked, Reply } from "../../server/pipeline.ts"
 import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -79,15 +79,18 @@ const gotOf = (reply: Reply): Got => {
 }
 
 /** The same server, each of whose answers is held against what openapi.json says of it, however it is asked. */
-export const described = <App extends Pick<ServerApp, "ask" | "catalogue">>(app: App, undescribed: (problem: string) => void = fails): App => ({
-  ...app,
-  ask: async (asked, giveUp) => {
-    const reply = await app.ask(asked, giveUp)
+export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalogue">>(app: App, undescribed: (problem: string) => void = fails): App => {
+  const held = (asked: Asked, reply: Reply): Reply => {
     const wrong = answerProblem(app.catalogue, asked.method, asked.target, gotOf(reply))
     if (wrong !== undefined) undescribed(wrong)
     return reply
   }
-})
+  return {
+    ...app,
+    answer: (asked) => Effect.map(app.answer(asked), (reply) => held(asked, reply)),
+    ask: async (asked, giveUp) => held(asked, await app.ask(asked, giveUp))
+  }
+}
 /** Through a socket a client is told no more than 500: what was wrong is said here as well. */
 const fails = (problem: string): never => {
   console.error(`Not as described: ${problem}`)

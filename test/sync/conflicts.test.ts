@@ -23,7 +23,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
     }))
-    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
+    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
     const { user } = await at("POST", "/users", { name: "Ann", email: "ann@example.com", roles: ["Admin"], active: true })
     ann = (await at("POST", "/tokens", { name: "Ann's", abilities: ["*"], user_id: user.id })).token.secret
   })

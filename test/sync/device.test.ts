@@ -23,7 +23,7 @@ const startServer = async (engine: Engine, folder: string, database: string | un
     database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database, connections_max: 5 },
     key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
   }))
-  const listening: Listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, ask: app.ask })
+  const listening: Listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, answer: app.answer })
   return { app, url: listening.url, stop: async () => { await listening.stop(1_000); await app.close() } }
 }
 

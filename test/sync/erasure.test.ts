@@ -23,7 +23,7 @@ describe("erasing a person", () => {
     app = described(await openServerApp({
       database: { kind: "sqlite", path: join(folder, "server.sqlite") }, key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
     }))
-    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
+    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
     device = await enrolDevice(join(folder, "device"), { name: "device", url: listening.url, token, device: "device" })
   })
   afterEach(async () => {

@@ -48,7 +48,7 @@ export const openBusiness = async (engine: Engine): Promise<Business> => {
     database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
     key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000
   }))
-  const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
+  const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
   return {
     app, folder, url: listening.url, run: app.run,
     ask: async (method, path, body, token = owner_token) => {

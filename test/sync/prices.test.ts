@@ -45,7 +45,7 @@ describe.each(engines)("prices on a device and on a server on %s", (engine: Engi
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
     }))
-    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: app.ask })
+    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
     customer = await made("/api/v1/members", { name: "Taxed Ltd", membership_type: "organisation", sale_tax_class_id: 1 }, "member")
     const definition = await made("/api/v1/rate_definitions", {
       name: "Everything", calculation_strategy: "period", base_period: "daily", enabled_modifiers: ["multiplier", "factor"],

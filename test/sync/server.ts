@@ -45,7 +45,7 @@ export const openGrounds = async (engine: Engine = "sqlite"): Promise<Grounds> =
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: server_key, owner_token: token, rate_limit: 1_000_000
     }))
-    listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, ask: app.ask })
+    listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, answer: app.answer })
     port = Number(new URL(listening.url).port)
   }
   const stop = async (): Promise<void> => {
