@@ -2,7 +2,8 @@
  * Every environment variable of the server: what it means, what holds without it and what is taken for it.
  * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
  */
-import { isLevel, type Level } from "./log.ts"
+import { Config, ConfigProvider, Effect, Schema, SchemaIssue } from "effect"
+import { levels } from "./log.ts"
 import { WrongStart } from "./wrong-start.ts"
 
 export type Environment = { readonly [name: string]: string | undefined }
@@ -11,34 +12,29 @@ interface Variable<A> {
   readonly meaning: string
   /** What holds without it, for people. */
   readonly otherwise: string
-  /** Of a value that is set and not blank; throws a WrongStart that names the variable. */
-  readonly read: (given: string | undefined, name: string) => A
+  readonly config: (name: string) => Config.Config<A>
 }
 
 export const least_secret_length = 20
 
 /** `check` answers what a value must be, when it is not. */
-const text = (meaning: string, otherwise: string, check: (given: string) => string | undefined = () => undefined): Variable<string | undefined> => ({
-  meaning, otherwise, read: (given, name) => {
-    const fault = given === undefined ? undefined : check(given)
-    if (fault !== undefined) throw new WrongStart(`${name} must ${fault}`)
-    return given
-  }
-})
-const textOr = (meaning: string, otherwise: string): Variable<string> => ({ meaning, otherwise, read: (given) => given ?? otherwise })
-const whole = <Fallback extends number | undefined>(meaning: string, min: number, max: number, fallback: Fallback, otherwise = String(fallback)): Variable<number | Fallback> => ({
-  meaning, otherwise, read: (given, name) => {
-    if (given === undefined) return fallback
-    if (!/^\d{1,9}$/.test(given) || Number(given) < min || Number(given) > max) throw new WrongStart(`${name} must be a whole number from ${min} to ${max}.`)
-    return Number(given)
-  }
-})
+const checked = (name: string, check: (given: string) => string | undefined): Config.Config<string> =>
+  Config.schema(Schema.String.check(Schema.makeFilter(check)), name)
+const text = (meaning: string, otherwise: string, check: (given: string) => string | undefined): Variable<string | undefined> =>
+  ({ meaning, otherwise, config: (name) => Config.withDefault(checked(name, check), undefined) })
+const textOr = (meaning: string, otherwise: string): Variable<string> =>
+  ({ meaning, otherwise, config: (name) => Config.withDefault(Config.String(name), otherwise) })
+const whole = <Fallback extends number | undefined>(
+  meaning: string, min: number, max: number, fallback: Fallback, otherwise = String(fallback)
+): Variable<number | Fallback> => {
+  const check = (given: string): string | undefined =>
+    /^\d{1,9}$/.test(given) && Number(given) >= min && Number(given) <= max ? undefined : `be a whole number from ${min} to ${max}.`
+  return { meaning, otherwise, config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback) }
+}
 const longEnough = (given: string): string | undefined => given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
-const level: Variable<Level | "silent"> = {
-  meaning: "What is logged: debug, info, warn, error or silent", otherwise: "info", read: (given = "info", name) => {
-    if (!isLevel(given)) throw new WrongStart(`${name} must be debug, info, warn, error or silent.`)
-    return given
-  }
+const level: Variable<(typeof levels)[number]> = {
+  meaning: "What is logged: debug, info, warn, error or silent", otherwise: "info", config: (name) => Config.withDefault(
+    Config.schema(Schema.Literals(levels).annotate({ message: "be debug, info, warn, error or silent." }), name), "info")
 }
 
 export const variables = {
@@ -59,14 +55,23 @@ export const variables = {
   FLIGHTCASE_LOG: level
 }
 
-export type Values = { readonly [Name in keyof typeof variables]: ReturnType<(typeof variables)[Name]["read"]> }
+export type Values = { readonly [Name in keyof typeof variables]: Config.Success<ReturnType<(typeof variables)[Name]["config"]>> }
 
-/** What the environment sets of them; blank is as good as absent. */
-export const readVariables = (environment: Environment): Values =>
-  Object.fromEntries(Object.entries(variables).map(([name, { read }]) => {
-    const given = environment[name]?.trim()
-    return [name, read(given === "" ? undefined : given, name)]
-  })) as Values
+const settings = Config.all(Object.fromEntries(Object.entries(variables).map(([name, { config }]) => [name, config(name)]))) as Config.Config<Values>
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** What the environment sets of them; blank is as good as absent. Throws a WrongStart that names the variable that is wrong. */
+export const readVariables = (environment: Environment): Values => {
+  const env: { [name: string]: string } = {}
+  for (const name of Object.keys(variables)) {
+    const given = environment[name]?.trim() ?? ""
+    if (given !== "") env[name] = given
+  }
+  return Effect.runSync(Effect.mapError(settings.parse(ConfigProvider.fromEnv({ env })), ({ cause }) => {
+    const [fault] = cause._tag === "SchemaError" ? issuesOf(cause.issue).issues : []
+    return new WrongStart(fault === undefined ? cause.message : `${String(fault.path?.[0])} must ${fault.message}`, cause)
+  }))
+}
 
 /** For people: a line or two each. */
 export const variablesText = (): string => {

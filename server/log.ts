@@ -18,7 +18,7 @@ export interface LogOptions {
 }
 
 const ranks: { readonly [L in Level | "silent"]: number } = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
-export const isLevel = (text: string): text is Level | "silent" => Object.hasOwn(ranks, text)
+export const levels = ["debug", "info", "warn", "error", "silent"] as const
 
 const held_millis = 50
 const held_max = 16_384
