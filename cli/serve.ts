@@ -9,6 +9,6 @@ export const declare = (program: Command): void => {
       const { serve } = await import("../server/serve.ts")
       // A server has its own way to stop; the command line's would end it with requests under way.
       process.removeAllListeners("SIGINT")
-      await serve(process.env)
+      serve(process.env)
     })
 }

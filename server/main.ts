@@ -1,4 +1,4 @@
 /** The server as a program of its own. */
 import { serve } from "./serve.ts"
 
-await serve(process.env)
+serve(process.env)

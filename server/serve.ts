@@ -1,6 +1,8 @@
-/** Starts the server, and stops it in order. */
+/** The server as a program: starts, and stops in order when a signal asks it to. */
 import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Effect, Exit, type Scope } from "effect"
 import { type FileLock, takeLock } from "../sync/file-lock.ts"
 import { openServerApp } from "./app.ts"
 import { configFrom, type Database, type ServerConfig } from "./config.ts"
@@ -20,77 +22,81 @@ const say = (text: string): void => {
     }
   }
 }
-const fail = (line: string): never => {
-  say(`flightcase: ${line}\n`)
-  process.exit(1)
-}
 
 /** Serves as the environment says, until a signal ends it; ends the process, with one line where it cannot start. */
-export const serve = async (environment: Environment): Promise<never> => {
-  const config = ((): ServerConfig => {
-    try { return configFrom(environment) } catch (cause) { return fail(reasonFor(cause, "")) }
-  })()
-  const log = makeLog({ write: say, human: process.stderr.isTTY === true, least: config.log_level })
+export const serve = (environment: Environment): void => {
+  let log: Log | undefined
+  let database: Database | undefined
+  const program = Effect.scoped(Effect.gen(function*() {
+    const config = yield* Effect.try({ try: () => configFrom(environment), catch: (cause) => cause })
+    database = config.database
+    log = makeLog({ write: say, human: process.stderr.isTTY === true, least: config.log_level })
+    watchProcess(log)
+    yield* started(config, log)
+    return yield* Effect.never
+  }))
+  NodeRuntime.runMain(program, {
+    disableErrorReporting: true,
+    teardown: (exit, end) => {
+      const stopped = Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+      if (stopped) log?.at("info", "stopped")
+      log?.flush()
+      if (!stopped) say(`flightcase: ${reasonFor(Cause.squash(exit.cause), database === undefined ? "" : shown(database))}\n`)
+      end(stopped ? 0 : 1)
+    }
+  })
+}
+
+const watchProcess = (log: Log): void => {
   // What nobody expected is logged and ends the process: going on could do harm, and the journal is safe.
   process.on("uncaughtException", (cause) => {
     log.at("error", "unexpected failure, ending", { error: cause })
     log.flush()
     process.exit(70)
   })
-  try { await start(config, log) } catch (cause) {
-    log.flush()
-    fail(reasonFor(cause, shown(config.database)))
-  }
-  return new Promise(() => {})
-}
-
-const start = async (config: ServerConfig, log: Log): Promise<void> => {
-  const { database } = config
-  if (database.kind === "sqlite") {
-    held = holdFolder(config.data_folder)
-    makePrivate(database.path)
-  }
-  const app = await openServerApp({
-    ...config, log,
-    onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`)
-  })
-  const http = await listenOn({ ...config, log, answer: app.answer }).catch(async (cause: unknown) => {
-    await app.close()
-    throw cause
-  })
-  app.listensAt(http.url)
-
-  let stopping = false
-  const stop = async (signal: string): Promise<void> => {
-    if (stopping) return
-    stopping = true
-    log.at("info", "stopping", { signal })
-    // Whatever hangs, the process ends.
-    setTimeout(() => finish("stopped, some work was cut off"), patience_millis).unref()
-    const stopped = http.stop(patience_millis - 1_000)
-    app.wake()
-    await stopped
-    await app.close()
-    held?.release()
-    finish("stopped")
-  }
-  const finish = (event: string): never => {
-    log.at("info", event)
-    log.flush()
-    process.exit(0)
-  }
-  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, stop)
   // The starter on an older Node passes signals on, but for the one it cannot: killed outright, its server goes as well.
   if (process.channel !== undefined) process.on("disconnect", () => process.exit(137))
+}
+
+/**
+ * What is opened here is closed in the opposite order: no new requests, an end to those under way, the database, the
+ * folder. A signal does not wait for a database that is still being opened: what that has begun, it takes back.
+ */
+const started = Effect.fnUntraced(function*(config: ServerConfig, log: Log): Effect.fn.Return<void, unknown, Scope.Scope> {
+  const { database } = config
+  if (database.kind === "sqlite") {
+    yield* Effect.acquireRelease(attempt(() => holdFolder(config.data_folder)), (lock) => Effect.sync(() => lock.release()))
+    yield* attempt(() => makePrivate(database.path))
+  }
+  const app = yield* Effect.acquireRelease(attempt(() => openServerApp({
+    ...config, log,
+    onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`)
+  })), (app) => Effect.promise(() => app.close()), { interruptible: true })
+  const http = yield* Effect.acquireRelease(attempt(() => listenOn({ ...config, log, answer: app.answer })), (http) => Effect.promise(() => {
+    const stopped = http.stop(patience_millis - 1_000)
+    app.wake()
+    return stopped
+  }))
+  app.listensAt(http.url)
+  yield* Effect.addFinalizer(() => Effect.sync(() => cutOffLater(log)))
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.prependOnceListener(signal, () => log.at("info", "stopping", { signal }))
   // Ready: what waits for this line may ask at once.
   log.at("info", "listening", { url: http.url, database: database.kind === "pg" ? "postgres" : "sqlite", pid: process.pid })
+})
+const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> => Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })
+
+/** Whatever hangs, the process ends. */
+const cutOffLater = (log: Log): void => {
+  setTimeout(() => {
+    log.at("info", "stopped, some work was cut off")
+    log.flush()
+    process.exit(0)
+  }, patience_millis).unref()
 }
 
 const shown = (database: Database): string =>
   database.kind === "pg" ? `the database at ${withoutPassword(database.url)}` : `the database ${database.path}`
 
-/** Held by this name until the process ends: forgotten, it would be let go. */
-let held: FileLock | undefined
 /** Two servers on one SQLite folder would each believe what they keep in memory, whatever the other has changed. */
 const holdFolder = (folder: string): FileLock => {
   const name = "server.lock"

@@ -206,6 +206,20 @@ describe("a stop", () => {
     expect(got.toLowerCase()).toContain("connection: close")
     expect(await ended).toEqual({ code: 0, signal: null })
   })
+  it("does not wait for a database that is still being opened", async () => {
+    const silent = createServer().listen(0, "127.0.0.1")
+    await once(silent, "listening")
+    const { port } = silent.address() as { port: number }
+    const asked = once(silent, "connection")
+    const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), DATABASE_URL: `postgres://x@127.0.0.1:${port}/x`, FLIGHTCASE_KEY: key })
+    const [connection] = await asked
+    const signalled = performance.now()
+    expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
+    expect(performance.now() - signalled).toBeLessThan(5_000)
+    expect(server.stderr()).toMatch(/^[^\n]*"event":"stopped"[^\n]*\n$/)
+    connection.destroy()
+    silent.close()
+  })
   it("does not wait for a client that holds its connection open without asking", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const { connect } = await import("node:net")
