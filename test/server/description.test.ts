@@ -94,6 +94,16 @@ describe("what the server says about itself", () => {
     expect(got.text).toMatch(/^flightcase_requests_total\{endpoint="products\.list",method="GET",status="200"\} [1-9]/m)
     expect(got.text).toMatch(/^flightcase_requests_total\{endpoint="none",method="none",status="404"\} [1-9]/m)
     for (const line of got.text.trim().split("\n")) expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[^}]*\})? [-+\d.e]+)$/)
+    expect([...got.text.matchAll(/^# TYPE (.+)$/gm)].map(([, told]) => told).sort()).toEqual([
+      "flightcase_event_loop_delay_max_seconds gauge", "flightcase_journal_position gauge", "flightcase_request_duration_seconds histogram",
+      "flightcase_requests_total counter", "nodejs_heap_size_used_bytes gauge", "process_cpu_seconds_total counter",
+      "process_resident_memory_bytes gauge", "process_start_time_seconds gauge"
+    ])
+    const durations = [...got.text.matchAll(/^flightcase_request_duration_seconds_bucket\{endpoint="products\.list",le="([^"]+)"\} (\d+)$/gm)]
+    expect(durations.map(([, bound]) => bound)).toEqual(["0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"])
+    const counts = durations.map(([, , count]) => Number(count))
+    expect(counts).toEqual([...counts].sort((a, b) => a - b))
+    expect(got.text).toContain(`flightcase_request_duration_seconds_count{endpoint="products.list"} ${counts.at(-1)}\n`)
     expect((await server.ask("/metrics", { token: null, from: "::ffff:127.0.0.1" })).status).toBe(200)
     expect((await server.ask("/metrics", { from: "10.0.0.7" })).status).toBe(404)
     expect((await server.ask("/metrics", { from: "127.0.0.1", headers: { "x-forwarded-for": "10.0.0.7" } })).status).toBe(404)
