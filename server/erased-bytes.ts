@@ -3,7 +3,7 @@
  * write-ahead log, which still holds what was there before, is emptied once the erasure is committed. On Postgres that is
  * vacuum's, and the operator's who keeps its log.
  */
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { scrubsOf } from "../core/kernel/event.ts"
 import { Site } from "../core/kernel/site.ts"
 import { Store } from "../core/kernel/store/store.ts"
@@ -44,7 +44,7 @@ export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlic
       if (store.dialect !== "sqlite") return
       // A server killed between commit and here may have left it in the log.
       yield* Effect.ignore(store.run("pragma wal_checkpoint(truncate)"))
-      yield* Effect.forever(Effect.andThen(Effect.sleep(every_millis), Effect.suspend(() => due ? tidy : Effect.void)))
+      yield* Effect.schedule(Effect.suspend(() => due ? tidy : Effect.void), Schedule.spaced(every_millis))
     })
   }
 }

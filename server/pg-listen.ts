@@ -1,8 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import pg from "pg"
-import { connectionConfig, elapsed } from "./pg-session.ts"
+import { connectionConfig } from "./pg-session.ts"
 
 /**
  * "Listening" is said at the start and after every reconnection: what was notified meanwhile is lost, so read what
@@ -34,15 +35,15 @@ export const listen = (options: ListenOptions): Stream.Stream<Notice> =>
     strategy: "sliding"
   })
 
-const keepListening = Effect.fnUntraced(function*(options: ListenOptions, notices: Queue.Enqueue<Notice>) {
+const keepListening = (options: ListenOptions, notices: Queue.Enqueue<Notice>): Effect.Effect<never> => {
   const first_ms = options.reconnect_after_ms ?? 100
-  let wait_ms = first_ms
-  while (true) {
-    const hasListened = yield* Effect.scoped(listenOnce(options, notices))
-    wait_ms = hasListened ? first_ms : Math.min(wait_ms * 2, RECONNECT_AT_MOST_MS)
-    yield* elapsed(wait_ms)
-  }
-})
+  const longer = Schedule.min([Schedule.exponential(first_ms), Schedule.spaced(RECONNECT_AT_MOST_MS)])
+  return Effect.scoped(listenOnce(options, notices)).pipe(
+    Effect.repeat({ schedule: longer, until: (hasListened) => hasListened }),
+    Effect.andThen(Effect.sleep(first_ms)),
+    Effect.forever
+  )
+}
 
 /** One connection's life. Answers, when it has ended, whether it had come to listen at all. */
 const listenOnce = Effect.fnUntraced(function*(options: ListenOptions, notices: Queue.Enqueue<Notice>) {
@@ -62,7 +63,7 @@ const listenOnce = Effect.fnUntraced(function*(options: ListenOptions, notices: 
   if (!isListening) return false
   Queue.offerUnsafe(notices, { _tag: "Listening" })
   const silent = Effect.gen(function*() {
-    do yield* elapsed(options.heartbeat_ms ?? 30_000)
+    do yield* Effect.sleep(options.heartbeat_ms ?? 30_000)
     while (yield* succeeds(() => client.query("select 1")))
   })
   yield* Effect.raceFirst(Effect.promise(() => broken), silent)

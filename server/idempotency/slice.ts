@@ -4,7 +4,7 @@
  * either both or neither, and a retry after it either replays the answer or finds that nothing had happened.
  */
 import { createHash } from "node:crypto"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Schedule } from "effect"
 import type { Answer, Endpoint, Fault } from "../../core/kernel/endpoint.ts"
 import { answerAgain, permitted } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
@@ -117,8 +117,5 @@ export const idempotencySlice: ServerSlice = {
   around,
   recorded: (events) => Effect.flatMap(Site, ({ catalogue }) =>
     events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void),
-  background: Effect.forever(Effect.gen(function*() {
-    yield* dropExpired(yield* Clock.currentTimeMillis)
-    yield* Effect.sleep(sweep_every_millis)
-  }))
+  background: Effect.repeat(Effect.flatMap(Clock.currentTimeMillis, dropExpired), Schedule.spaced(sweep_every_millis))
 }
