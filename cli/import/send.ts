@@ -1,8 +1,10 @@
 /** Sending rows in chunks, keeping what became of them, and going on where it was interrupted. */
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Schedule } from "effect"
 import { partsIn } from "../../core/imports/part-rows.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import { repeated } from "../../sync/http-client.ts"
 import type { Asked } from "../../sync/replica/device.ts"
 import type { Desk } from "../desk.ts"
 import { Exit, exits } from "../exits.ts"
@@ -157,17 +159,17 @@ const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string
   return known.length === 0 ? {} : { promised_skus: known }
 }
 
-const tries_max = 4
+/** Half a second, one, two. */
+const back_soon = Schedule.upTo(Schedule.exponential("500 millis"), { times: 3 })
 /** A server that restarts is back in a moment: the same chunk again does no harm. */
 const patiently = async (desk: Desk, ask: () => Promise<Asked>): Promise<Asked> => {
-  for (let tries = 1; ; tries++) {
-    const answer = await ask().catch((error: unknown) => {
-      if (!(error instanceof Exit) || error.code !== exits.network || tries >= tries_max || desk.offline) throw error
-      return undefined
-    })
-    if (answer !== undefined && (answer.status < 500 || tries >= tries_max)) return answer
-    await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tries))
-  }
+  const attempt = (): Promise<Asked | Exit> => ask().catch((error: unknown) => {
+    if (!(error instanceof Exit) || error.code !== exits.network || desk.offline) throw error
+    return error
+  })
+  const answer = await repeated(attempt, back_soon, (answer) => answer instanceof Exit || answer.status >= 500)
+  if (answer instanceof Exit) throw answer
+  return answer
 }
 const interrupted = (error: unknown, done: number): unknown => error instanceof Exit && done > 0
   ? new Exit(error.code, error.message, { errors: error.errors, cause: error, way_out: `The first ${done} rows are in; the same command again goes on from there.` })

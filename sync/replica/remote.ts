@@ -6,17 +6,11 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { type LeaseRange, type Verdict, type WireCommand, wireOf } from "../wire.ts"
 import type { ChecksumPage, SnapshotPage, SnapshotPlan } from "../snapshot.ts"
+import { type HttpAnswer, httpClientAt, jsonOf, textOf, Unreachable } from "../http-client.ts"
 import type { Pulled } from "./replica.ts"
 
-/** Nobody answers at the server's address, or nobody who comes to an end with it. */
-export class Unreachable extends Error {
-  override readonly name = "Unreachable"
-  readonly url: string
-  constructor(url: string, cause: unknown, message = `The server at ${url} cannot be reached.`) {
-    super(message, { cause })
-    this.url = url
-  }
-}
+export { Unreachable }
+
 /** The server answered with an error. */
 export class RemoteError extends Error {
   override readonly name = "RemoteError"
@@ -69,18 +63,11 @@ const usual_patience: Patience = { call: 60_000, news: 60_000, pull: 15 * 60_000
 const refetches_max = 5
 
 export const remoteAt = (url: string, token: string, patience = usual_patience): Remote => {
-  const base = url.replace(/\/+$/, "")
-  const headers = { authorization: `Bearer ${token}`, accept: "application/json" }
+  const client = httpClientAt({ url, token, timeout_millis: patience.call })
+  const { url: base, headers } = client
   const call: Remote["call"] = async (method, path, body) => {
-    let response: Response
-    try {
-      response = await fetch(base + path, {
-        method, headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }), signal: AbortSignal.timeout(patience.call)
-      })
-    } catch (error) { throw new Unreachable(base, error) }
-    const text = await response.text().catch((error: unknown) => { throw new Unreachable(base, error) })
-    return { status: response.status, headers: response.headers, body: parsed(base, text, response.status) }
+    const answer = await client.send({ method, path, body })
+    return { status: answer.status, headers: answer.headers, body: parsed(base, answer) }
   }
   const expected = async (method: string, path: string, body?: unknown): Promise<unknown> => {
     const answer = await call(method, path, body)
@@ -119,10 +106,10 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
 const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
   status >= 500 ? new Unreachable(base, new Error(`it answered ${status}`)) : new RemoteError(status, errorBody(body, status))
 /** What is no JSON is somebody else's answer: where it refuses, its words are shown. */
-const parsed = (base: string, text: string, status: number): unknown => {
-  try { return text === "" ? undefined : parseJson(text, wire_depth_max) } catch (cause) {
-    if (status < 400) throw notOurs(base, cause)
-    return { message: text.slice(0, 200) }
+const parsed = (base: string, answer: HttpAnswer): unknown => {
+  try { return answer.bytes.length === 0 ? undefined : jsonOf(answer) } catch (cause) {
+    if (answer.status < 400) throw notOurs(base, cause)
+    return { message: textOf(answer).slice(0, 200) }
   }
 }
 const notOurs = (base: string, cause: unknown): RemoteError =>
@@ -134,7 +121,7 @@ const errorBody = (body: unknown, status: number): { message: string; errors?: F
 
 /** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
 const follow = async (
-  { base, headers, patience }: { readonly base: string; readonly headers: Record<string, string>; readonly patience: Patience }, replica_id: number,
+  { base, headers, patience }: { readonly base: string; readonly headers: { readonly [name: string]: string }; readonly patience: Patience }, replica_id: number,
   from: { readonly offset: string; readonly handle: string | undefined }, take: Parameters<Remote["pull"]>[2]
 ): Promise<void> => {
   const stop = new AbortController()
@@ -146,7 +133,7 @@ const follow = async (
   const stream = new ShapeStream<Row>({
     url: `${base}/api/v1/sync/shape`,
     params: { table: "journal", replica_id: String(replica_id) },
-    headers, subscribe: false, signal: stop.signal,
+    headers: { ...headers }, subscribe: false, signal: stop.signal,
     ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
     // Every value is wanted as text: positions are read by us, documents stay JSON text until they are stored.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },

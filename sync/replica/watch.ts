@@ -2,7 +2,7 @@
  * Following the server for as long as somebody wants: sends when the outbox grows, fetches when the server has news,
  * waits with patience while there is no network. It only decides when to sync; each sync is the one any command makes.
  */
-import { Unreachable } from "./remote.ts"
+import { httpClientAt, Unreachable } from "../http-client.ts"
 import type { SyncReport } from "./sync.ts"
 
 export type Followed = SyncReport & { readonly warnings: ReadonlyArray<string> }
@@ -175,17 +175,11 @@ const live_timeout_millis = 45_000
 /** Asks the shape live until it has more than it had at this place; what it has is fetched by the sync that follows. */
 export const newsAfter = async ({ url, token, replica_id, offset, handle }: NewsPlace, signal: AbortSignal): Promise<void> => {
   if (handle === undefined || offset === "-1") return
-  const base = url.replace(/\/+$/, "")
+  const client = httpClientAt({ url, token, timeout_millis: live_timeout_millis })
   for (let cursor = ""; ;) {
     const query = new URLSearchParams({ table: "journal", replica_id: String(replica_id), offset, handle, live: "true", ...(cursor === "" ? {} : { cursor }) })
-    let response: Response
-    try {
-      response = await fetch(`${base}/api/v1/sync/shape?${query.toString()}`, {
-        headers: { authorization: `Bearer ${token}`, accept: "application/json" }, signal: AbortSignal.any([signal, AbortSignal.timeout(live_timeout_millis)])
-      })
-      await response.arrayBuffer()
-    } catch (error) { throw new Unreachable(base, error) }
-    if (response.status >= 500 || response.status === 429) throw new Unreachable(base, new Error(`answered ${response.status}`))
+    const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
+    if (response.status >= 500 || response.status === 429) throw new Unreachable(client.url, new Error(`answered ${response.status}`))
     // Anything but "nothing new" is for the sync to understand: news, another history, a token that opens nothing.
     if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
     cursor = response.headers.get("electric-cursor") ?? ""
