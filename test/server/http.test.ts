@@ -1,8 +1,10 @@
 import { connect } from "node:net"
 import { once } from "node:events"
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Listening, listenOn } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
+import { makeLog, silentLog } from "../../server/log.ts"
+import type { Reply } from "../../server/pipeline.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
 describe("over a socket", () => {
@@ -127,5 +129,41 @@ describe("over a socket", () => {
     expect(response.headers.get("x-request-id")).toBe("ok-1")
     expect(response.headers.get("x-content-type-options")).toBe("nosniff")
     expect(response.headers.get("cache-control")).toBe("no-store")
+  })
+})
+
+describe("a socket before something else than the pipeline", () => {
+  const listening = async <A>(answer: Effect.Effect<Reply>, use: (url: string, said: () => string) => Promise<A>): Promise<A> => {
+    let said = ""
+    const log = makeLog({ write: (text) => { said += text }, human: false, least: "info" })
+    const http = await listenOn({ host: "127.0.0.1", port: 0, log, answer: () => answer })
+    try { return await use(http.url, () => said) } finally { await http.stop(1_000) }
+  }
+  it("interrupts what is asked by a client that has hung up, and says nothing", async () => {
+    let begin = (): void => {}, end = (): void => {}
+    const begun = new Promise<void>((resolve) => { begin = resolve }), interrupted = new Promise<void>((resolve) => { end = resolve })
+    await listening(Effect.onInterrupt(Effect.andThen(Effect.sync(() => begin()), Effect.never), () => Effect.sync(() => end())), async (url, said) => {
+      const giving_up = new AbortController()
+      const asked = fetch(url, { signal: giving_up.signal })
+      await begun
+      giving_up.abort()
+      await expect(asked).rejects.toThrow()
+      await interrupted
+      expect(said()).toBe("")
+    })
+  })
+  it("tells a fault as 500 without its words, ends the connection and logs it", () => listening(Effect.die(new Error("a secret")), async (url, said) => {
+    const response = await fetch(url)
+    expect([response.status, response.headers.get("connection"), await response.json()]).toEqual([500, "close", { message: "Something went wrong here." }])
+    expect(said()).toContain("request failed outside the pipeline")
+    expect(said()).toContain("a secret")
+  }))
+  it("has no body where there is none to have, and says so", async () => {
+    for (const [status, length] of [[204, null], [304, null], [200, "0"]] as const) {
+      await listening(Effect.succeed({ status, headers: { etag: `"1"` }, body: undefined }), async (url) => {
+        const response = await fetch(url)
+        expect([response.status, response.headers.get("content-length"), response.headers.get("transfer-encoding"), response.headers.get("etag")]).toEqual([status, length, null, `"1"`])
+      })
+    }
   })
 })
