@@ -1,14 +1,21 @@
 import { defineConfig } from "vitest/config"
 
+const tests = "test/**/*.test.ts"
+/** Tests that say of themselves, by their file's name, that they take long: they stand beside their short brothers. */
+const long_tests = "test/**/*.long.test.ts"
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: ["test/setup-postgres.ts"],
+    // Both cores: most of a test is waiting for a database or another process.
+    maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: "short", include: [tests], exclude: [long_tests] } },
+      { extends: true, test: { name: "long", include: [long_tests] } }
+    ],
     // Commands under test sync when they are told to.
     env: { FLIGHTCASE_NO_BACKGROUND: "1" },
     // Starting a server or a database on a busy two-core machine takes its time; tests never assert on it.
-    // Both cores: most of a test is waiting for a database or another process.
-    maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000
   }

@@ -1,16 +1,26 @@
-/** Builds and runs the tests; the last line is how many passed and how many did not. Arguments choose files, as vitest's. */
+/**
+ * Builds and runs the tests; the last line is how many passed and how many did not. Arguments choose files, as vitest's.
+ *
+ *   node test/run.ts            the short ones: every `*.test.ts` that is not a long one
+ *   node test/run.ts --long     the long ones: `*.long.test.ts`
+ *   node test/run.ts --all      both
+ *
+ * Files chosen by arguments run whichever they are.
+ */
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { startVitest } from "vitest/node"
 
-const { positionals } = parseArgs({ allowPositionals: true })
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { long: { type: "boolean" }, all: { type: "boolean" } } })
 const root = fileURLToPath(new URL("..", import.meta.url))
+/** Projects of vitest.config.ts. */
+const project = values.long === true ? ["long"] : values.all === true || positionals.length > 0 ? ["short", "long"] : ["short"]
 
 // Some tests run the built programs, as people do.
 const built = spawnSync(process.execPath, ["build.mjs"], { cwd: root, stdio: ["ignore", "inherit", "inherit"] })
 
-const vitest = await startVitest("test", positionals, { root, watch: false, run: true, reporters: ["default"] })
+const vitest = await startVitest("test", positionals, { root, watch: false, run: true, reporters: ["default"], project })
 const modules = vitest.state.getTestModules()
 const states = modules.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state))
 const passed = states.filter((state) => state === "passed").length

@@ -2,8 +2,70 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Readable } from "node:stream"
 import { runTold } from "../../cli/run.ts"
 import type { Ran } from "./session.ts"
+
+export interface Surroundings {
+  /** The whole environment; without it, this process's own. */
+  readonly env?: { readonly [name: string]: string }
+  /** Where it is typed; without it, where this process is. */
+  readonly folder?: string
+  /** Its standard input; without it, this process's own. */
+  readonly input?: string
+}
+
+/** Runs one command as a process of its own would, but for its start: one at a time, since all that is the process's. */
+export const typeHere = async (words: ReadonlyArray<string>, { env, folder, input }: Surroundings = {}): Promise<Ran> => {
+  const before = { out: process.stdout.write, err: process.stderr.write, env: { ...process.env }, folder: process.cwd() }
+  const stdin = Object.getOwnPropertyDescriptor(process, "stdin")!
+  let out = "", err = ""
+  const into = (add: (text: string) => void) => (chunk: string | Uint8Array): boolean => {
+    add(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8"))
+    return true
+  }
+  const disconnect = connectionsOfItsOwn()
+  if (env !== undefined) becomeEnvironment(env)
+  if (folder !== undefined) process.chdir(folder)
+  if (input !== undefined) Object.defineProperty(process, "stdin", { ...stdin, get: () => stdinOf(input) })
+  process.stdout.write = into((text) => { out += text })
+  process.stderr.write = into((text) => { err += text })
+  try {
+    const code = await runTold(words)
+    return { code, out, err }
+  } finally {
+    process.stdout.write = before.out
+    process.stderr.write = before.err
+    Object.defineProperty(process, "stdin", stdin)
+    await disconnect()
+    if (folder !== undefined) process.chdir(before.folder)
+    if (env !== undefined) becomeEnvironment(before.env)
+  }
+}
+/** A process has no connection to a server when it starts: one kept from an earlier command may be closed by then. */
+const connectionsOfItsOwn = (): () => Promise<void> => {
+  // Where Node's own fetch looks for its pool; none is there before the first request.
+  const place = globalThis as { [pool]?: Pool | undefined }
+  const before = place[pool]
+  if (before === undefined) return async () => {}
+  const own = new before.constructor()
+  place[pool] = own
+  return async () => {
+    place[pool] = before
+    await own.destroy()
+  }
+}
+const pool = Symbol.for("undici.globalDispatcher.1")
+interface Pool {
+  readonly constructor: new () => Pool
+  readonly destroy: () => Promise<void>
+}
+
+const stdinOf = (input: string): Readable => Readable.from(input === "" ? [] : [Buffer.from(input)])
+const becomeEnvironment = (env: { readonly [name: string]: string | undefined }): void => {
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
+  Object.assign(process.env, env)
+}
 
 export interface CommandLine {
   readonly home: string
@@ -13,25 +75,9 @@ export interface CommandLine {
 
 export const openCommandLine = (): CommandLine => {
   const home = mkdtempSync(join(tmpdir(), "flightcase-typed-"))
-  const type = async (words: ReadonlyArray<string>): Promise<Ran> => {
-    const before = { out: process.stdout.write, err: process.stderr.write, home: process.env["FLIGHTCASE_HOME"] }
-    let out = "", err = ""
-    const into = (add: (text: string) => void) => (chunk: string | Uint8Array): boolean => {
-      add(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8"))
-      return true
-    }
-    process.env["FLIGHTCASE_HOME"] = home
-    process.stdout.write = into((text) => { out += text })
-    process.stderr.write = into((text) => { err += text })
-    try {
-      const code = await runTold(words)
-      return { code, out, err }
-    } finally {
-      process.stdout.write = before.out
-      process.stderr.write = before.err
-      if (before.home === undefined) delete process.env["FLIGHTCASE_HOME"]
-      else process.env["FLIGHTCASE_HOME"] = before.home
-    }
+  return {
+    home,
+    type: (words) => typeHere(words, { env: { ...process.env as { readonly [name: string]: string }, FLIGHTCASE_HOME: home } }),
+    close: () => rmSync(home, { recursive: true, force: true })
   }
-  return { home, type, close: () => rmSync(home, { recursive: true, force: true }) }
 }

@@ -1,6 +1,6 @@
 /**
  * Sessions: what somebody types at the command line and what must come back, run with the real command line against a
- * real server, in a home of its own.
+ * real server, in a home of its own. Commands run in this process, or in one each where that is what is looked at.
  *
  *   # first comment: the session's name        $ words…   a command; quotes as in a shell
  *   < a line of its standard input             > name     a file; its lines follow, each after "| "
@@ -11,13 +11,14 @@
  * the keys that are written down are looked at: "= path.to.key value".
  */
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { openServerApp } from "../../server/app.ts"
 import { listenOn, type Listening } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
 import { described } from "../server/serving.ts"
+import { typeHere } from "./command-line.ts"
 
 export const owner_token = "owner-token-of-the-sessions"
 /** Kept between runs: starting from source is what these tests spend their time on. */
@@ -59,7 +60,19 @@ export const openPlace = async (): Promise<Place> => {
   }
 }
 
-export const run = (place: Place, args: ReadonlyArray<string>, options: { readonly input?: string; readonly env?: { readonly [name: string]: string } } = {}): Promise<Ran> =>
+export interface Given {
+  readonly input?: string
+  /** Beside the environment of the place. */
+  readonly env?: { readonly [name: string]: string }
+}
+export type Run = (place: Place, args: ReadonlyArray<string>, given?: Given) => Promise<Ran>
+
+/** In this process: some milliseconds a command. */
+export const runHere: Run = (place, args, { env = {}, input = "" } = {}) =>
+  typeHere(args, { env: { ...place.env, ...env }, folder: place.folder, input })
+
+/** In a process of its own: half a second a command. */
+export const run: Run = (place, args, options = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [cli, ...args], { cwd: place.folder, env: { ...place.env, ...options.env } })
     const out: Array<Buffer> = []
@@ -120,7 +133,7 @@ export const wordsOf = (line: string): Array<string> => {
 }
 
 /** Plays a session; throws with the line that came out otherwise. */
-export const play = async (place: Place, text: string): Promise<void> => {
+export const play = async (place: Place, text: string, run: Run): Promise<void> => {
   const known = (word: string): string => word.replaceAll("$URL", place.url).replaceAll("$TOKEN", owner_token).replaceAll("$FOLDER", place.folder).replaceAll("\\t", "\t")
   for (const entry of readSession(text).entries) {
     if (entry.kind === "file") writeFileSync(join(place.folder, entry.name), entry.lines.map((line) => `${known(line)}\n`).join("").replaceAll("\\ufeff", "\ufeff"))
@@ -149,3 +162,10 @@ const complaint = (typed: Typed, ran: Ran, known: (text: string) => string): str
   return new RegExp(`^${whole}$`).test(ran.out.replaceAll("\r\n", "\n")) ? undefined : "standard output differs"
 }
 const pattern = (text: string): RegExp => new RegExp(text.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*"))
+
+const folder = new URL("./sessions/", import.meta.url)
+/** Every session there is, in the order of their names. */
+export const sessions = readdirSync(folder).filter((name) => name.endsWith(".session")).sort().map((file) => {
+  const text = readFileSync(new URL(file, folder), "utf8")
+  return { file, title: readSession(text).title, text }
+})

@@ -1,0 +1,10 @@
+/** The sessions once more, each command in a process of its own, as people start them. */
+import { describe, it } from "vitest"
+import { openPlace, play, run, sessions } from "./session.ts"
+
+describe("sessions at the command line, a process each", () => {
+  it.each(sessions)("$file: $title", async ({ text }) => {
+    const place = await openPlace()
+    try { await play(place, text, run) } finally { await place.close() }
+  }, 600_000)
+})
