@@ -15,3 +15,7 @@ process.on("SIGINT", () => {
 })
 
 process.exitCode = await runTold(process.argv.slice(2))
+// Electric's client leaves a timer of up to a minute once a process has followed the journal twice: a finished command
+// does not wait for it. Unreferenced, so that one with nothing left to wait for ends at once.
+const linger_millis = 500
+setTimeout(() => { if (process.stdout.writableLength === 0) process.exit() }, linger_millis).unref()

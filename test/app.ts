@@ -15,7 +15,7 @@ import type { Viewer } from "../core/kernel/viewer.ts"
 import * as Sqlite from "../sync/sqlite-client.ts"
 import * as Postgres from "../server/pg-client.ts"
 import { answerProblem } from "./api/description.ts"
-import { freshDatabase } from "./postgres.ts"
+import { freshDatabase, type Template } from "./postgres.ts"
 
 export const owner: Viewer = {
   user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(["*"]), token_id: 1
@@ -43,14 +43,11 @@ export type Engine = "sqlite" | "pg"
 export const engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
 
 export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00:00.000Z"): Promise<App> => {
-  const database = engine === "pg" ? await freshDatabase() : undefined
+  const database = engine === "pg" ? await freshDatabase(seededAt(now)) : undefined
   const sql = database === undefined ? Sqlite.layer({ path: ":memory:" }) : Postgres.layer({ url: database.url })
   const layer = Layer.merge(Layer.provide(Store.layer, sql), authority({ catalogue, commandId: randomUUID }))
   const runtime = ManagedRuntime.make(layer)
-  await runtime.runPromise(Effect.gen(function*() {
-    yield* ensureSchema(catalogue, "server")
-    yield* seed(catalogue, now)
-  }))
+  await runtime.runPromise(prepared(now))
   let stopped: number | undefined
   const invented = new Set<string>()
   return {
@@ -70,6 +67,19 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
     }
   }
 }
+
+/** Postgres with every table, and what a house begins with at that instant; made once a run, since the schema takes the most of it. */
+const seededAt = (now: string): Template => ({
+  name: `app_${now.replaceAll(/\W/g, "")}`.toLowerCase(),
+  prepare: async (url) => {
+    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Postgres.layer({ url })), authority({ catalogue, commandId: randomUUID })))
+    try { await runtime.runPromise(prepared(now)) } finally { await runtime.dispose() }
+  }
+})
+const prepared = (now: string) => Effect.gen(function*() {
+  yield* ensureSchema(catalogue, "server")
+  yield* seed(catalogue, now)
+})
 
 /** The clock shows one instant; sleeping still takes its time. */
 const clockedAt = <A, E, R>(millis: number | undefined, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { parse } from "csv-parse/sync"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type AskAny, furnishOddly, odd_text } from "../any-text.ts"
-import { openPlace, owner_token, type Place, run } from "./session.ts"
+import { openPlace, owner_token, type Place, runHere as run } from "./session.ts"
 
 let one: Place, other: Place
 const asking = ({ url }: Place): AskAny => async ({ method, path, body }) => {

@@ -3,7 +3,7 @@ import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync } from "node:
 import { join } from "node:path"
 import { parse } from "csv-parse/sync"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openPlace, owner_token, type Place, run } from "./session.ts"
+import { openPlace, owner_token, type Place, runHere as run } from "./session.ts"
 
 let one: Place, other: Place
 beforeAll(async () => { [one, other] = [await openPlace(), await openPlace()] })

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { unitFor } from "../../cli/daily/unit.ts"
-import { openPlace, owner_token, type Place, run } from "./session.ts"
+import { openPlace, owner_token, type Place, run as runApart, runHere as run } from "./session.ts"
 
 let place: Place
 const profile = (name = "default"): string => join(place.home, "profiles", name)
@@ -107,11 +107,11 @@ describe("the unit", () => {
 
   it("is written and removed where systemd looks", async () => {
     const env = { XDG_CONFIG_HOME: join(place.folder, "config") }
-    const written = await run(place, ["sync", "--install-unit"], { env })
+    const written = await runApart(place, ["sync", "--install-unit"], { env })
     expect([written.code, written.err]).toEqual([0, expect.stringContaining("systemctl --user enable --now flightcase-sync.service")])
     const path = join(place.folder, "config/systemd/user/flightcase-sync.service")
     expect(readFileSync(path, "utf8")).toContain("cli/main.ts sync --watch --no-input --profile default")
-    expect((await run(place, ["sync", "--uninstall-unit"], { env })).err).toContain("Removed")
+    expect((await runApart(place, ["sync", "--uninstall-unit"], { env })).err).toContain("Removed")
     expect(existsSync(path)).toBe(false)
   })
 })

@@ -52,13 +52,13 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   {
     name: "readers are sent every row whole", file: "sync/ends/redaction.ts", within: "redactionFor",
     find: "[table, seenOf(table, viewer)]", replace: "[table, \"whole\"]",
-    killed_by: [{ file: "test/sync/few-rights.test.ts", test: "%s: every question has one answer, and the device holds nothing beyond" }]
+    killed_by: [{ file: "test/sync/few-rights.long.test.ts", test: "%s: every question has one answer, and the device holds nothing beyond" }]
   },
   {
     name: "the server answers before Postgres has written the commit",
     file: "server/pg-session.ts", within: "connectionConfig", in_text: true,
     find: "\"-c TimeZone=UTC ", replace: "\"-c synchronous_commit=off -c TimeZone=UTC ",
-    killed_by: [{ file: "test/server/killed.test.ts", test: "is there when Postgres is killed" }]
+    killed_by: [{ file: "test/server/killed.long.test.ts", test: "is there when Postgres is killed" }]
   },
   {
     name: "two commands of one device may have one number", file: "sync/ends/tables.ts", within: "replica_verdicts",

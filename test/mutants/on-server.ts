@@ -244,7 +244,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a device is not told when a row was made of which it sees a part",
     file: "core/kernel/sight.ts", within: "lent_always",
     find: "const lent_always = [\"created_at\", \"deleted_at\"]", replace: "const lent_always = [\"deleted_at\"]",
-    killed_by: [{ file: "test/sync/few-rights.test.ts", test: "what a device takes, the server takes" }]
+    killed_by: [{ file: "test/sync/few-rights.long.test.ts", test: "what a device takes, the server takes" }]
   },
   {
     name: "any permission of an area is any permission that begins like it",

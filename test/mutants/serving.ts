@@ -33,6 +33,6 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a second server starts on the same folder", file: "server/serve.ts", within: "holdFolder",
     find: "if (lock !== undefined) return lock", replace: "return lock ?? { release: () => {} }",
-    killed_by: [{ file: "test/server/start-and-stop.test.ts", test: "when another server is at work in the folder, by whatever name it is called, until that one is gone" }]
+    killed_by: [{ file: "test/server/start-and-stop.long.test.ts", test: "when another server is at work in the folder, by whatever name it is called, until that one is gone" }]
   }
 ]

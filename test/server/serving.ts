@@ -9,7 +9,7 @@ import type { Hosting } from "../../server/hosting.ts"
 import type { Asked, Reply } from "../../server/pipeline.ts"
 import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
-import { freshDatabase } from "../postgres.ts"
+import { freshDatabase, type Template } from "../postgres.ts"
 
 export const owner_token = "owner-token-of-the-tests"
 
@@ -39,12 +39,28 @@ export interface ServeOptions extends Partial<ServerOptions> {
   readonly undescribed?: (problem: string) => void
 }
 
+const plain_options = { key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000 }
+
+/** Postgres as a server leaves it that was started once, with the owner's token of the tests; made once a run. */
+export const startedServer: Template = {
+  name: "started_server",
+  prepare: async (url) => {
+    const app = await openServerApp({ database: { kind: "pg", url, connections_max: 2 }, ...plain_options })
+    await app.close()
+  }
+}
+/** Whether nothing is asked for that a first start would leave in the database: another clock, owner, slice. */
+const isStartedAlike = ({ owner_token, slices, services, onOwnerToken }: ServeOptions): boolean =>
+  [owner_token, slices, services, onOwnerToken].every((option) => option === undefined) && isTheMachinesTime()
+
+const isTheMachinesTime = (): boolean => Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 60_000
+
 export const serve = async (engine: Engine = "sqlite", { undescribed, ...options }: ServeOptions = {}): Promise<Serving> => {
-  const database = engine === "pg" ? await freshDatabase() : undefined
+  const database = engine === "pg" ? await freshDatabase(isStartedAlike(options) ? startedServer : undefined) : undefined
   let stopped: number | undefined
   const app = described(await openServerApp({
     database: database === undefined ? { kind: "sqlite", path: ":memory:" } : { kind: "pg", url: database.url, connections_max: 5 },
-    key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000, services: clockAt(() => stopped ?? Date.now()), ...options
+    ...plain_options, services: clockAt(() => stopped ?? Date.now()), ...options
   }), undescribed)
   return {
     app,

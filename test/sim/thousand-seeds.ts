@@ -1,4 +1,4 @@
-/** The thousand seeds of every test run, in parts that run beside each other. */
+/** The thousand seeds, in parts that run beside each other. */
 import { describe, expect, it } from "vitest"
 import { commandKinds } from "./any-command.ts"
 import { simulate } from "./simulate.ts"

@@ -10,7 +10,7 @@ import { type Device, enrolDevice } from "../../sync/replica/device.ts"
 import { openOutboxFile } from "../../sync/replica/outbox.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
-import { described } from "../server/serving.ts"
+import { described, startedServer } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 
@@ -18,7 +18,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   let folder: string, app: ServerApp, listening: Listening, database: Awaited<ReturnType<typeof freshDatabase>> | undefined, device: Device, ann: string
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-conflicts-"))
-    database = engine === "pg" ? await freshDatabase() : undefined
+    database = engine === "pg" ? await freshDatabase(startedServer) : undefined
     app = described(await openServerApp({
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000

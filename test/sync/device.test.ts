@@ -13,7 +13,7 @@ import { freshDatabase } from "../postgres.ts"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import { silentLog } from "../../server/log.ts"
-import { described } from "../server/serving.ts"
+import { described, startedServer } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 
@@ -32,7 +32,7 @@ describe.each(engines)("a device and a server on %s", (engine) => {
   const devices: Array<Device> = []
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-device-"))
-    database = engine === "pg" ? await freshDatabase() : undefined
+    database = engine === "pg" ? await freshDatabase(startedServer) : undefined
     server = await startServer(engine, folder, database?.url)
   })
   afterEach(async () => {

@@ -21,7 +21,7 @@ import { type Progress, syncOnce, type SyncReport } from "../../sync/replica/syn
 import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
-import { described } from "../server/serving.ts"
+import { described, startedServer } from "../server/serving.ts"
 
 export const owner_token = "owner-token-of-the-tests"
 export interface Business {
@@ -43,7 +43,7 @@ const dump = Effect.gen(function*() {
 
 export const openBusiness = async (engine: Engine): Promise<Business> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-fill-"))
-  const database = engine === "pg" ? await freshDatabase() : undefined
+  const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
   const app = described(await openServerApp({
     database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
     key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000

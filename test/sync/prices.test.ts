@@ -11,7 +11,7 @@ import { silentLog } from "../../server/log.ts"
 import { type Device, enrolDevice } from "../../sync/replica/device.ts"
 import { type Engine, engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
-import { described } from "../server/serving.ts"
+import { described, startedServer } from "../server/serving.ts"
 
 const token = "owner-token-of-the-tests"
 interface Reply { readonly status: number; readonly body: any }
@@ -40,7 +40,7 @@ describe.each(engines)("prices on a device and on a server on %s", (engine: Engi
   }
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-prices-"))
-    database = engine === "pg" ? await freshDatabase() : undefined
+    database = engine === "pg" ? await freshDatabase(startedServer) : undefined
     app = described(await openServerApp({
       database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
       key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000

@@ -12,7 +12,7 @@ import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { Effect, Layer, ManagedRuntime } from "effect"
-import { described } from "../server/serving.ts"
+import { described, startedServer } from "../server/serving.ts"
 
 export const token = "owner-token-of-the-tests"
 export const server_key = "key-of-the-tests-which-is-long"
@@ -37,7 +37,7 @@ export interface Grounds {
 
 export const openGrounds = async (engine: Engine = "sqlite"): Promise<Grounds> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-grounds-"))
-  const database = engine === "pg" ? await freshDatabase() : undefined
+  const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
   let app: ServerApp | undefined, listening: Listening | undefined, port = 0
   const devices: Array<Device> = []
   const start = async (): Promise<void> => {

@@ -1,0 +1,28 @@
+/** A few of the thousand seeds, for every run: the rest is in the long tests beside this one. */
+import { describe, expect, it } from "vitest"
+import { simulate } from "./simulate.ts"
+
+const per_test = 10
+/** The first of each part, whose seeds see to other kinds of commands. */
+const firsts = [1, 251, 501, 751]
+
+describe("forty seeds", () => {
+  const total = { submitted: 0, refused: 0, met: 0, torn_pages: 0 }
+  it.each(firsts)("devices that lose the network, replies, power and their process agree with the server in the end: ten seeds from %i", async (from) => {
+    for (let seed = from; seed < from + per_test; seed++) {
+      const outcome = await simulate(seed)
+      expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
+      total.submitted += outcome.submitted
+      total.refused += outcome.refused
+      total.met += outcome.met
+      total.torn_pages += outcome.torn_pages
+    }
+  })
+  it("have much sent, some of it refused, requests that meet and databases torn", () => {
+    const seeds = firsts.length * per_test
+    expect(total.submitted).toBeGreaterThan(seeds * 5)
+    expect(total.refused).toBeGreaterThan(seeds / 10)
+    expect(total.met).toBeGreaterThan(seeds)
+    expect(total.torn_pages).toBeGreaterThan(seeds)
+  })
+})
