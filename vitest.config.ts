@@ -9,8 +9,10 @@ export default defineConfig({
     globalSetup: ["test/setup-postgres.ts"],
     // Both cores: most of a test is waiting for a database or another process.
     maxWorkers: 2,
+    // Short ones share what they import: loading it anew for each file takes as long as the tests do. So none may leave
+    // anything of the process changed: its environment, its clock, what it spies on.
     projects: [
-      { extends: true, test: { name: "short", include: [tests], exclude: [long_tests] } },
+      { extends: true, test: { name: "short", include: [tests], exclude: [long_tests], isolate: false } },
       { extends: true, test: { name: "long", include: [long_tests] } }
     ],
     // Commands under test sync when they are told to.

@@ -1,0 +1,121 @@
+/**
+ * A rule, specified by what happens: given what there is and what has happened, when something is asked for, then exactly
+ * these events, or exactly this refusal. No database and no clock: the rule, the fold of events, nothing else.
+ *
+ *   const { given } = decider(containersProjection)
+ *   given(row(containers, crate), { stream: "container:7", type: "container.sealed", data: { … } })
+ *     .when((facts) => unseal(targetOf(facts, 7), [], facts.context))
+ *     .then({ stream: "container:7", type: "container.unsealed", data: { … } })
+ *
+ * Events are written out as they are stored: a rule that adds, drops, reorders or renames anything fails here.
+ */
+import { Result } from "effect"
+import { expect } from "vitest"
+import type { RowChange, Where } from "../../core/kernel/change.ts"
+import type { DecideContext, Decided } from "../../core/kernel/endpoint.ts"
+import { foldEvent, type NewEvent, type Projection } from "../../core/kernel/event.ts"
+import type { Json } from "../../core/kernel/json.ts"
+import type { FieldErrors } from "../../core/kernel/rejection.ts"
+import type { AnyRow, RowOf, Table } from "../../core/kernel/table.ts"
+import { owner } from "../app.ts"
+
+export const decided_at = "2026-06-18T12:00:00.000Z"
+/** When what is given had happened. */
+export const given_at = "2026-06-01T09:00:00.000Z"
+
+export interface GivenRow { readonly table: Table; readonly row: AnyRow }
+export const row = <T extends Table>(table: T, values: RowOf<T>): GivenRow => ({ table, row: values as AnyRow })
+
+/** What a rule is told: rows as events have left them, and what deciding may use. */
+export interface Facts {
+  readonly get: <T extends Table>(table: T, key: number | string) => RowOf<T> | undefined
+  /** Those that have these values, in the order they came to be. */
+  readonly find: <T extends Table>(table: T, where: Partial<RowOf<T>>) => ReadonlyArray<RowOf<T>>
+  readonly context: DecideContext
+}
+export interface Specification {
+  readonly when: (ask: (facts: Facts) => Decided) => {
+    /** These events, in this order, and no more. */
+    readonly then: (...events: ReadonlyArray<NewEvent>) => void
+    /** 422 with these errors and no others. */
+    readonly thenRefused: (errors: FieldErrors) => void
+    /** Nothing happens, and it is no mistake. */
+    readonly thenNothing: () => void
+    /** What the answer is about. */
+    readonly thenResult: (result: Json) => void
+  }
+}
+
+type Rows = Map<Table, Map<unknown, AnyRow>>
+
+/** `context`: what deciding may use other than an owner at `decided_at`, ids from 1,001 on and no document numbers. */
+export const decider = (projection: Projection, context: Partial<DecideContext> = {}) => ({
+  given: (...before: ReadonlyArray<GivenRow | NewEvent>): Specification => ({
+    when: (ask) => {
+      const outcome = ask(factsOf(before, projection, context))
+      const decision = (): { readonly events: ReadonlyArray<NewEvent>; readonly result: Json } => {
+        if (Result.isFailure(outcome)) throw new Error(`refused: ${JSON.stringify(outcome.failure.errors ?? outcome.failure.message)}`)
+        return outcome.success
+      }
+      return {
+        then: (...events) => expect(stored(decision().events)).toEqual(events),
+        thenNothing: () => expect(stored(decision().events)).toEqual([]),
+        thenResult: (result) => expect(decision().result).toEqual(result),
+        thenRefused: (errors) => {
+          if (Result.isSuccess(outcome)) throw new Error(`not refused: ${JSON.stringify(outcome.success.events)}`)
+          expect([outcome.failure.kind, outcome.failure.errors]).toEqual(["invalid", errors])
+        }
+      }
+    }
+  })
+})
+
+/** As the journal keeps them: what is undefined in memory is absent there. */
+const stored = (events: ReadonlyArray<NewEvent>): unknown => JSON.parse(JSON.stringify(events))
+
+const first_free_id = 1_001
+const factsOf = (before: ReadonlyArray<GivenRow | NewEvent>, projection: Projection, context: Partial<DecideContext>): Facts => {
+  const rows: Rows = new Map()
+  for (const [at, one] of before.entries()) {
+    const changes: ReadonlyArray<RowChange> = "table" in one
+      ? [{ op: "insert", table: one.table, row: one.row }]
+      : foldEvent(projection, one, { recorded_at: given_at, actor_id: owner.user_id, position: at + 1 })
+    if (changes.length === 0) throw new Error(`given, but folded into nothing: ${JSON.stringify(one)}`)
+    for (const change of changes) carryOut(rows, change)
+  }
+  const drawn = new Map<Table, number>()
+  return {
+    get: <T extends Table>(table: T, key: number | string) => rows.get(table)?.get(key) as RowOf<T> | undefined,
+    find: <T extends Table>(table: T, where: Partial<RowOf<T>>) =>
+      [...rows.get(table)?.values() ?? []].filter((one) => fits(one, where as Where)) as unknown as ReadonlyArray<RowOf<T>>,
+    context: {
+      now: decided_at, viewer: owner, settings: {}, number: () => null,
+      id: (table) => {
+        const id = drawn.get(table) ?? first_free_id
+        drawn.set(table, id + 1)
+        return id
+      },
+      ...context
+    }
+  }
+}
+
+const fits = (one: AnyRow, where: Where): boolean => Object.entries(where).every(([column, wanted]) =>
+  Array.isArray(wanted) ? wanted.includes(one[column]) : one[column] === wanted)
+
+/** One change of rows, as the store carries it out. */
+const carryOut = (rows: Rows, change: RowChange): void => {
+  const held = rows.get(change.table) ?? new Map<unknown, AnyRow>()
+  rows.set(change.table, held)
+  const set = (key: unknown, one: AnyRow): void => {
+    const before = held.get(key)
+    if (before !== undefined) held.set(key, { ...before, ...one })
+  }
+  switch (change.op) {
+    case "insert": held.set(change.row[change.table.key], change.row); break
+    case "update": set(change.key, change.set); break
+    case "delete": held.delete(change.key); break
+    case "update_where": for (const [key, one] of held) if (fits(one, change.where)) set(key, change.set); break
+    case "delete_where": for (const [key, one] of held) if (fits(one, change.where)) held.delete(key)
+  }
+}
