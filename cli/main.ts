@@ -3,7 +3,7 @@
  * commander, a hand-made verb without the catalogue, a noun of the API with it.
  */
 import { exits } from "./exits.ts"
-import { onceUnread } from "./output/out.ts"
+import { isPrinted, onceUnread } from "./output/out.ts"
 import { runTold } from "./run.ts"
 
 onceUnread(() => process.exit(exits.ok))
@@ -18,4 +18,4 @@ process.exitCode = await runTold(process.argv.slice(2))
 // Electric's client leaves a timer of up to a minute once a process has followed the journal twice: a finished command
 // does not wait for it. Unreferenced, so that one with nothing left to wait for ends at once.
 const linger_millis = 500
-setTimeout(() => { if (process.stdout.writableLength === 0) process.exit() }, linger_millis).unref()
+setTimeout(() => { if (isPrinted()) process.exit() }, linger_millis).unref()

@@ -32,6 +32,9 @@ export const printContent = (content: string | Uint8Array, seen: boolean): void 
   process.stdout.write(seen ? forTerminal(typeof content === "string" ? content : new TextDecoder().decode(content)) : content)
 }
 
+/** Whether the system has taken all that was printed. */
+export const isPrinted = (): boolean => process.stdout.writableLength === 0 && process.stderr.writableLength === 0
+
 /** A line that takes the place of the one before it. */
 export const showMoving = (text: string): void => { process.stderr.write(`\r\u001b[K${printableLine(text)}`) }
 export const clearMoving = (): void => { process.stderr.write("\r\u001b[K") }

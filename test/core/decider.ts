@@ -5,7 +5,7 @@
  *   const { given } = decider(containersProjection)
  *   given(row(containers, crate), { stream: "container:7", type: "container.sealed", data: { … } })
  *     .when((facts) => unseal(targetOf(facts, 7), [], facts.context))
- *     .then({ stream: "container:7", type: "container.unsealed", data: { … } })
+ *     .thenEvents({ stream: "container:7", type: "container.unsealed", data: { … } })
  *
  * Events are written out as they are stored: a rule that adds, drops, reorders or renames anything fails here.
  */
@@ -36,7 +36,7 @@ export interface Facts {
 export interface Specification {
   readonly when: (ask: (facts: Facts) => Decided) => {
     /** These events, in this order, and no more. */
-    readonly then: (...events: ReadonlyArray<NewEvent>) => void
+    readonly thenEvents: (...events: ReadonlyArray<NewEvent>) => void
     /** 422 with these errors and no others. */
     readonly thenRefused: (errors: FieldErrors) => void
     /** Nothing happens, and it is no mistake. */
@@ -58,7 +58,7 @@ export const decider = (projection: Projection, context: Partial<DecideContext> 
         return outcome.success
       }
       return {
-        then: (...events) => expect(stored(decision().events)).toEqual(events),
+        thenEvents: (...events) => expect(stored(decision().events)).toEqual(events),
         thenNothing: () => expect(stored(decision().events)).toEqual([]),
         thenResult: (result) => expect(decision().result).toEqual(result),
         thenRefused: (errors) => {

@@ -1,7 +1,7 @@
 /** A device between two steps: an answer given, a reply that came, a chunk that broke off, a page brought twice. */
 import { join } from "node:path"
 import { Effect } from "effect"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -10,19 +10,14 @@ import { provisional_base } from "../../sync/replica/local-tables.ts"
 import { takeBack } from "../../sync/replica/provisional.ts"
 import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
 import { pull, syncOnce } from "../../sync/replica/sync.ts"
-import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+import { enrolled, type Filled, type Hooks } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 import { openGrounds } from "./server.ts"
 
 const events_only = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
 describe("a device's work", () => {
-  let business: Business
-  const devices: Array<Filled> = []
-  beforeEach(async () => { business = await openBusiness("sqlite") })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
+  const { business, devices } = businessOfEachTest("sqlite")
   const enrol = async (name: string, hooks: Hooks = events_only): Promise<Filled> => {
     const device = await enrolled(business, name, hooks)
     devices.push(device)

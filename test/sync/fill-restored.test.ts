@@ -1,22 +1,16 @@
 /** A server restored from a backup has forgotten what its devices know: they begin anew and send it again. */
 import { Effect } from "effect"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { headOf } from "../../core/kernel/journal.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { engines } from "../app.ts"
-import { type Business, enrolled, type Filled, openBusiness } from "./filling.ts"
+import { enrolled } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 
 describe.each(engines)("a server on %s, restored from a backup", (engine) => {
-  let business: Business
-  const devices: Array<Filled> = []
-  beforeEach(async () => { business = await openBusiness(engine) })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
-  const make = async (path: string, body: object): Promise<any> => Object.values((await business.ask("POST", path, body)).body)[0]
+  const { business, devices, make } = businessOfEachTest(engine)
   const head = (): Promise<number> => business.run(Effect.flatMap(Store, headOf))
   /** As the database was when the backup was made. */
   const restore = (position: number, last_n: number) => business.run(Effect.gen(function*() {

@@ -1,30 +1,17 @@
 /** A device is filled from rows while others write, is cut off and killed half-way, and begins anew without losing anything. */
 import { Effect } from "effect"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { headOf } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { Unreachable } from "../../sync/replica/remote.ts"
 import { engines } from "../app.ts"
-import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+import type { Filled, Hooks } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 
 describe.each(engines)("a device filled from the rows of a server on %s", (engine) => {
-  let business: Business
-  const devices: Array<Filled> = []
-  beforeEach(async () => { business = await openBusiness(engine) })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
-  const enrol = async (name: string, hooks: Hooks = {}): Promise<Filled> => {
-    const device = await enrolled(business, name, hooks)
-    devices.push(device)
-    return device
-  }
-  const make = async (path: string, body: object): Promise<any> => {
-    const answer = await business.ask("POST", path, body)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    return Object.values(answer.body)[0]
-  }
+  const of = businessOfEachTest(engine)
+  const { business, make } = of
+  const enrol = (name: string, hooks: Hooks = {}): Promise<Filled> => of.enrol(hooks, undefined, name)
   const head = (): Promise<number> => business.run(Effect.flatMap(Store, headOf))
   const products = (count: number): Promise<ReadonlyArray<any>> => Promise.all(Array.from({ length: count }, (_, at) => make("products", { name: `Lamp ${at}`, sku: `L-${at}` })))
 

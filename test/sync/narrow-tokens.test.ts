@@ -1,13 +1,13 @@
 /** A device holds no more than its token opens, however much its person may do; and addresses only where members are seen. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { type Business, enrolled, type Filled, openBusiness } from "./filling.ts"
+import type { Filled } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 
 describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
-  let business: Business
-  const devices: Array<Filled> = []
+  const of = businessOfEachTest(engine)
+  const { business, make } = of
   beforeEach(async () => {
-    business = await openBusiness(engine)
     await make("products", { name: "Frobnicator" })
     const member = await make("members", { name: "Quuxcorp", membership_type: "organisation" })
     const address = await make(`members/${member.id}/addresses`, { street: "Plover Street 7" })
@@ -15,29 +15,10 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
     await make("opportunities", { subject: "Wumpus Gala", member_id: member.id, delivery_address_id: address.id })
     await make("activities", { subject: "Ring Zork" })
   })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
-  const make = async (path: string, body: object): Promise<any> => {
-    const answer = await business.ask("POST", path, body)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    return Object.values(answer.body)[0]
-  }
-  let made = 0
-  const enrol = async (token: object, snapshot_beyond: number): Promise<Filled> => {
-    const { secret } = await make("tokens", { name: "t", ...token })
-    const device = await enrolled(business, `device-${++made}`, { snapshot_beyond }, secret)
-    devices.push(device)
-    await device.sync()
-    return device
-  }
+  const enrol = async (token: object, snapshot_beyond: number): Promise<Filled> => of.filled({ snapshot_beyond }, (await make("tokens", { name: "t", ...token })).secret)
   const words = ["Frobnicator", "Quuxcorp", "Plover", "Xyzzy", "Wumpus", "Zork"]
   const heldBy = (device: Filled): ReadonlyArray<string> => words.filter((word) => device.holds(word).length > 0)
-  const user_id = async (permissions: ReadonlyArray<string>): Promise<number> => {
-    const role = await make("roles", { name: `Role ${++made}`, permissions })
-    return (await make("users", { name: "Robin", email: `robin-${made}@example.com`, roles: [role.name], active: true })).id
-  }
+  const user_id = async (permissions: ReadonlyArray<string>): Promise<number> => (await of.person(permissions)).user_id
 
   describe.each([["from rows", 0], ["from events", Number.POSITIVE_INFINITY]])("filled %s", (_, snapshot_beyond) => {
     it.each([

@@ -2,12 +2,13 @@
  * Whatever a person's data was written into, anonymising them takes it out: of rows, journal, stored answers, what devices
  * keep, and of the bytes of the files. Fields are walked as they are declared, so that a new one that is forgotten fails here.
  */
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { field_types } from "../../core/kernel/custom-field.ts"
 import { members } from "../../core/members/schema.ts"
 import { engines } from "../app.ts"
 import { RemoteError } from "../../sync/replica/remote.ts"
-import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+import type { Filled, Hooks } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 import { contact_table_names, exported, isMarkedText, mark, markedBody, markedFiles, markedTables, number_mark, personal_tables, recordsOfMember } from "./traces.ts"
 
 /** What custom fields of each kind may hold of a person; kinds that choose from a list or hold yes or no hold nothing of them. */
@@ -17,35 +18,16 @@ const custom_values: { readonly [type: number]: unknown } = {
 }
 
 describe.each(engines)("nothing is left of a person who was anonymised, on %s", (engine) => {
-  let business: Business
-  const devices: Array<Filled> = []
-  beforeEach(async () => { business = await openBusiness(engine) })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
-  const make = async (path: string, body: object): Promise<any> => {
-    const answer = await business.ask("POST", path, body)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    return Object.values(answer.body)[0]
-  }
+  const of = businessOfEachTest(engine)
+  const { business, devices, make } = of
   const keyed = async (key: string, path: string, body: object) => {
     const response = await fetch(`${business.url}/api/v1/${path}`, {
       method: "POST", headers: { authorization: "Bearer owner-token-of-the-tests", "content-type": "application/json", "idempotency-key": key }, body: JSON.stringify(body)
     })
     return { status: response.status, replayed: response.headers.get("idempotent-replayed"), body: await response.json() as any }
   }
-  const enrol = async (name: string, hooks: Hooks = {}, token?: string): Promise<Filled> => {
-    const device = await enrolled(business, name, hooks, token)
-    devices.push(device)
-    await device.sync()
-    return device
-  }
-  const counterToken = async (permissions: ReadonlyArray<string>): Promise<string> => {
-    await make("roles", { name: "Counter", permissions })
-    const user = await make("users", { name: "Robin", email: "robin@example.com", roles: ["Counter"], active: true })
-    return (await make("tokens", { name: "Robin", abilities: ["*"], user_id: user.id })).secret as string
-  }
+  const enrol = (name: string, hooks: Hooks = {}, token?: string): Promise<Filled> => of.filled(hooks, token, name)
+  const counterToken = async (permissions: ReadonlyArray<string>): Promise<string> => (await of.person(permissions)).token
   const nothingLeft = async () => {
     expect(await markedTables(business)).toEqual([])
     expect(markedFiles(business.folder)).toEqual([])

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
@@ -24,37 +24,15 @@ import { viewerWith } from "../app.ts"
 import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
 import { chanceOf } from "../sim/chance.ts"
 import { furniture } from "../sim/furniture.ts"
-import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+import type { Filled, Hooks } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 
 const fills = [["from rows", 0], ["from events", Number.POSITIVE_INFINITY]] as const
 
 describe("devices of people with few rights", () => {
-  let business: Business
-  const devices: Array<Filled> = []
-  beforeEach(async () => { business = await openBusiness("sqlite") })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
-  const make = async (path: string, body: object, token?: string): Promise<any> => {
-    const answer = await business.ask("POST", path, body, token)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    return Object.values(answer.body)[0]
-  }
-  let people = 0
-  const person = async (permissions: ReadonlyArray<string>) => {
-    const name = `Person ${++people}`
-    const role = await make("roles", { name, permissions })
-    const user = await make("users", { name, email: `person-${people}@example.com`, roles: [name], active: true })
-    const token = (await make("tokens", { name, abilities: ["*"], user_id: user.id })).secret as string
-    return { token, user_id: user.id as number, grant: (now: ReadonlyArray<string>) => business.ask("PUT", `roles/${role.id}`, { permissions: now }) }
-  }
-  const enrol = async (token: string, hooks: Hooks): Promise<Filled> => {
-    const device = await enrolled(business, `device-${devices.length}`, hooks, token)
-    devices.push(device)
-    await device.sync()
-    return device
-  }
+  const of = businessOfEachTest("sqlite")
+  const { business, make, person } = of
+  const enrol = (token: string, hooks: Hooks): Promise<Filled> => of.filled(hooks, token)
   const examined = async (device: Filled, snapshot_beyond: number) => (await examine({
     profile: { replica_id: device.id }, outbox: device.outbox, replica: device.replica(), remote: device.remote, run: device.run, snapshot_beyond
   }, false)).filter((one) => !one.ok)

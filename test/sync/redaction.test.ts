@@ -1,41 +1,22 @@
 /** What a person may not see never reaches their device, and what they may see no longer leaves it, down to the bytes of its files. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { redactionFor } from "../../sync/ends/redaction.ts"
 import { cutTo } from "../../sync/replica/cut-kept.ts"
 import { RemoteError } from "../../sync/replica/remote.ts"
 import { engines, viewerWith } from "../app.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+import { enrolled, type Filled, type Hooks } from "./filling.ts"
+import { businessOfEachTest } from "./business.ts"
 
 /** As a JSON document holds it, and as a row of SQLite does: 8,765,432,1 in minor units. */
 const price = "876543.21", minor_units = 87_654_321
 const asText = String(minor_units), asBytes = Buffer.from([0x05, 0x39, 0x7f, 0xb1])
 
 describe.each(engines)("devices of people with few rights, on %s", (engine) => {
-  let business: Business
-  const devices: Array<Filled> = []
-  beforeEach(async () => { business = await openBusiness(engine) })
-  afterEach(async () => {
-    for (const device of devices.splice(0)) await device.close()
-    await business.close()
-  })
-  const make = async (path: string, body: object): Promise<any> => {
-    const answer = await business.ask("POST", path, body)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    return Object.values(answer.body)[0]
-  }
-  const person = async (permissions: ReadonlyArray<string>) => {
-    const role = await make("roles", { name: "Counter", permissions })
-    const user = await make("users", { name: "Robin", email: "robin@example.com", roles: ["Counter"], active: true })
-    const token = await make("tokens", { name: "Robin", abilities: ["*"], user_id: user.id })
-    return { role, token: token.secret as string, grant: (now: ReadonlyArray<string>) => business.ask("PUT", `roles/${role.id}`, { permissions: now }) }
-  }
-  const enrol = async (token: string, hooks: Hooks): Promise<Filled> => {
-    const device = await enrolled(business, "device", hooks, token)
-    devices.push(device)
-    return device
-  }
+  const of = businessOfEachTest(engine)
+  const { business, devices, make, person } = of
+  const enrol = (token: string, hooks: Hooks): Promise<Filled> => of.enrol(hooks, token)
   const basics = ["products.access", "products.view", "products.edit", "members.access", "members.view"]
 
   describe.each([["from rows", 0], ["from events", Number.POSITIVE_INFINITY]])("filled %s", (_, snapshot_beyond) => {

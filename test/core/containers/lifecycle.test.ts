@@ -36,11 +36,11 @@ describe("sealing", () => {
     seal(target(facts, 7, product), nested.map((id) => facts.get(containers, id)!), notes, facts.context)
 
   it("says when, by whom, and that no repacking goes on", () => {
-    given(container(7), item(1, 7)).when(sealing()).then(
+    given(container(7), item(1, 7)).when(sealing()).thenEvents(
       happened(7, "container.sealed", { status: "sealed", sealed_at: decided_at, sealed_by_user_id: 1, repack_started_at: null }))
   })
   it("takes notes along where some are given", () => {
-    given(container(7), item(1, 7)).when(sealing("checked twice")).then(
+    given(container(7), item(1, 7)).when(sealing("checked twice")).thenEvents(
       happened(7, "container.sealed", { status: "sealed", sealed_at: decided_at, sealed_by_user_id: 1, repack_started_at: null, notes: "checked twice" }))
   })
   it("is refused for an empty one, and for one emptied since", () => {
@@ -72,7 +72,7 @@ describe("unsealing", () => {
   const unsealing = (facts: Facts) => unseal(target(facts, 7), [], facts.context)
 
   it("says when and by whom", () => {
-    given(container(7), sealed(7)).when(unsealing).then(
+    given(container(7), sealed(7)).when(unsealing).thenEvents(
       happened(7, "container.unsealed", { status: "open", unsealed_at: decided_at, unsealed_by_user_id: 1 }))
   })
   it("is refused for one that is open", () => {
@@ -90,7 +90,7 @@ describe("unsealing", () => {
 describe("changing", () => {
   it("tells what is another now", () => {
     given(container(7)).when(({ get }) => change(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
-      .then(happened(7, "container.updated", { name: "Rack" }))
+      .thenEvents(happened(7, "container.updated", { name: "Rack" }))
   })
   it("to what stands there already does nothing", () => {
     given(container(7)).when(({ get }) => change(get(containers, 7)!, { name: "Case 7" }, undefined)).thenNothing()
@@ -107,7 +107,7 @@ describe("dissolving", () => {
   const dissolving = (facts: Facts) => dissolve(target(facts, 7), [], undefined, "manual", facts.context)
 
   it("of an empty one ends it, on its own", () => {
-    given(container(7)).when(dissolving).then(happened(7, "container.dissolved", {
+    given(container(7)).when(dissolving).thenEvents(happened(7, "container.dissolved", {
       status: "dissolved", dissolved_at: decided_at, dissolved_by_user_id: 1, dissolved_reason: "manual", parent_container_id: null, repack_started_at: null
     }))
   })
@@ -123,7 +123,7 @@ describe("repacking", () => {
 
   it("opens one that came back", () => {
     given(container(7), happened(7, "container.returned", { status: "returned", returned_at: given_at, opportunity_id: null, returned_from_opportunity_id: 77 }))
-      .when(repacking).then(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
+      .when(repacking).thenEvents(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
   })
   it("is refused for one that never left", () => {
     given(container(7)).when(repacking).thenRefused({
