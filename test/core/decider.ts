@@ -2,7 +2,7 @@
  * A rule, specified by what happens: given what there is and what has happened, when something is asked for, then exactly
  * these events, or exactly this refusal. No database and no clock: the rule, the fold of events, nothing else.
  *
- *   const { given } = decider(containersProjection)
+ *   const { given } = decider(containerEvents)
  *   given(row(containers, crate), { stream: "container:7", type: "container.sealed", data: { … } })
  *     .when((facts) => unseal(targetOf(facts, 7), [], facts.context))
  *     .thenEvents({ stream: "container:7", type: "container.unsealed", data: { … } })
@@ -13,8 +13,9 @@ import { Result } from "effect"
 import { expect } from "vitest"
 import type { RowChange, Where } from "../../core/kernel/change.ts"
 import type { DecideContext, Decided } from "../../core/kernel/endpoint.ts"
-import { foldEvent, type NewEvent, type Projection } from "../../core/kernel/event.ts"
-import type { Json } from "../../core/kernel/json.ts"
+import { type Catalogue, catalogueOf, foldStored } from "../../core/kernel/catalogue.ts"
+import type { AnyEventType } from "../../core/kernel/event-type.ts"
+import type { NewEvent } from "../../core/kernel/event.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import type { AnyRow, RowOf, Table } from "../../core/kernel/table.ts"
 import { owner } from "../app.ts"
@@ -34,7 +35,7 @@ export interface Facts {
   readonly context: DecideContext
 }
 export interface Specification {
-  readonly when: (ask: (facts: Facts) => Decided) => {
+  readonly when: (ask: (facts: Facts) => Decided<object>) => {
     /** These events, in this order, and no more. */
     readonly thenEvents: (...events: ReadonlyArray<NewEvent>) => void
     /** 422 with these errors and no others. */
@@ -42,18 +43,18 @@ export interface Specification {
     /** Nothing happens, and it is no mistake. */
     readonly thenNothing: () => void
     /** What the answer is about. */
-    readonly thenResult: (result: Json) => void
+    readonly thenResult: (result: object) => void
   }
 }
 
 type Rows = Map<Table, Map<unknown, AnyRow>>
 
-/** `context`: what deciding may use other than an owner at `decided_at`, ids from 1,001 on and no document numbers. */
-export const decider = (projection: Projection, context: Partial<DecideContext> = {}) => ({
+/** `events`: what the slice records; what is given is decoded by it, as a stored event is. `context`: what deciding may use other than an owner at `decided_at`, ids from 1,001 on and no document numbers. */
+export const decider = (events: ReadonlyArray<AnyEventType>, context: Partial<DecideContext> = {}, catalogue: Catalogue = catalogueOf([{ name: "specified", events }])) => ({
   given: (...before: ReadonlyArray<GivenRow | NewEvent>): Specification => ({
     when: (ask) => {
-      const outcome = ask(factsOf(before, projection, context))
-      const decision = (): { readonly events: ReadonlyArray<NewEvent>; readonly result: Json } => {
+      const outcome = ask(factsOf(before, catalogue, context))
+      const decision = (): { readonly events: ReadonlyArray<NewEvent>; readonly result: object } => {
         if (Result.isFailure(outcome)) throw new Error(`refused: ${JSON.stringify(outcome.failure.errors ?? outcome.failure.message)}`)
         return outcome.success
       }
@@ -74,12 +75,12 @@ export const decider = (projection: Projection, context: Partial<DecideContext> 
 const stored = (events: ReadonlyArray<NewEvent>): unknown => JSON.parse(JSON.stringify(events))
 
 const first_free_id = 1_001
-const factsOf = (before: ReadonlyArray<GivenRow | NewEvent>, projection: Projection, context: Partial<DecideContext>): Facts => {
+const factsOf = (before: ReadonlyArray<GivenRow | NewEvent>, catalogue: Catalogue, context: Partial<DecideContext>): Facts => {
   const rows: Rows = new Map()
   for (const [at, one] of before.entries()) {
     const changes: ReadonlyArray<RowChange> = "table" in one
       ? [{ op: "insert", table: one.table, row: one.row }]
-      : foldEvent(projection, one, { recorded_at: given_at, actor_id: owner.user_id, position: at + 1 })
+      : foldStored(catalogue, one, { recorded_at: given_at, actor_id: owner.user_id, position: at + 1 })
     if (changes.length === 0) throw new Error(`given, but folded into nothing: ${JSON.stringify(one)}`)
     for (const change of changes) carryOut(rows, change)
   }

@@ -1,14 +1,14 @@
 /** Rules of how containers are closed, opened and ended, as given, when and then: every event in full. */
 import { describe, it } from "vitest"
 import type { Target } from "../../../core/containers/facts.ts"
-import { containersProjection } from "../../../core/containers/events.ts"
+import { containerEvents } from "../../../core/containers/events.ts"
 import { change, dissolve, seal, startRepack, unseal } from "../../../core/containers/lifecycle.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../../../core/containers/schema.ts"
+import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../../../core/packing/schema.ts"
 import type { NewEvent } from "../../../core/kernel/event.ts"
 import { initial } from "../../../core/kernel/register.ts"
 import { decided_at, decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
 
-const { given } = decider(containersProjection)
+const { given } = decider(containerEvents)
 
 const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow => row(containers, {
@@ -46,7 +46,7 @@ describe("sealing", () => {
   it("is refused for an empty one, and for one emptied since", () => {
     const errors = { container: ["The container is empty; pack something first."] }
     given(container(7)).when(sealing()).thenRefused(errors)
-    const unpacked = happened(7, "container.item.unpacked", { id: 1, unpacked_at: given_at, unpacked_reason: "manual", transferred_to_container_id: null })
+    const unpacked = happened(7, "container.item.unpacked", { id: 1, container_id: 7, serialised_item_id: 501, unpacked_at: given_at, unpacked_reason: "manual", transferred_to_container_id: null })
     given(container(7), item(1, 7), unpacked).when(sealing()).thenRefused(errors)
   })
   it("is refused a second time", () => {

@@ -48,7 +48,7 @@ describe("a client generated from the description", () => {
   beforeAll(async () => {
     tools = await installed()
     server = await serve("sqlite", { public_url: "https://hire.flightcase.test" })
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, ask: server.app.ask })
+    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
     work = join(tools, `run-${process.pid}`)
     mkdirSync(work)
     writeFileSync(join(work, "openapi.json"), (await server.ask("/api/v1/openapi.json", { token: null })).text)
