@@ -8,6 +8,8 @@ export interface House {
   /** A serialised product with so many units at the store. */
   readonly units: (store_id: number, count: number, more?: object) => Promise<{ readonly id: number; readonly units: ReadonlyArray<number> }>
   readonly unit: (product_id: number, store_id: number, more?: object) => Promise<number>
+  /** One called "A job" unless named otherwise. */
+  readonly opportunity: (body?: object) => Promise<any>
   readonly post: (path: string, body?: object) => Promise<any>
 }
 let serial = 0
@@ -22,6 +24,7 @@ export const houseOf = (app: App): House => {
     (await post("/stock_levels", { product_id, store_id, serial_number: `SN-${++serial}`, ...more })).stock_level.id as number
   return {
     post, unit,
+    opportunity: async (body = {}) => (await post("/opportunities", { subject: "A job", ...body })).opportunity,
     store: async (more = {}) => (await post("/stores", { name: `Store ${++serial}`, ...more })).store.id,
     bulk: async (store_id, quantity, more = {}) => {
       const id = (await post("/products", { name: `Bulk ${++serial}`, ...more })).product.id as number

@@ -53,7 +53,7 @@ describe.each(engines)("references on %s", (engine) => {
   const get = async (path: string) => (await app.call("GET", `/api/v1${path}`)).body
   const destroy = (path: string) => app.call("DELETE", `/api/v1${path}`)
   const dates = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" }
-  const quote = async (more: object = {}): Promise<number> => (await house.post("/opportunities", { subject: "Gala", ...dates, ...more })).opportunity.id
+  const quote = async (more: object = {}): Promise<number> => (await house.opportunity({ subject: "Gala", ...dates, ...more })).id
   const lineOf = async (id: number, item_id: number, more: object = {}): Promise<number> => {
     return (await house.post(`/opportunities/${id}/items`, { name: "Line", item_id, itemable_type: "Product", quantity: 1, ...more })).opportunity.items.at(-1).id
   }

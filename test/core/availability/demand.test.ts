@@ -18,7 +18,7 @@ describe.each(engines)("what deals take from stock on %s", (engine) => {
     return reply.body
   }
   const draft = async (starts_at: string, ends_at: string | null, product: number, quantity: number, more: object = {}, line: object = {}) => {
-    const { id } = (await house.post("/opportunities", { subject: "Tour", store_id: S, starts_at, ends_at, ...more })).opportunity
+    const { id } = await house.opportunity({ subject: "Tour", store_id: S, starts_at, ends_at, ...more })
     const { items } = (await house.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id: product, quantity, ...line })).opportunity
     return { id: id as number, item: items.at(-1).id as number, items }
   }

@@ -13,7 +13,7 @@ describe.each(engines)("availability under orders on %s", (engine) => {
   })
   afterAll(() => app.close())
   const deal = async (starts_at: string, ends_at: string | null, ...lines: ReadonlyArray<readonly [product: number, quantity: number]>) => {
-    const { id } = (await house.post("/opportunities", { subject: "Festival Main Stage", store_id: S, starts_at, ends_at })).opportunity
+    const { id } = await house.opportunity({ subject: "Festival Main Stage", store_id: S, starts_at, ends_at })
     const items: Array<number> = []
     for (const [item_id, quantity] of lines) {
       items.push((await house.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })).opportunity.items.at(-1).id)

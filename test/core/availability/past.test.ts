@@ -45,7 +45,7 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
     return reply.body
   }
   const order = async (starts_at: string, ends_at: string, ...lines: ReadonlyArray<readonly [product: number, quantity: number]>) => {
-    const { id } = (await house.post("/opportunities", { subject: "Festival", store_id: S, starts_at, ends_at })).opportunity
+    const { id } = await house.opportunity({ subject: "Festival", store_id: S, starts_at, ends_at })
     const items: Array<number> = []
     for (const [item_id, quantity] of lines) {
       items.push((await house.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })).opportunity.items.at(-1).id)

@@ -44,7 +44,7 @@ describe.each(engines)("what if, on %s", (engine) => {
     const wanted = [[P.id, 4], [P.id, 2], [K, 2], [B.id, 2]] as const
     const dates = { starts_at: "2026-08-03T09:00:00Z", ends_at: "2026-08-05T17:00:00Z" }
     const { body } = await ask({ store_id: S, lines: wanted.map(([product_id, quantity]) => ({ product_id, quantity, ...dates })) })
-    const { id } = (await house.post("/opportunities", { subject: "The same", store_id: S, ...dates })).opportunity
+    const { id } = await house.opportunity({ subject: "The same", store_id: S, ...dates })
     for (const [item_id, quantity] of wanted) await house.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
     await house.post(`/opportunities/${id}/convert_to_quotation`)
     await house.post(`/opportunities/${id}/convert_to_order`)

@@ -11,7 +11,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
   afterAll(() => app.close())
   const dates = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-22T17:00:00Z" }
-  const deal = async (more: object = {}) => (await yard.post("/opportunities", { subject: "Gala", store_id: yard.S, ...dates, ...more })).opportunity.id as number
+  const deal = async (more: object = {}) => (await yard.opportunity({ subject: "Gala", store_id: yard.S, ...dates, ...more })).id as number
   const addLine = async (id: number, item_id: number, quantity = 1) =>
     yard.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
   /** An order for the product, or for something else altogether. */

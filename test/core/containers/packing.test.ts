@@ -319,7 +319,7 @@ describe.each(engines)("packing on %s", (engine) => {
   it("a unit packed and allocated at once ends up in one place", async () => {
     const kit = await yard.container("kit")
     const { product, unit } = await yard.gear()
-    const { id } = (await yard.post("/opportunities", { subject: "Gig", store_id: yard.S, starts_at: "2026-07-01", ends_at: "2026-07-03" })).opportunity
+    const { id } = await yard.opportunity({ subject: "Gig", store_id: yard.S, starts_at: "2026-07-01", ends_at: "2026-07-03" })
     const line = (await yard.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id: product, quantity: 1 })).opportunity.items[0].id
     for (const move of ["quotation", "order"]) await yard.post(`/opportunities/${id}/convert_to_${move}`)
     const replies = await Promise.all([

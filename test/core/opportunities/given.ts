@@ -2,6 +2,7 @@
 import { expect } from "vitest"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import type { App, Reply } from "../../app.ts"
+import { houseOf } from "../house.ts"
 
 export const opp = "/api/v1/opportunities"
 /** Whole days: 4. */
@@ -31,7 +32,7 @@ export const world = (app: App): World => {
     return reply.body[key]
   }
   let count = 0
-  const opportunity: World["opportunity"] = (body = {}) => made(opp, { subject: "A job", store_id: 1, ...body }, "opportunity")
+  const opportunity: World["opportunity"] = (body = {}) => houseOf(app).opportunity({ store_id: 1, ...body })
   const withLine: World["withLine"] = async (body = {}, line = lineL) => {
     const { id } = await opportunity(body)
     return made(`${opp}/${id}/items`, line, "opportunity")
