@@ -7,7 +7,7 @@ import { insert, update } from "./change.ts"
 import { integer, json, text, timestamp } from "./field.ts"
 import { foldEvent, type NewEvent, type Projection, type Scrub, type Scrubs, type StoredEvent } from "./event.ts"
 import type { JsonObject } from "./json.ts"
-import { scrubbed } from "./rows-told.ts"
+import { type IsWithheld, scrubbed } from "./rows-told.ts"
 import { bindings } from "./store/statement.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import { plainTable } from "./table.ts"
@@ -57,19 +57,19 @@ export const appendScrubbing = Effect.fnUntraced(function*(scrubs: Scrubs, event
   return stored
 })
 
-/** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this, a replica too. */
-export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>) {
+/** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this; a replica tells what was withheld from it. */
+export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>, isWithheld?: IsWithheld) {
   for (const event of events) {
     const asked = scrubs[event.type]?.(event.data)
-    if (asked !== undefined) yield* scrub(store, asked, event.position)
+    if (asked !== undefined) yield* scrub(store, asked, event.position, isWithheld)
   }
 })
 
 /** Takes what a scrub says out of the events of its streams, below a position. Nulls stay. */
-export const scrub = Effect.fnUntraced(function*(store: StoreShape, asked: Scrub, below: number) {
+export const scrub = Effect.fnUntraced(function*(store: StoreShape, asked: Scrub, below: number, isWithheld?: IsWithheld) {
   const events = yield* store.find(journal, { stream: [...asked.streams] })
   const changes = events.filter((event) => event.position < below).flatMap((event) => {
-    const data = scrubbed(event.data, asked)
+    const data = scrubbed(event.data, asked, isWithheld)
     return data === event.data ? [] : [update(journal, event.position, { data })]
   })
   yield* store.apply(changes)

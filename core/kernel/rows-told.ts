@@ -3,10 +3,11 @@
  * It takes the event's place in their journal, at its position, and folds like any other.
  */
 import { Schema } from "effect"
-import type { RowChange } from "./change.ts"
+import type { Key, RowChange } from "./change.ts"
 import type { Scrub } from "./event.ts"
 import { type EventType, eventType } from "./event-type.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "./json.ts"
+import { blankOf } from "./sight.ts"
 import { jsonObject, type Stored } from "./stored-schema.ts"
 import type { Table } from "./table.ts"
 
@@ -56,21 +57,37 @@ export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): Eve
   scrub: (data) => data.scrub
 })
 
-/** What a scrub makes of the event's own data, or of the changes it is told by; the same data where there is nothing to take out. */
-export const scrubbed = (data: JsonObject, scrub: Pick<Scrub, "placeholders" | "kept">): JsonObject => {
+/** Whether a column of a told row holds only what stands there for a reader who may not see it. */
+export type IsWithheld = (table: string, column: string, key: Key, value: Json) => boolean
+export const isWithheldIn = (tables: ReadonlyArray<Table>): IsWithheld => (name, column, key, value) => {
+  const table = tables.find((one) => one.name === name)
+  return table !== undefined && column in table.columns && sameJson(blankOf(table, column, key) as Json, value)
+}
+const nothingWithheld: IsWithheld = () => false
+
+/**
+ * What a scrub makes of the event's own data, or of the changes it is told by; the same data where there is nothing to take
+ * out. What was withheld from the reader stays as it is: the rows hold the same.
+ */
+export const scrubbed = (data: JsonObject, scrub: Pick<Scrub, "placeholders" | "kept">, isWithheld: IsWithheld = nothingWithheld): JsonObject => {
   const own = covered(data, scrub)
   const changes = data["changes"]
   if (!Array.isArray(changes)) return own
   const next = (changes as ReadonlyArray<JsonObject>).map((change) => {
     const part = "row" in change ? "row" : "set"
     const values = change[part] as JsonObject | undefined
-    const hidden = values === undefined ? values : covered(values, scrub)
-    return hidden === values ? change : { ...change, [part]: hidden! }
+    if (values === undefined) return change
+    const key = (change["key"] ?? values["id"]) as Key
+    const hidden = covered(values, scrub, (column, value) => isWithheld(String(change["table"]), column, key, value))
+    return hidden === values ? change : { ...change, [part]: hidden }
   })
   return next.every((change, at) => change === (changes as ReadonlyArray<Json>)[at]) ? own : { ...own, changes: next }
 }
-const covered = (values: JsonObject, { kept = {}, placeholders }: Pick<Scrub, "placeholders" | "kept">): JsonObject => {
-  const hidden = Object.entries(placeholders).filter(([key, placeholder]) => (values[key] ?? null) !== null && !sameJson(values[key]!, placeholder))
+const covered = (values: JsonObject, { kept = {}, placeholders }: Pick<Scrub, "placeholders" | "kept">, stays: (column: string, value: Json) => boolean = () => false): JsonObject => {
+  const hidden = Object.entries(placeholders).filter(([key, placeholder]) => {
+    const value = values[key] ?? null
+    return value !== null && !sameJson(value, placeholder) && !stays(key, value)
+  })
   const cut = Object.entries(kept).flatMap(([name, keys]): ReadonlyArray<readonly [string, Json]> => {
     const document = values[name]
     if (!isJsonObject(document)) return []

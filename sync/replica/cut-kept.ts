@@ -10,7 +10,7 @@ import type { Params } from "../../core/kernel/endpoint.ts"
 import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import { scrubbed } from "../../core/kernel/rows-told.ts"
+import { isWithheldIn, scrubbed } from "../../core/kernel/rows-told.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Table } from "../../core/kernel/table.ts"
@@ -91,7 +91,7 @@ export const cutTo = (catalogue: Catalogue, redaction: Redaction, { scrubs, user
     recorded: ({ events, rows }): Recorded => ({
       events: events.flatMap((event) => {
         const told = redaction.see({ ...event, replica_id: null })
-        return told === undefined ? [] : [{ ...event, type: told.type, data: scrubbed(told.data, erased.get(event.stream) ?? nothing) }]
+        return told === undefined ? [] : [{ ...event, type: told.type, data: scrubbed(told.data, erased.get(event.stream) ?? nothing, isWithheldIn(catalogue.tables)) }]
       }),
       rows: Object.fromEntries(Object.entries(rows).flatMap(([row, values]) => {
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))

@@ -3,6 +3,7 @@
  * page in one transaction with the place it leads to; complete, they take those tables' place in one step. Whoever works
  * meanwhile works on with what was there.
  */
+import { isWithheldIn } from "../../core/kernel/rows-told.ts"
 import { Effect } from "effect"
 import { type Catalogue, foldStored } from "../../core/kernel/catalogue.ts"
 import { insert, type Key, type RowChange } from "../../core/kernel/change.ts"
@@ -149,5 +150,5 @@ export const takeOver = Effect.fnUntraced(function*(catalogue: Catalogue, fillin
   yield* writeMeta(store, "erased", JSON.stringify(filling.erased ?? []))
   // People erased while the rows came.
   const scrubbing = yield* store.find(journal, { type: Object.keys(catalogue.scrubs) })
-  yield* scrubBefore(store, catalogue.scrubs, scrubbing as ReadonlyArray<StoredEvent>)
+  yield* scrubBefore(store, catalogue.scrubs, scrubbing as ReadonlyArray<StoredEvent>, isWithheldIn(catalogue.tables))
 })

@@ -9,7 +9,7 @@ import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { Field } from "../../core/kernel/field.ts"
 import { journal, scrubBefore } from "../../core/kernel/journal.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
-import { rows_told_event } from "../../core/kernel/rows-told.ts"
+import { isWithheldIn, rows_told_event } from "../../core/kernel/rows-told.ts"
 import { columnType, encode, isDocument } from "../../core/kernel/store/dialect.ts"
 import { ensureSchema } from "../../core/kernel/store/schema.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
@@ -41,9 +41,9 @@ export const renewTables = Effect.fnUntraced(function*(catalogue: Catalogue) {
 })
 
 /** This release may take more out with an erased person than the one that applied the erasure did. */
-const eraseAgain = Effect.fnUntraced(function*(store: StoreShape, { scrubs }: Catalogue) {
+const eraseAgain = Effect.fnUntraced(function*(store: StoreShape, { scrubs, tables }: Catalogue) {
   const erasing = (yield* store.find(journal, { type: Object.keys(scrubs) }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
-  yield* scrubBefore(store, scrubs, erasing)
+  yield* scrubBefore(store, scrubs, erasing, isWithheldIn(tables))
   if (erasing.length > 0) yield* purgeLater(store)
 })
 

@@ -3,6 +3,7 @@
  * top. Each step is one transaction of the replica's file; the outbox is written inside it, before it commits, so a
  * command is either in neither file, or in the outbox and run here now or on the next opening.
  */
+import { isWithheldIn } from "../../core/kernel/rows-told.ts"
 import { Clock, Effect, Layer } from "effect"
 import { type Catalogue, foldStored } from "../../core/kernel/catalogue.ts"
 import { storedSettings } from "../../core/kernel/authority.ts"
@@ -253,7 +254,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
     yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
     // A person erased on the server is erased here.
-    yield* scrubBefore(store, catalogue.scrubs, events)
+    yield* scrubBefore(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))
     if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)
   })
   const keepVerdicts = Effect.fnUntraced(function*(settled: ReadonlyArray<Settled>) {
