@@ -71,7 +71,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the journal does not tell the verdict", file: push, within: "recordVerdict",
-    find: "replicaStream(replica_id), decided_event,", replace: "\"nobody\", \"command.forgotten\",",
+    find: "}, replicaStream(replica_id))]", replace: "}, \"nobody\")]",
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
@@ -151,7 +151,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what is in no table of a device's is told to every device", file: redaction, within: "redactionFor",
-    find: "return type === decided_event || (subject !== undefined && seen.get(subject) === \"whole\") ? undefined : \"nothing\"",
+    find: "return type === commandDecided.type || (subject !== undefined && seen.get(subject) === \"whole\") ? undefined : \"nothing\"",
     replace: "return undefined",
     killed_by: [{ file: channels_test, test: "are told of nobody's tokens" }]
   },
@@ -266,8 +266,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "verdicts are told to every device", file: redaction, within: "redactionFor",
-    find: "if (event.type === decided_event && event.replica_id !== replica_id) return undefined",
-    replace: "if (event.type === decided_event && event.replica_id === -1) return undefined",
+    find: "if (event.type === commandDecided.type && event.replica_id !== replica_id) return undefined",
+    replace: "if (event.type === commandDecided.type && event.replica_id === -1) return undefined",
     killed_by: [{ file: shape_test, test: "verdicts are for the device that asked", engine: "sqlite" }]
   },
   {
