@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { takeLock } from "../sync/file-lock.ts"
-import type { Environment } from "./home.ts"
+import { takeLock } from "../sync/sqlite/file-lock.ts"
+import type { Environment } from "./profile-folder.ts"
 
 export const watch_lock = "watch.lock"
 export const background_lock = "background.lock"
@@ -37,7 +37,7 @@ export const readAttempt = (folder: string): Attempt | undefined => {
   try { return JSON.parse(readFileSync(attemptPath(folder), "utf8")) as Attempt } catch { return undefined }
 }
 /** A note that may be lost: at worst somebody is told later, by sync conflicts. */
-export const noteAttempt = (folder: string, attempt: Attempt): void => {
+export const saveAttempt = (folder: string, attempt: Attempt): void => {
   const beside = `${attemptPath(folder)}.${process.pid}`
   writeFileSync(beside, JSON.stringify(attempt), { mode: 0o600 })
   renameSync(beside, attemptPath(folder))
@@ -47,13 +47,13 @@ export const noteAttempt = (folder: string, attempt: Attempt): void => {
 export const arrivedText = (folder: string): string | undefined => {
   const last = readAttempt(folder)
   if (last === undefined || !(last.conflicts > 0)) return undefined
-  noteAttempt(folder, { ...last, conflicts: 0 })
+  saveAttempt(folder, { ...last, conflicts: 0 })
   return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
 }
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0" && value !== "false"
 
-export interface Occasion {
+export interface SyncOccasion {
   readonly folder: string
   readonly profile: string
   readonly env: Environment
@@ -62,7 +62,7 @@ export interface Occasion {
   readonly synced_at: string | null
 }
 /** Is this an occasion to sync? */
-export const worthSyncing = ({ folder, env, offline, pending, synced_at }: Occasion, now: number): boolean => {
+export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOccasion, now: number): boolean => {
   if (offline || isSet(env["FLIGHTCASE_NO_BACKGROUND"])) return false
   const age = synced_at === null ? Number.POSITIVE_INFINITY : now - Date.parse(synced_at)
   if (!pending && age < stale_millis) return false
@@ -72,7 +72,7 @@ export const worthSyncing = ({ folder, env, offline, pending, synced_at }: Occas
 }
 
 /** Starts it and forgets it: it has no terminal, holds no pipe of ours, and outlives us. */
-export const startBackgroundSync = async ({ profile, env }: Occasion): Promise<void> => {
+export const startBackgroundSync = async ({ profile, env }: SyncOccasion): Promise<void> => {
   const [{ spawn }, { realpathSync }] = await Promise.all([import("node:child_process"), import("node:fs")])
   const script = process.argv[1]
   if (script === undefined) return

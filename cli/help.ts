@@ -1,5 +1,5 @@
 /** What is shown for no command at all. */
-import { hand_made, nouns } from "./commands.ts"
+import { commands, nouns } from "./command-list.ts"
 
 const examples = [
   "flightcase login https://rental.example.com --token -",
@@ -10,7 +10,7 @@ const examples = [
 ]
 
 export const overview = (): string => {
-  const lines = Object.values(hand_made).flatMap(({ says }) => says ?? [])
+  const lines = Object.values(commands).flatMap(({ usage_line }) => usage_line ?? [])
   const width = Math.max(...lines.filter((_, at) => at % 2 === 0).map((usage) => usage.length))
   const pairs: Array<string> = []
   for (let at = 0; at < lines.length; at += 2) pairs.push(`  ${lines[at]!.padEnd(width)}  ${lines[at + 1]!}`)

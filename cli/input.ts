@@ -1,9 +1,9 @@
 /** What commands are given in files and on standard input. */
 import type { UploadedFile } from "../core/kernel/endpoint.ts"
-import { parseJson } from "../core/kernel/body.ts"
+import { parseJson } from "../core/kernel/body-limits.ts"
 import type { Json } from "../core/kernel/json.ts"
-import { misused } from "./exits.ts"
-import { typedLinesIn } from "./lines.ts"
+import { usageError } from "./exit-codes.ts"
+import { typedLinesIn } from "./line-reader.ts"
 
 /** All of standard input, as text. */
 export const standardInput = async (): Promise<string> => {
@@ -19,7 +19,7 @@ export const jsonArgument = async (given: string | undefined, flag: string): Pro
     : given.startsWith("@") ? await (await import("node:fs/promises")).readFile(given.slice(1), "utf8")
     : given
   try { return parseJson(text.replace(/^\ufeff/, "")) } catch (cause) {
-    throw misused(`${flag} is no JSON: ${cause instanceof Error ? cause.message : String(cause)}.`)
+    throw usageError(`${flag} is no JSON: ${cause instanceof Error ? cause.message : String(cause)}.`)
   }
 }
 

@@ -1,12 +1,12 @@
 /** How commands are declared: commander with the global flags on every verb, and one way to run an action. */
 import { constants } from "node:os"
 import { Command, Option } from "commander"
-import { type Desk, type Globals, openDesk } from "./desk.ts"
-import { exits } from "./exits.ts"
+import { type CommandContext, type Globals, openContext } from "./context.ts"
+import { exit_codes } from "./exit-codes.ts"
 import { printErr, printOut } from "./output/out.ts"
 
 /** What a verb does; a number is its exit code, nothing is 0. */
-export type Act = (desk: Desk, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
+export type CommandAction = (context: CommandContext, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
 /** Flags as commander hands them over, by camel-case name. */
 export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }
 
@@ -41,24 +41,24 @@ export const makeProgram = (): Command => {
 
 /** The first exit code an action ended with. */
 let ended: number | undefined
-export const endedWith = (): number => ended ?? 0
+export const lastExitCode = (): number => ended ?? 0
 
-/** Makes a command do something: opens a desk with the flags given before and after the verb, and closes it. */
-export const acting = (command: Command, act: Act): Command => withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
+/** Makes a command do something: opens a context with the flags given before and after the verb, and closes it. */
+export const withAction = (command: Command, act: CommandAction): Command => withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
   const self = given.at(-1) as Command
   const above = (self.parent === null ? {} : rootOf(self).opts()) as Globals
-  const desk = openDesk({ ...above, ...explicit(self) })
-  const leave = (code: number) => (): void => { void desk.close().finally(() => process.exit(code)) }
-  const [interrupted, ended_by_others] = [leave(exits.interrupted), leave(128 + constants.signals.SIGTERM)]
+  const context = openContext({ ...above, ...explicit(self) })
+  const leave = (code: number) => (): void => { void context.close().finally(() => process.exit(code)) }
+  const [interrupted, ended_by_others] = [leave(exit_codes.interrupted), leave(128 + constants.signals.SIGTERM)]
   process.once("SIGINT", interrupted)
   process.once("SIGTERM", ended_by_others)
   try {
-    const code = await act(desk, self.processedArgs.flat().filter((one): one is string => typeof one === "string"), self.opts() as Flags)
+    const code = await act(context, self.processedArgs.flat().filter((one): one is string => typeof one === "string"), self.opts() as Flags)
     if (typeof code === "number") ended = code
   } finally {
     process.removeListener("SIGINT", interrupted)
     process.removeListener("SIGTERM", ended_by_others)
-    await desk.close()
+    await context.close()
   }
 })
 const rootOf = (command: Command): Command => command.parent === null ? command : rootOf(command.parent)

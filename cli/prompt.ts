@@ -8,13 +8,13 @@ const prompt = createPromptModule({ output: questions })
 export interface Choice<T> { readonly name: string; readonly value: T }
 
 /** A line of text; asked again until `check` has no complaint. An empty answer is one unless `check` minds. */
-export const ask = async (message: string, options: { readonly default?: string; readonly check?: (text: string) => string | undefined } = {}): Promise<string> =>
+export const promptText = async (message: string, options: { readonly default?: string; readonly check?: (text: string) => string | undefined } = {}): Promise<string> =>
   (await prompt([{
     type: "input", name: "answer", message: oneLine(message), ...(options.default === undefined ? {} : { default: oneLine(options.default) }),
     validate: (text: string) => oneLine(options.check?.(text.trim()) ?? "") || true
   }])).answer.trim()
 
-export const agree = async (message: string): Promise<boolean> =>
+export const confirm = async (message: string): Promise<boolean> =>
   (await prompt([{ type: "confirm", name: "answer", message: oneLine(message), default: false }])).answer
 
 /** One of a few. */

@@ -1,14 +1,14 @@
 /** Query strings as flags: `-q name_cont=x`, `--sort`, `--page`. */
 import type { Query } from "../core/kernel/query.ts"
 import { splitPredicate } from "../core/kernel/query.ts"
-import { misused } from "./exits.ts"
+import { usageError } from "./exit-codes.ts"
 
 /** `name_cont=x` is a filter; anything else goes as it is (`page=2`, `product_ids[]=3`). */
 export const queryPart = (text: string): readonly [string, string] => {
   const at = text.indexOf("=")
   const name = at < 0 ? text : text.slice(0, at)
   const value = at < 0 ? "" : text.slice(at + 1)
-  if (name === "") throw misused(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
+  if (name === "") throw usageError(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
   return [!name.includes("[") && splitPredicate(name) !== undefined ? `q[${name}]` : name, value]
 }
 export interface ListFlags {

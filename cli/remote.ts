@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import type { Answer, Request } from "../core/kernel/endpoint.ts"
 import { isJsonObject } from "../core/kernel/json.ts"
 import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../sync/http-client.ts"
-import { Exit, exits, misused } from "./exits.ts"
+import { CliError, exit_codes, usageError } from "./exit-codes.ts"
 
 export interface Server {
   readonly url: string
@@ -17,7 +17,7 @@ const wait_seconds_max = 60
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
 
 export const serverUrl = (text: string): string => {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) throw misused(`${JSON.stringify(text)} is no http or https address.`)
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) throw usageError(`${JSON.stringify(text)} is no http or https address.`)
   return text.replace(/\/+$/, "")
 }
 
@@ -48,10 +48,10 @@ const formOf = ({ body, files }: Request): FormData => {
   return form
 }
 
-const unreachable = (url: string, error: unknown): Exit => {
+const unreachable = (url: string, error: unknown): CliError => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const detail = cause instanceof Error && cause.message !== "" ? `: ${cause.message}` : ""
-  return new Exit(exits.network, `The server at ${url} cannot be reached${detail}.`, {
+  return new CliError(exit_codes.network, `The server at ${url} cannot be reached${detail}.`, {
     way_out: "Check the address and the connection; commands that the replica can answer work without it.", cause: error
   })
 }

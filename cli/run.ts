@@ -1,6 +1,6 @@
 /** One command line, from its words to its exit code. */
-import { exits } from "./exits.ts"
-import { findNoun, firstWord } from "./first-word.ts"
+import { exit_codes } from "./exit-codes.ts"
+import { loadCommand, firstWord } from "./command-loader.ts"
 import { printErr, printOut } from "./output/out.ts"
 
 const version = async (): Promise<string> => {
@@ -14,33 +14,33 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
   if (word === undefined) {
     if (argv.includes("--version") || argv.includes("-V")) {
       printOut(`flightcase ${await version()}\n`)
-      return exits.ok
+      return exit_codes.ok
     }
     const { overview } = await import("./help.ts")
     const asked = argv.includes("--help") || argv.includes("-h")
     const show = asked ? printOut : printErr
     show(overview())
-    return asked ? exits.ok : exits.usage
+    return asked ? exit_codes.ok : exit_codes.usage
   }
   if (word === "help") return run([...argv.slice(at + 1).filter((one) => !one.startsWith("-")), "--help"])
-  const { makeProgram, endedWith } = await import("./program.ts")
+  const { makeProgram, lastExitCode } = await import("./program.ts")
   const program = makeProgram()
-  const words = await findNoun(program, word, argv)
+  const words = await loadCommand(program, word, argv)
   await program.parseAsync(words, { from: "user" })
-  return endedWith()
+  return lastExitCode()
 }
 
 /** Runs it, and tells what went wrong as people or scripts are to read it. */
-export const runTold = async (argv: ReadonlyArray<string>): Promise<number> => {
+export const runCommandLine = async (argv: ReadonlyArray<string>): Promise<number> => {
   try {
     return await run(argv)
   } catch (error) {
     // Commander's own way of saying that help or the version was shown.
     const shown = error instanceof Error && "exitCode" in error && error.exitCode === 0
     const helped = error instanceof Error && "code" in error && error.code === "commander.help"
-    if (shown) return exits.ok
-    if (helped) return exits.usage
-    const { report } = await import("./report.ts")
-    return report(error, argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined).includes("--json"))
+    if (shown) return exit_codes.ok
+    if (helped) return exit_codes.usage
+    const { reportError } = await import("./error-report.ts")
+    return reportError(error, argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined).includes("--json"))
   }
 }

@@ -3,7 +3,7 @@ import { availabilitySlice } from "./availability/api.ts"
 import { activitiesSlice } from "./activities/api.ts"
 import { activityLogSlice } from "./activity-log/api.ts"
 import { calendarSlice } from "./calendar/api.ts"
-import { claimsSlice } from "./claims/events.ts"
+import { demandsSlice } from "./demands/events.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { kitsSlice } from "./kits/api.ts"
 import { opportunitiesSlice } from "./opportunities/api.ts"
@@ -17,12 +17,12 @@ import { rateEngineSlice } from "./rates/engine-api.ts"
 import { productRatesSlice } from "./rates/product-rates.ts"
 import { surchargeGroupsSlice } from "./rates/surcharge-groups.ts"
 import { containersSlice } from "./containers/api.ts"
-import { costGroups } from "./registers/cost-groups.ts"
-import { countriesSlice } from "./registers/countries.ts"
-import { currencySlices } from "./registers/currencies.ts"
+import { costGroups } from "./reference-data/cost-groups.ts"
+import { countriesSlice } from "./reference-data/countries.ts"
+import { currencySlices } from "./reference-data/currencies.ts"
 import { productGroups } from "./products/groups.ts"
-import { revenueGroups } from "./registers/revenue-groups.ts"
-import { taxSlices } from "./registers/tax.ts"
+import { revenueGroups } from "./reference-data/revenue-groups.ts"
+import { taxSlices } from "./reference-data/tax.ts"
 import { stockSlice } from "./stock/api.ts"
 import { customFieldDefinitions, customFieldGroups } from "./custom-fields/definitions.ts"
 import { listNames, listValues } from "./custom-fields/lists.ts"
@@ -34,7 +34,7 @@ import { userSlices } from "./users/api.ts"
 import { viewsSlice } from "./views/api.ts"
 
 export const slices: ReadonlyArray<Slice> = [
-  claimsSlice,
+  demandsSlice,
   settingsSlice,
   viewsSlice,
   customFieldDefinitions,

@@ -3,29 +3,29 @@ import { randomUUID, randomUUIDv7 } from "node:crypto"
 import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, References, Scope, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../core/catalogue.ts"
-import { authority } from "../core/kernel/authority.ts"
+import { serverRuntime } from "../core/kernel/server-runtime.ts"
 import { type Catalogue, catalogueOf } from "../core/kernel/catalogue.ts"
-import type { Fault } from "../core/kernel/endpoint.ts"
-import { Site } from "../core/kernel/site.ts"
+import type { Failure } from "../core/kernel/endpoint.ts"
+import { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import { ensureSchema } from "../core/kernel/store/schema.ts"
 import { make as makeStore, Store } from "../core/kernel/store/store.ts"
-import * as Sqlite from "../sync/sqlite-client.ts"
+import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { type Health, makeHealth } from "./health.ts"
-import { Hosting } from "./hosting.ts"
+import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
-import * as Postgres from "./pg-client.ts"
-import { makeKeptRows } from "./kept-rows.ts"
-import { listen } from "./pg-listen.ts"
-import { type Asked, makePipeline, type Reply } from "./pipeline.ts"
+import * as Postgres from "./pg/client.ts"
+import { makeReferenceCache } from "./reference-cache.ts"
+import { listen } from "./pg/listen.ts"
+import { type HttpRequest, makePipeline, type HttpResponse } from "./pipeline.ts"
 import type { ServerSlice } from "./server-slice.ts"
 import { serverSlices } from "./slices.ts"
-import { type StorageFault, storageFaultOf } from "./storage-fault.ts"
-import { makeStanding } from "./standing.ts"
-import { makeTeller, standing_changed, type Teller } from "./tell-others.ts"
+import { type StorageFailure, storageFailureOf } from "./storage-fault.ts"
+import { makeSettingsCache } from "./settings-cache.ts"
+import { makePeerNotifier, settings_changed, type PeerNotifier } from "./notify-peers.ts"
 import { makeAuthentication } from "./tokens/authenticate.ts"
-import { furnish, postgresIsKnown } from "./first-start.ts"
+import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
   /** `:memory:` will do as a path. */
@@ -52,11 +52,11 @@ export interface ServerOptions {
 export interface ServerApp {
   readonly catalogue: Catalogue
   /** Answers a request; never fails. Interrupted, it takes back questions, not changes. */
-  readonly answer: (asked: Asked) => Effect.Effect<Reply>
+  readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
   /** The same for callers without a fiber of their own; `giveUp` is told how to interrupt it. */
-  readonly ask: (asked: Asked, giveUp?: (stop: () => void) => void) => Promise<Reply>
+  readonly ask: (asked: HttpRequest, giveUp?: (stop: () => void) => void) => Promise<HttpResponse>
   /** Runs anything with the server's database and site. */
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site | Hosting>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime | ServerContext>) => Promise<A>
   readonly log: Log
   /** Where the server listens, once it does. */
   readonly listensAt: (url: string) => void
@@ -75,15 +75,15 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const log = options.log ?? silentLog
   const catalogue: Catalogue = catalogueOf(withRateLimits(core, options).concat(serverSlices(() => catalogue), options.slices ?? []))
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
-  const standing = makeStanding(catalogue)
+  const settings_cache = makeSettingsCache(catalogue)
   const authentication = makeAuthentication()
-  const kept = makeKeptRows()
+  const kept = makeReferenceCache()
   const listeners = new Set<() => void>()
   const forget = (): void => {
-    standing.forget()
+    settings_cache.forget()
     authentication.forget()
   }
-  const others: Teller | undefined = options.database.kind !== "pg" ? undefined : makeTeller((payload) => runtime.runPromise(
+  const others: PeerNotifier | undefined = options.database.kind !== "pg" ? undefined : makePeerNotifier((payload) => runtime.runPromise(
     Effect.flatMap(Store, (store) => store.run("select pg_notify($1, $2)", [channel, payload])).pipe(
       Effect.asVoid, Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause)))))
   const tellListeners = (): void => {
@@ -99,28 +99,28 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   let listening_at: string | undefined
   let health: Health | undefined
-  const hosting = Hosting.of({
+  const server = ServerContext.of({
     key: options.key, log, data_folder: options.data_folder,
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
-    renewed: () => committed(true),
+    journalReplaced: () => committed(true),
     onCommit: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     }
   })
 
-  const plain = authority({ catalogue, commandId: randomUUIDv7 })
+  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7 })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
-  const site = Layer.effect(Site, Effect.map(Site, (inner) => {
-    const self: Site["Service"] = Site.of({
+  const site = Layer.effect(CommandRuntime, Effect.map(CommandRuntime, (inner) => {
+    const self: CommandRuntime["Service"] = CommandRuntime.of({
       ...inner,
-      public_url: hosting.public_url,
-      settings: standing.settingsWithin as Site["Service"]["settings"],
+      public_url: server.public_url,
+      settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
       append: (events, recording) => Effect.gen(function*() {
         const stored = yield* inner.append(events, recording)
         if (stored.length === 0) return stored
-        for (const hook of recordedHooks) yield* Effect.provideService(Effect.provideService(hook(stored), Hosting, hosting), Site, self)
+        for (const hook of recordedHooks) yield* Effect.provideService(Effect.provideService(hook(stored), ServerContext, server), CommandRuntime, self)
         const standingChanged = stored.some((event) => changes_standing.test(event.type))
         yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(standingChanged)))
         return stored
@@ -129,9 +129,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     return self
   })).pipe(Layer.provide(plain))
 
-  const services = [...slices.flatMap((slice) => slice.services?.(hosting) ?? []), ...options.services === undefined ? [] : [options.services]]
+  const services = [...slices.flatMap((slice) => slice.services?.(server) ?? []), ...options.services === undefined ? [] : [options.services]]
   const layer = Layer.mergeAll(
-    Layer.provide(Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))), sqlLayer(options.database)), site, Layer.succeed(Hosting, hosting),
+    Layer.provide(Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))), sqlLayer(options.database)), site, Layer.succeed(ServerContext, server),
     ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)]),
     // Nobody collects spans; without this each statement makes one.
     Layer.succeed(References.TracerEnabled, false)
@@ -142,7 +142,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     await runtime.runPromise(Effect.gen(function*() {
       yield* postgresIsKnown
       yield* ensureSchema(catalogue, "server")
-      yield* furnish(catalogue, options)
+      yield* bootstrap(catalogue, options)
       health = yield* Scope.provide(healthOf(options.database), scope)
     }))
     const background = slices.flatMap((slice) => slice.background ?? [])
@@ -157,23 +157,23 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 
   const context = await runtime.context()
-  const noteStorage = (error: SqlError.SqlError): StorageFault | undefined => {
-    const fault = storageFaultOf(error)
-    if (fault !== undefined) health?.failed(fault)
-    return fault
+  const noteStorage = (error: SqlError.SqlError): StorageFailure | undefined => {
+    const failure = storageFailureOf(error)
+    if (failure !== undefined) health?.failed(failure)
+    return failure
   }
-  const asides = new Set<Promise<void>>()
-  const aside = (effect: Effect.Effect<void, Fault, Store>): void => {
-    const watched = Effect.tapError(effect, (fault) => Effect.sync(() => { if (fault instanceof SqlError.SqlError) noteStorage(fault) }))
+  const background_work = new Set<Promise<void>>()
+  const runInBackground = (effect: Effect.Effect<void, Failure, Store>): void => {
+    const watched = Effect.tapError(effect, (failure) => Effect.sync(() => { if (failure instanceof SqlError.SqlError) noteStorage(failure) }))
     const done: Promise<void> = runtime.runPromise(Effect.catchCause(watched, (cause) => Effect.logWarning("aside failed", cause)))
-      .finally(() => asides.delete(done))
-    asides.add(done)
+      .finally(() => background_work.delete(done))
+    background_work.add(done)
   }
   const pipeline = makePipeline({
-    catalogue, slices, authentication, settings: standing.settings, log, newRequestId: randomUUID, aside, storageFault: noteStorage,
+    catalogue, slices, authentication, settings: settings_cache.settings, log, newRequestId: randomUUID, runInBackground, storageFault: noteStorage,
     bodies: makeBodyBudget(options.long_bodies_bytes_max)
   })
-  const answer = (asked: Asked): Effect.Effect<Reply> => Effect.updateContext(pipeline(asked), () => context)
+  const answer = (asked: HttpRequest): Effect.Effect<HttpResponse> => Effect.updateContext(pipeline(asked), () => context)
   return {
     catalogue, log, answer,
     ask: (asked, giveUp) => new Promise((resolve, reject) => {
@@ -186,7 +186,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     wake: tellListeners,
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
-      await Promise.allSettled(asides)
+      await Promise.allSettled(background_work)
       await others?.told()
       await runtime.dispose()
     }
@@ -219,7 +219,7 @@ const withRateLimits = ({ settings, slices }: Catalogue, options: Pick<ServerOpt
 /** What other servers on the same Postgres commit. */
 const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
   Stream.runForEach(listen({ url, channel }), (notice) => Effect.sync(() => {
-    if (notice._tag === "Listening" || notice.payload === standing_changed) forget()
+    if (notice._tag === "Listening" || notice.payload === settings_changed) forget()
     tellListeners()
   }))
 

@@ -1,11 +1,11 @@
 /** What was sent as a body, read into plain data; what is wrong with it as the refusal it will be answered with. */
 import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
-import { body_depth_max, isDeeperThan, json_body_max, TooDeep, wire_depth_max } from "../core/kernel/body.ts"
+import { body_depth_max, isDeeperThan, json_body_bytes_max, TooDeep, wire_body_depth_max } from "../core/kernel/body-limits.ts"
 import { invalidField, Rejection } from "../core/kernel/rejection.ts"
 import { parseInPieces, parsePlain } from "./json-pieces.ts"
 
-export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "written">
+export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_text">
 
 export const tooLarge = (max: number): Rejection =>
   new Rejection({ kind: "too_large", message: `The body must not be longer than ${max} bytes.` })
@@ -27,7 +27,7 @@ export const readBody = async (bytes: Uint8Array, content_type: string | undefin
   if (!/^application\/([\w.+-]+\+)?json$/.test(type) || (charset !== undefined && charset !== "utf-8" && charset !== "utf8")) {
     return { body: undefined, body_fault: unsupported(uploads ? "application/json or multipart/form-data" : "application/json") }
   }
-  return readJson(bytes, body_max === undefined ? body_depth_max : wire_depth_max)
+  return readJson(bytes, body_max === undefined ? body_depth_max : wire_body_depth_max)
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
@@ -37,13 +37,13 @@ const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody>
   try { text = utf8.decode(bytes) } catch { return malformed("The body is not valid UTF-8.") }
   if (text.trim() === "") return { body: undefined }
   try {
-    if (text.length > json_body_max) return { body: await parseInPieces(text, depth_max) }
+    if (text.length > json_body_bytes_max) return { body: await parseInPieces(text, depth_max) }
     if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
-    return { written: text, body: parsePlain(text) }
+    return { raw_text: text, body: parsePlain(text) }
   } catch (cause) {
     if (cause instanceof TooDeep) return malformed(`The body must not nest deeper than ${depth_max} levels.`)
     // Where a long body is wrong is only known within the piece that was read.
-    return malformed(`The body is not valid JSON${text.length > json_body_max ? "" : whereIn(cause)}.`)
+    return malformed(`The body is not valid JSON${text.length > json_body_bytes_max ? "" : whereIn(cause)}.`)
   }
 }
 const whereIn = (cause: unknown): string => {

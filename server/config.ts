@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { type Environment, least_secret_length, readVariables } from "./environment.ts"
 import type { Level } from "./log.ts"
-import { WrongStart } from "./wrong-start.ts"
+import { StartupError } from "./startup-error.ts"
 
 export type Database =
   | { readonly kind: "sqlite"; readonly path: string; readonly lock_timeout_ms?: number }
@@ -42,7 +42,7 @@ export const configFrom = (environment: Environment): ServerConfig => {
   }
   const { DATABASE_URL: url, FLIGHTCASE_KEY: key } = given
   if (url !== undefined) {
-    if (key === undefined) throw new WrongStart("FLIGHTCASE_KEY must be set beside DATABASE_URL: every server on that database signs with it. Any secret of 20 or more characters will do.")
+    if (key === undefined) throw new StartupError("FLIGHTCASE_KEY must be set beside DATABASE_URL: every server on that database signs with it. Any secret of 20 or more characters will do.")
     return { ...settings, key, database: { kind: "pg", url, connections_max: given.FLIGHTCASE_DATABASE_CONNECTIONS } }
   }
   makeFolder(data_folder)
@@ -58,7 +58,7 @@ export const makeFolder = (folder: string): void => {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     chmodSync(folder, 0o700)
   } catch (cause) {
-    throw new WrongStart(`The data folder ${folder} cannot be made or closed to others (${codeOf(cause)}).`, cause)
+    throw new StartupError(`The data folder ${folder} cannot be made or closed to others (${codeOf(cause)}).`, cause)
   }
 }
 
@@ -67,15 +67,15 @@ const keptKey = (file: string): string => {
   try {
     writeFileSync(file, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx", flush: true })
   } catch (cause) {
-    if (codeOf(cause) !== "EEXIST") throw new WrongStart(`The key file ${file} cannot be written (${codeOf(cause)}).`, cause)
+    if (codeOf(cause) !== "EEXIST") throw new StartupError(`The key file ${file} cannot be written (${codeOf(cause)}).`, cause)
   }
   const key = readKey(file)
-  if (key.length < least_secret_length) throw new WrongStart(`The key file ${file} holds no key; put the key back or, losing every signed link, delete the file.`)
+  if (key.length < least_secret_length) throw new StartupError(`The key file ${file} holds no key; put the key back or, losing every signed link, delete the file.`)
   return key
 }
 const readKey = (file: string): string => {
   try { return readFileSync(file, "utf8").trim() } catch (cause) {
-    throw new WrongStart(`The key file ${file} cannot be read (${codeOf(cause)}).`, cause)
+    throw new StartupError(`The key file ${file} cannot be read (${codeOf(cause)}).`, cause)
   }
 }
 

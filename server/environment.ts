@@ -4,7 +4,7 @@
  */
 import { Config, ConfigProvider, Effect, Schema, SchemaIssue } from "effect"
 import { levels } from "./log.ts"
-import { WrongStart } from "./wrong-start.ts"
+import { StartupError } from "./startup-error.ts"
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -68,8 +68,8 @@ export const readVariables = (environment: Environment): Values => {
     if (given !== "") env[name] = given
   }
   return Effect.runSync(Effect.mapError(settings.parse(ConfigProvider.fromEnv({ env })), ({ cause }) => {
-    const [fault] = cause._tag === "SchemaError" ? issuesOf(cause.issue).issues : []
-    return new WrongStart(fault === undefined ? cause.message : `${String(fault.path?.[0])} must ${fault.message}`, cause)
+    const [failure] = cause._tag === "SchemaError" ? issuesOf(cause.issue).issues : []
+    return new StartupError(failure === undefined ? cause.message : `${String(failure.path?.[0])} must ${failure.message}`, cause)
   }))
 }
 

@@ -5,9 +5,9 @@
  */
 import { Effect, Schedule } from "effect"
 import { scrubsOf } from "../core/kernel/event.ts"
-import { Site } from "../core/kernel/site.ts"
+import { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import { Store } from "../core/kernel/store/store.ts"
-import { erasing_version } from "../sync/sqlite-client.ts"
+import { erasing_version } from "../sync/sqlite/client.ts"
 import type { ServerSlice } from "./server-slice.ts"
 
 const tried_again_every_millis = 10_000
@@ -35,7 +35,7 @@ export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlic
     name: "erased-bytes",
     recorded: (events) => Effect.gen(function*() {
       const store = yield* Store
-      if (store.dialect !== "sqlite" || scrubsOf((yield* Site).catalogue.scrubs, events).length === 0) return
+      if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0) return
       due = true
       yield* store.sql.afterCommit(tidy)
     }),

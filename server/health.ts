@@ -3,21 +3,21 @@ import { randomBytes } from "node:crypto"
 import { statfs } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect } from "effect"
-import { headOf } from "../core/kernel/journal.ts"
+import { lastPosition } from "../core/kernel/journal.ts"
 import { meta } from "../core/kernel/store/schema.ts"
 import { Store, type StoreShape } from "../core/kernel/store/store.ts"
-import { type StorageFault, storageFaultOf } from "./storage-fault.ts"
+import { type StorageFailure, storageFailureOf } from "./storage-fault.ts"
 
 export type Condition =
   | { readonly status: "ok"; readonly journal_position: number }
   /** Reads are answered, writes are not. */
-  | { readonly status: "degraded"; readonly journal_position: number; readonly reason: StorageFault }
+  | { readonly status: "degraded"; readonly journal_position: number; readonly reason: StorageFailure }
   /** The database does not answer. */
   | { readonly status: "unavailable" }
 
 export interface Health {
   /** The database could not record something. */
-  readonly failed: (fault: StorageFault) => void
+  readonly failed: (failure: StorageFailure) => void
   /** It has recorded something. */
   readonly recorded: () => void
   readonly look: Effect.Effect<Condition, never, Store>
@@ -35,7 +35,7 @@ const trial_key = "storage_trial"
  * SQLite's own. After a fault the database is tried with a write of its own each time somebody looks.
  */
 export const makeHealth = (asking: StoreShape, file: string | undefined): Health => {
-  let fault: StorageFault | undefined
+  let failure: StorageFailure | undefined
   let trying = false
 
   const trial = Effect.gen(function*() {
@@ -43,26 +43,26 @@ export const makeHealth = (asking: StoreShape, file: string | undefined): Health
     yield* store.transaction(store.apply([
       { op: "delete", table: meta, key: trial_key }, { op: "insert", table: meta, row: { key: trial_key, value: randomBytes(trial_bytes / 2).toString("hex") } }
     ]))
-    fault = undefined
+    failure = undefined
     yield* store.apply([{ op: "delete", table: meta, key: trial_key }])
   }).pipe(
     Effect.timeout(trial_patience),
-    Effect.catch((error) => Effect.sync(() => { if (error._tag === "SqlError") fault = storageFaultOf(error) ?? fault })),
+    Effect.catch((error) => Effect.sync(() => { if (error._tag === "SqlError") failure = storageFailureOf(error) ?? failure })),
     Effect.ensuring(Effect.sync(() => { trying = false }))
   )
   const tryAgain = Effect.suspend(() => {
-    if (fault === undefined || trying) return Effect.void
+    if (failure === undefined || trying) return Effect.void
     trying = true
     return trial
   })
 
   return {
-    failed: (found) => { fault = found },
-    recorded: () => { fault = undefined },
+    failed: (found) => { failure = found },
+    recorded: () => { failure = undefined },
     look: Effect.gen(function*() {
-      const journal_position = yield* headOf(asking)
+      const journal_position = yield* lastPosition(asking)
       yield* tryAgain
-      const reason = fault ?? (file !== undefined && (yield* Effect.promise(() => isFull(dirname(file)))) ? "full" : undefined)
+      const reason = failure ?? (file !== undefined && (yield* Effect.promise(() => isFull(dirname(file)))) ? "full" : undefined)
       return reason === undefined ? { status: "ok" as const, journal_position } : { status: "degraded" as const, journal_position, reason }
     }).pipe(Effect.catch(() => Effect.succeed({ status: "unavailable" as const })))
   }

@@ -10,9 +10,9 @@ import { Cause, Effect, Exit, Scope } from "effect"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { clientAddress } from "./client-address.ts"
-import type { Asked, Reply } from "./pipeline.ts"
+import type { HttpRequest, HttpResponse } from "./pipeline.ts"
 import type { Log } from "./log.ts"
-import { WrongStart } from "./wrong-start.ts"
+import { StartupError } from "./startup-error.ts"
 
 export interface Listening {
   /** `http://127.0.0.1:4480`, with the port really taken. */
@@ -26,7 +26,7 @@ export interface ListenOptions {
   readonly log: Log
   /** How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by default. */
   readonly trusted_proxies?: number
-  readonly answer: (asked: Asked) => Effect.Effect<Reply>
+  readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
 }
 
 /** Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent all. */
@@ -47,7 +47,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
     const request = toIncomingMessage(hosted) as IncomingMessage
     under_way(request.socket, 1)
     toServerResponse(hosted).on("close", () => under_way(request.socket, -1)).on("error", () => {})
-    const asked: Asked = {
+    const asked: HttpRequest = {
       method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
       remote_address: clientAddress(request.socket.remoteAddress ?? "", request.headers["x-forwarded-for"], trusted_proxies),
       body: (max) => bodyOf(request, max)
@@ -57,7 +57,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
       onFailure: (cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         log.at("error", "request failed outside the pipeline", { error: Cause.squash(cause) })
-        return responseTo(request, fault, true)
+        return responseTo(request, failure, true)
       }
     })
   })
@@ -98,7 +98,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
 }
 
 const taken = (server: Server, host: string, port: number): Promise<void> => new Promise((resolve, reject) => {
-  server.once("error", (cause: NodeJS.ErrnoException) => reject(new WrongStart(
+  server.once("error", (cause: NodeJS.ErrnoException) => reject(new StartupError(
     cause.code === "EADDRINUSE" ? `Port ${port} on ${host} is taken; is the server running already? FLIGHTCASE_PORT chooses another.`
       : cause.code === "EACCES" ? `Port ${port} on ${host} may not be used by this user; FLIGHTCASE_PORT chooses another.`
       : cause.code === "EADDRNOTAVAIL" || cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN" ? `FLIGHTCASE_HOST ${host} is no address of this machine.`
@@ -134,10 +134,10 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
   })
 }
 
-const fault: Reply = { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }
+const failure: HttpResponse = { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }
 const other_expectation = `{"message":"The only thing to expect here is 100-continue."}`
 
-const responseTo = (request: IncomingMessage, reply: Reply, close: boolean): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+const responseTo = (request: IncomingMessage, reply: HttpResponse, close: boolean): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   request.complete || !hasBody(request) ? Effect.succeed(responseOf(reply, close)) : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
 
 /**
@@ -157,7 +157,7 @@ const discarded = Effect.fnUntraced(function*(request: IncomingMessage) {
   }
   return announced <= discarded_max
 })
-const responseOf = ({ status, headers: given, body }: Reply, close: boolean): HttpServerResponse.HttpServerResponse => {
+const responseOf = ({ status, headers: given, body }: HttpResponse, close: boolean): HttpServerResponse.HttpServerResponse => {
   const headers = close ? { ...given, connection: "close" } : given
   if (body === undefined) {
     return HttpServerResponse.empty({ status, headers: status === 204 || status === 304 ? headers : { ...headers, "content-length": "0" } })

@@ -4,7 +4,7 @@
  * others have their turn.
  */
 import { setImmediate } from "node:timers/promises"
-import { TooDeep } from "../core/kernel/body.ts"
+import { TooDeep } from "../core/kernel/body-limits.ts"
 import type { Json } from "../core/kernel/json.ts"
 
 /** Characters parsed in one go, and walked before others have their turn. */

@@ -6,27 +6,27 @@ import { Cause, Clock, Effect, Exit } from "effect"
 import { SqlError } from "effect/sql"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import { dispatch, match } from "../core/kernel/dispatch.ts"
-import type { Answer, Endpoint, Fault } from "../core/kernel/endpoint.ts"
+import type { Answer, Endpoint, Failure } from "../core/kernel/endpoint.ts"
 import { bodyOf, Rejection, statusOf, unauthenticated } from "../core/kernel/rejection.ts"
 import { type Settings, settingNumber } from "../core/kernel/settings.ts"
-import type { Site } from "../core/kernel/site.ts"
+import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
 import { instantOf } from "../core/values/time.ts"
-import { revoked_message } from "../sync/ends/push.ts"
-import { admitted } from "../core/kernel/engine.ts"
-import { json_body_max } from "../core/kernel/body.ts"
+import { revoked_message } from "../sync/server/push.ts"
+import { authorizeCall } from "../core/kernel/engine.ts"
+import { json_body_bytes_max } from "../core/kernel/body-limits.ts"
 import { type ReadBody, readBody, tooLarge } from "./body.ts"
 import type { BodyBudget } from "./body-budget.ts"
-import type { Hosting } from "./hosting.ts"
+import type { ServerContext } from "./server-context.ts"
 import type { Log } from "./log.ts"
 import { networkOf } from "./client-address.ts"
-import { makeRateLimiter, type Standing } from "./rate-limit.ts"
-import type { AnsweredCall, Headers, HostedCall, Hosted, ServerSlice } from "./server-slice.ts"
-import { type StorageFault, storage_retry_seconds, storageText } from "./storage-fault.ts"
+import { makeRateLimiter, type RateLimitState } from "./rate-limit.ts"
+import type { AnsweredServerCall, Headers, ServerCall, ServerEndpoint, ServerSlice } from "./server-slice.ts"
+import { type StorageFailure, storage_retry_seconds, storageText } from "./storage-fault.ts"
 import type { Authentication } from "./tokens/authenticate.ts"
 
-export interface Asked {
+export interface HttpRequest {
   readonly method: string
   /** As on the request line: path, and query if there is one. */
   readonly target: string
@@ -35,7 +35,7 @@ export interface Asked {
   /** The body's bytes; "too long" once there are more than `max`. Called at most once. */
   readonly body: (max: number) => Promise<Uint8Array | "too long">
 }
-export interface Reply {
+export interface HttpResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly body: string | Uint8Array | undefined
@@ -45,16 +45,16 @@ export interface PipelineOptions {
   readonly catalogue: Catalogue
   readonly slices: ReadonlyArray<ServerSlice>
   readonly authentication: Authentication
-  readonly settings: Effect.Effect<Settings, Fault, Store>
+  readonly settings: Effect.Effect<Settings, Failure, Store>
   readonly log: Log
   readonly newRequestId: () => string
   readonly bodies: BodyBudget
   /** Runs beside the request; nobody waits for it. */
-  readonly aside: (effect: Effect.Effect<void, Fault, Store>) => void
+  readonly runInBackground: (effect: Effect.Effect<void, Failure, Store>) => void
   /** Takes note that the database cannot record, when that is what the error says. */
-  readonly storageFault: (error: SqlError.SqlError) => StorageFault | undefined
+  readonly storageFault: (error: SqlError.SqlError) => StorageFailure | undefined
 }
-type Serving = Effect.Effect<Reply, never, Store | Site | Hosting>
+type Serving = Effect.Effect<HttpResponse, never, Store | CommandRuntime | ServerContext>
 
 const nobody: Viewer = {
   user_id: 0, name: "", member_id: null, is_owner: false, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(), token_id: null
@@ -65,23 +65,23 @@ interface Trace {
   readonly request_id: string
   readonly started_millis: number
   readonly clock_millis: number
-  readonly asked: Asked
+  readonly asked: HttpRequest
   readonly path: string
   endpoint: Endpoint | undefined
   viewer: Viewer | undefined
-  standing: Standing | undefined
+  standing: RateLimitState | undefined
   request_bytes: number
   /** Gives back what was set aside for its body. */
   giveBack: (() => void) | undefined
 }
 
-export const makePipeline = (options: PipelineOptions): (asked: Asked) => Serving => {
+export const makePipeline = (options: PipelineOptions): (asked: HttpRequest) => Serving => {
   const { catalogue, authentication, log } = options
   const limiter = makeRateLimiter()
   const around = options.slices.flatMap((slice) => slice.around ?? [])
   const answered = options.slices.flatMap((slice) => slice.answered ?? [])
 
-  const serve = (trace: Trace): Effect.Effect<Answer, Fault, Store | Site | Hosting> => Effect.gen(function*() {
+  const serve = (trace: Trace): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> => Effect.gen(function*() {
     const { asked, path } = trace
     const found = match(catalogue, asked.method, path)
     const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
@@ -90,11 +90,11 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     if (found instanceof Rejection) return yield* found
     trace.endpoint = found.endpoint
     const caller = { ...found, viewer: trace.viewer ?? nobody, request: { method: asked.method, path, query: queryOf(asked.target) } }
-    const call: HostedCall = {
+    const call: ServerCall = {
       ...caller, headers: asked.headers, request_id: trace.request_id, remote_address: asked.remote_address,
       request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
     }
-    const run: Hosted<Answer> = dispatch(call)
+    const run: ServerEndpoint<Answer> = dispatch(call)
     const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
     // A client that hangs up takes back a question, never half a change.
     return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
@@ -115,7 +115,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     const token_id = bearer.viewer.token_id
     trace.standing = limiter.count(token_id ?? `user ${bearer.viewer.user_id}`, bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"), trace.clock_millis)
     const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
-    if (noting !== undefined) options.aside(noting)
+    if (noting !== undefined) options.runInBackground(noting)
     if (trace.standing.exceeded) return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
     return bearer.device_revoked ? new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } }) : undefined
   })
@@ -128,7 +128,7 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     return trace.standing.exceeded ? tooMany(trace.standing, "Too many tries from this address; wait a minute.") : undefined
   })
 
-  const finished = (trace: Trace, reply: Reply): void => {
+  const finished = (trace: Trace, reply: HttpResponse): void => {
     const { asked, endpoint, viewer } = trace
     const duration_ms = performance.now() - trace.started_millis
     // What opens something by itself is no matter for a log: queries hold signatures, public paths hold keys.
@@ -140,10 +140,10 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
     if (answered.length === 0 || !trace.path.startsWith("/api/v1")) return
     const agent = asked.headers["user-agent"]
     const ability = endpoint?.ability ?? null
-    const record: AnsweredCall = {
+    const record: AnsweredServerCall = {
       request_id: trace.request_id, method: asked.method, target: asked.target, endpoint: endpoint?.name ?? null,
       ability: ability === null || typeof ability === "string" ? ability : ability.find((one) => viewer?.abilities.has(one)) ?? ability[0] ?? null,
-      weight: endpoint?.weight ?? 1, user_id: viewer?.user_id ?? null, token_id: viewer?.token_id ?? null, status: reply.status,
+      metering_weight: endpoint?.metering_weight ?? 1, user_id: viewer?.user_id ?? null, token_id: viewer?.token_id ?? null, status: reply.status,
       started_at: instantOf(trace.clock_millis), duration_ms: Math.round(duration_ms), request_bytes: trace.request_bytes,
       response_bytes: reply.body === undefined ? 0 : typeof reply.body === "string" ? Buffer.byteLength(reply.body) : reply.body.length,
       remote_address: asked.remote_address, user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
@@ -171,19 +171,19 @@ export const makePipeline = (options: PipelineOptions): (asked: Asked) => Servin
 /** Who is counted where nobody is known: an IPv4 address, or the /64 that one IPv6 customer has to themselves. */
 const clientOf = ({ asked }: Trace): string => networkOf(asked.remote_address)
 
-const tooMany = (standing: Standing, message: string): Rejection => new Rejection({
+const tooMany = (standing: RateLimitState, message: string): Rejection => new Rejection({
   kind: "too_many", message,
   headers: { "retry-after": String(standing.retry_after_seconds), "x-ratelimit-reset": String(standing.reset_at_seconds) }
 })
 
 /** A long body is read for those who may send it, and while there is room for it; the rest are answered without it. */
-const bodyFor = Effect.fnUntraced(function*(caller: Parameters<typeof admitted>[0], trace: Trace, bodies: BodyBudget): Effect.fn.Return<ReadBody, Fault, Store | Site> {
+const bodyFor = Effect.fnUntraced(function*(caller: Parameters<typeof authorizeCall>[0], trace: Trace, bodies: BodyBudget): Effect.fn.Return<ReadBody, Failure, Store | CommandRuntime> {
   const { endpoint } = caller
   const { asked } = trace
   if (endpoint.method === "GET") return { body: undefined }
-  const max = endpoint.body_max ?? json_body_max
-  if (max > json_body_max) {
-    yield* admitted(caller)
+  const max = endpoint.body_max ?? json_body_bytes_max
+  if (max > json_body_bytes_max) {
+    yield* authorizeCall(caller)
     const announced = Number(first(asked.headers["content-length"]) ?? max)
     trace.giveBack = bodies.take(Math.min(max, Number.isNaN(announced) ? max : announced))
     if (trace.giveBack === undefined) return yield* tooBusy
@@ -198,23 +198,23 @@ const bodyFor = Effect.fnUntraced(function*(caller: Parameters<typeof admitted>[
 const tooBusy = new Rejection({ kind: "unavailable", message: "The server is busy with other long requests; try again.", headers: { "retry-after": "2" } })
 
 /** Anything but an answer: refusals as they are, faults of the database as 503 when they pass, the rest as 500. */
-const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, { log, storageFault }: PipelineOptions): Answer => {
-  const fault = Cause.findErrorOption(cause)
-  if (fault._tag === "Some" && fault.value instanceof Rejection) {
-    const { kind, headers } = fault.value
+const answerTo = (cause: Cause.Cause<Failure>, trace: Trace, { log, storageFault: storageFailure }: PipelineOptions): Answer => {
+  const failure = Cause.findErrorOption(cause)
+  if (failure._tag === "Some" && failure.value instanceof Rejection) {
+    const { kind, headers } = failure.value
     return {
-      status: statusOf[kind], body: { ...bodyOf(fault.value) },
+      status: statusOf[kind], body: { ...bodyOf(failure.value) },
       ...(headers === undefined && kind !== "unauthenticated" ? {} : { headers: { ...(kind === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}), ...headers } })
     }
   }
   const details = { request_id: trace.request_id, method: trace.asked.method, endpoint: trace.endpoint?.name ?? null }
-  const storage = fault._tag === "Some" && fault.value instanceof SqlError.SqlError ? storageFault(fault.value) : undefined
+  const storage = failure._tag === "Some" && failure.value instanceof SqlError.SqlError ? storageFailure(failure.value) : undefined
   if (storage !== undefined) {
     log.at("error", "database cannot record", { ...details, reason: storage })
     return { status: 503, body: { message: storageText[storage] }, headers: { "retry-after": String(storage_retry_seconds) } }
   }
-  if (fault._tag === "Some" && fault.value instanceof SqlError.SqlError && passes(fault.value)) {
-    log.at("error", "database unavailable", { ...details, reason: fault.value.reason._tag, message: fault.value.reason.message })
+  if (failure._tag === "Some" && failure.value instanceof SqlError.SqlError && passes(failure.value)) {
+    log.at("error", "database unavailable", { ...details, reason: failure.value.reason._tag, message: failure.value.reason.message })
     return { status: 503, body: { message: "The database cannot be reached or is busy; try again." }, headers: { "retry-after": "1" } }
   }
   if (Cause.hasInterruptsOnly(cause)) {
@@ -227,7 +227,7 @@ const answerTo = (cause: Cause.Cause<Fault>, trace: Trace, { log, storageFault }
 const passes = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "ConnectionError" || reason._tag === "LockTimeoutError" || reason._tag === "StatementTimeoutError" || reason._tag === "SerializationError" || reason._tag === "DeadlockError"
 
-const replyOf = (answer: Answer, trace: Trace): Reply => {
+const replyOf = (answer: Answer, trace: Trace): HttpResponse => {
   const { body, content } = answer
   const headers: { [name: string]: string } = {
     ...(body !== undefined ? json_headers : content !== undefined ? { "content-type": content.type } : {}),
@@ -248,7 +248,7 @@ const replyOf = (answer: Answer, trace: Trace): Reply => {
   return { status: answer.status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
 }
 /** The asker holds this already (RFC 9110, 13.1.2): tags are compared weakly, as a read's are. */
-const isKnown = (etag: string | undefined, { method, headers }: Asked): boolean => {
+const isKnown = (etag: string | undefined, { method, headers }: HttpRequest): boolean => {
   const held = headers["if-none-match"]
   if (etag === undefined || held === undefined || (method !== "GET" && method !== "HEAD")) return false
   const text = typeof held === "string" ? held : held.join(",")

@@ -1,6 +1,6 @@
 /** How often somebody may ask: so many requests in each fixed minute (conventions 10). Counted in this process. */
 
-export interface Standing {
+export interface RateLimitState {
   readonly limit: number
   readonly remaining: number
   /** True when this request is one too many. */
@@ -11,9 +11,9 @@ export interface Standing {
 }
 export interface RateLimiter {
   /** Counts a request of `who` in the minute of `now` (milliseconds since 1970). */
-  readonly count: (who: string | number, limit: number, now: number) => Standing
+  readonly count: (who: string | number, limit: number, now: number) => RateLimitState
   /** Where `who` stands without asking. */
-  readonly look: (who: string | number, limit: number, now: number) => Standing
+  readonly look: (who: string | number, limit: number, now: number) => RateLimitState
 }
 
 const minute = 60_000
@@ -22,7 +22,7 @@ const minute = 60_000
 export const makeRateLimiter = (): RateLimiter => {
   let current = -1
   const counts = new Map<string | number, number>()
-  const stand = (who: string | number, limit: number, now: number, more: 0 | 1): Standing => {
+  const stand = (who: string | number, limit: number, now: number, more: 0 | 1): RateLimitState => {
     const window = Math.floor(now / minute)
     if (window !== current) {
       counts.clear()

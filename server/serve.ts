@@ -3,13 +3,13 @@ import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Exit, type Scope } from "effect"
-import { type FileLock, takeLock } from "../sync/file-lock.ts"
+import { type FileLock, takeLock } from "../sync/sqlite/file-lock.ts"
 import { openServerApp } from "./app.ts"
 import { configFrom, type Database, type ServerConfig } from "./config.ts"
 import type { Environment } from "./environment.ts"
 import { listenOn } from "./http.ts"
 import { type Log, makeLog } from "./log.ts"
-import { reasonFor, WrongStart } from "./wrong-start.ts"
+import { startupErrorText, StartupError } from "./startup-error.ts"
 
 const patience_millis = 10_000
 const lock_patience_millis = 1_000
@@ -41,7 +41,7 @@ export const serve = (environment: Environment): void => {
       const stopped = Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
       if (stopped) log?.at("info", "stopped")
       log?.flush()
-      if (!stopped) say(`flightcase: ${reasonFor(Cause.squash(exit.cause), database === undefined ? "" : shown(database))}\n`)
+      if (!stopped) say(`flightcase: ${startupErrorText(Cause.squash(exit.cause), database === undefined ? "" : shown(database))}\n`)
       end(stopped ? 0 : 1)
     }
   })
@@ -104,7 +104,7 @@ const holdFolder = (folder: string): FileLock => {
   // A server that is just being replaced has a moment to go.
   const lock = takeLock(folder, name, lock_patience_millis)
   if (lock !== undefined) return lock
-  throw new WrongStart(`In the folder ${folder} another Flightcase server is at work; stop that one, or choose another folder with FLIGHTCASE_DATA.`)
+  throw new StartupError(`In the folder ${folder} another Flightcase server is at work; stop that one, or choose another folder with FLIGHTCASE_DATA.`)
 }
 
 /** The file exists, closed to others, before SQLite opens it; its journal files take the same rights. */
@@ -113,7 +113,7 @@ function makePrivate(file: string): void {
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
     chmodSync(file, 0o600)
   } catch (cause) {
-    throw new WrongStart(`${file} cannot be opened (${(cause as NodeJS.ErrnoException).code}).`, cause)
+    throw new StartupError(`${file} cannot be opened (${(cause as NodeJS.ErrnoException).code}).`, cause)
   }
 }
 function withoutPassword(url: string): string {

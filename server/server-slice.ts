@@ -1,24 +1,24 @@
 /** What hosting adds to a slice: work around a call, within its transaction, after its answer, and beside all calls. */
 import type { Context, Effect, Scope } from "effect"
 import type { Slice } from "../core/kernel/catalogue.ts"
-import type { Answer, Fault } from "../core/kernel/endpoint.ts"
-import type { Call } from "../core/kernel/engine.ts"
+import type { Answer, Failure } from "../core/kernel/endpoint.ts"
+import type { EndpointCall } from "../core/kernel/engine.ts"
 import type { StoredEvent } from "../core/kernel/event.ts"
-import type { Site } from "../core/kernel/site.ts"
+import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import type { Store } from "../core/kernel/store/store.ts"
-import type { Hosting } from "./hosting.ts"
+import type { ServerContext } from "./server-context.ts"
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 
 /** A call as it came over HTTP: authenticated, within its rate, matched. Row, permission and body are not yet looked at. */
-export interface HostedCall extends Call {
+export interface ServerCall extends EndpointCall {
   readonly headers: Headers
   readonly request_id: string
   readonly remote_address: string
 }
 
 /** What is known of a request once it is answered (conventions 16). */
-export interface AnsweredCall {
+export interface AnsweredServerCall {
   readonly request_id: string
   readonly method: string
   /** Path and query as asked. */
@@ -26,7 +26,7 @@ export interface AnsweredCall {
   /** The endpoint's name; null for a path there is none for. */
   readonly endpoint: string | null
   readonly ability: string | null
-  readonly weight: number
+  readonly metering_weight: number
   readonly user_id: number | null
   readonly token_id: number | null
   readonly status: number
@@ -38,17 +38,17 @@ export interface AnsweredCall {
   readonly user_agent: string | null
 }
 
-export type Hosted<A> = Effect.Effect<A, Fault, Store | Site | Hosting>
+export type ServerEndpoint<A> = Effect.Effect<A, Failure, Store | CommandRuntime | ServerContext>
 
 export interface ServerSlice extends Slice {
   /** Around the answer of a call: replays a stored answer, keeps a new one. `next` runs the call in a transaction of its own. */
-  readonly around?: (call: HostedCall, next: Hosted<Answer>) => Hosted<Answer>
+  readonly around?: (call: ServerCall, next: ServerEndpoint<Answer>) => ServerEndpoint<Answer>
   /** In the transaction that recorded the events: outgoing messages, jobs. What fails here refuses the command. */
-  readonly recorded?: (events: ReadonlyArray<StoredEvent>) => Hosted<void>
+  readonly recorded?: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
   /** After the answer is on its way, of every request under /api/v1; must be quick and must not fail. */
-  readonly answered?: (call: AnsweredCall) => void
+  readonly answered?: (call: AnsweredServerCall) => void
   /** Runs from the start of the server to its end: timers, queues. Interrupted when the server stops. */
-  readonly background?: Effect.Effect<void, Fault, Store | Site | Hosting | Scope.Scope>
+  readonly background?: Effect.Effect<void, Failure, Store | CommandRuntime | ServerContext | Scope.Scope>
   /** Services its endpoints ask for beside store and site. */
-  readonly services?: (hosting: Hosting["Service"]) => Context.Context<never>
+  readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }

@@ -5,7 +5,7 @@ import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
-import { syncing } from "./sync-slice.ts"
+import { serverSyncSlice } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import type { ServerSlice } from "./server-slice.ts"
@@ -13,7 +13,7 @@ import type { ServerSlice } from "./server-slice.ts"
 /** `whole`: the catalogue they become part of, once it is complete. */
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
   systemSlice(),
-  syncing,
+  serverSyncSlice,
   idempotencySlice,
   erasedBytes(),
   restoreSlice,

@@ -1,20 +1,20 @@
 /** What keeps a database from recording anything while it can still be read. */
 import type { SqlError } from "effect/sql"
 
-export type StorageFault = "full" | "read_only" | "failing"
+export type StorageFailure = "full" | "read_only" | "failing"
 
 /** By SQLite's primary result code: SQLITE_FULL, SQLITE_READONLY, SQLITE_IOERR. */
-const of_sqlite: { readonly [code: number]: StorageFault } = { 13: "full", 8: "read_only", 10: "failing" }
+const of_sqlite: { readonly [code: number]: StorageFailure } = { 13: "full", 8: "read_only", 10: "failing" }
 /** By SQLSTATE: disk_full, read_only_sql_transaction (a standby, or default_transaction_read_only), io_error. */
-const of_postgres: { readonly [state: string]: StorageFault } = { "53100": "full", "25006": "read_only", "58030": "failing" }
+const of_postgres: { readonly [state: string]: StorageFailure } = { "53100": "full", "25006": "read_only", "58030": "failing" }
 
-export const storageFaultOf = ({ reason: { cause } }: SqlError.SqlError): StorageFault | undefined => {
+export const storageFailureOf = ({ reason: { cause } }: SqlError.SqlError): StorageFailure | undefined => {
   if (!(cause instanceof Error)) return undefined
   if ("errcode" in cause && typeof cause.errcode === "number") return of_sqlite[cause.errcode & 255]
   return "code" in cause && typeof cause.code === "string" ? of_postgres[cause.code] : undefined
 }
 
-export const storageText: { readonly [Fault in StorageFault]: string } = {
+export const storageText: { readonly [Fault in StorageFailure]: string } = {
   full: "The disk of the server's database is full: nothing can be recorded until there is room again. Reading goes on.",
   read_only: "The server's database takes no changes for now: it is read-only. Reading goes on.",
   failing: "The disk of the server's database fails: nothing can be recorded. Reading may go on."

@@ -1,20 +1,20 @@
 /** The server's end of sync, with waiting readers woken by every commit. */
 import { Context } from "effect"
-import { syncSlice } from "../sync/ends/api.ts"
-import { BundleKey, DeviceTokens } from "../sync/ends/device-tokens.ts"
-import { eraseFromDevices } from "../sync/ends/erasing.ts"
-import { makeTail, Tail } from "../sync/ends/tail.ts"
-import { seedFrom } from "../sync/signature.ts"
+import { syncSlice } from "../sync/server/api.ts"
+import { BundleKey, DeviceTokens } from "../sync/server/device-tokens.ts"
+import { eraseFromDevices } from "../sync/server/erasure.ts"
+import { makeJournalTail, JournalTail } from "../sync/server/tail.ts"
+import { seedFrom } from "../sync/protocol/signature.ts"
 import type { ServerSlice } from "./server-slice.ts"
 import { deviceTokens } from "./tokens/devices.ts"
 
-export const syncing: ServerSlice = {
+export const serverSyncSlice: ServerSlice = {
   ...syncSlice,
   recorded: eraseFromDevices,
-  services: (hosting) => {
-    const { tail, wake } = makeTail()
-    hosting.onCommit(wake)
-    return Context.make(Tail, tail).pipe(
-      Context.add(DeviceTokens, deviceTokens), Context.add(BundleKey, { seed: seedFrom(hosting.key, "flightcase bundles") })) as Context.Context<never>
+  services: (server) => {
+    const { tail, wake } = makeJournalTail()
+    server.onCommit(wake)
+    return Context.make(JournalTail, tail).pipe(
+      Context.add(DeviceTokens, deviceTokens), Context.add(BundleKey, { seed: seedFrom(server.key, "flightcase bundles") })) as Context.Context<never>
   }
 }

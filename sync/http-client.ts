@@ -3,7 +3,7 @@
  * received, and one account of what stood in the way. Node's own fetch carries it: the command line starts without more.
  */
 import { Duration, Effect, Schedule } from "effect"
-import { parseJson, wire_depth_max } from "../core/kernel/body.ts"
+import { parseJson, wire_body_depth_max } from "../core/kernel/body-limits.ts"
 import type { Json } from "../core/kernel/json.ts"
 
 /** Nobody answers at the server's address, or nobody who comes to an end with it. Any answer, whatever its status, is none of these. */
@@ -82,4 +82,4 @@ const secondsNamed = ({ headers }: HttpAnswer): number => Number(headers.get("re
 const utf8 = new TextDecoder()
 export const textOf = ({ bytes }: HttpAnswer): string => utf8.decode(bytes)
 /** Throws where it is none, or nests too deep. */
-export const jsonOf = (answer: HttpAnswer): Json => parseJson(textOf(answer), wire_depth_max)
+export const jsonOf = (answer: HttpAnswer): Json => parseJson(textOf(answer), wire_body_depth_max)

@@ -5,18 +5,18 @@ import type { Endpoint, Request } from "../core/kernel/endpoint.ts"
 import type { Field, Fields } from "../core/kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import { Rejection } from "../core/kernel/rejection.ts"
-import { furniture } from "./sim/furniture.ts"
+import { seed_data } from "./sim/seed-data.ts"
 
 /** U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 turn text around; then ESC, CSI, OSC with its end, a bell, a carriage return. */
 export const odd_text = "\u0085a\u2028b\u2029c\u202ed\u2066e\u2069\u001b[31mf\u009b2Jg\u001b]0;h\u0007\u0090i\ry"
 /** What no database and no well-formed UTF-8 can carry. */
 export const broken_texts: ReadonlyArray<string> = ["a\u0000b", "a\ud800b", "\udc00"]
 
-const isPlainText = ({ shape }: Field): boolean => shape.kind === "text" && shape.format === undefined && shape.length === undefined
+const isPlainText = ({ type }: Field): boolean => type.kind === "text" && type.format === undefined && type.length === undefined
 /** Text fields of a body by name, those inside objects and lists left out. */
 export const textFieldsOf = (endpoint: Endpoint): ReadonlyArray<string> => Object.entries(endpoint.fields as Fields)
   .filter(([, field]) => !field.computed && isPlainText(field)).map(([name]) => name)
-const maxOf = (field: Field | undefined): number => field?.shape.kind === "text" ? field.shape.max : 0
+const maxOf = (field: Field | undefined): number => field?.type.kind === "text" ? field.type.max : 0
 
 export interface Said { readonly endpoint: string; readonly field: string; readonly text: string }
 export type AskAny = (request: Request) => Promise<{ readonly status: number; readonly body: any }>
@@ -27,7 +27,7 @@ export type AskAny = (request: Request) => Promise<{ readonly status: number; re
  */
 export const furnishOddly = async (ask: AskAny, broken?: (endpoint: Endpoint, field: string, status: number, body: any) => void): Promise<ReadonlyArray<Said>> => {
   const said: Array<Said> = []
-  for (const [at, request] of furniture.entries()) {
+  for (const [at, request] of seed_data.entries()) {
     const found = match(catalogue, request.method, request.path)
     if (found instanceof Rejection || !isJsonObject(request.body)) throw new Error(`no endpoint for ${request.method} ${request.path}`)
     const { endpoint } = found

@@ -2,18 +2,18 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../core/catalogue.ts"
-import { authority } from "../core/kernel/authority.ts"
+import { serverRuntime } from "../core/kernel/server-runtime.ts"
 import { answer } from "../core/kernel/dispatch.ts"
 import type { Answer } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
 import { danglingReferences } from "../core/kernel/reference-checks.ts"
 import { bodyOf, Rejection, statusOf } from "../core/kernel/rejection.ts"
-import type { Site } from "../core/kernel/site.ts"
+import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import { rebuild, seed, ensureSchema } from "../core/kernel/store/schema.ts"
 import { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
-import * as Sqlite from "../sync/sqlite-client.ts"
-import * as Postgres from "../server/pg-client.ts"
+import * as Sqlite from "../sync/sqlite/client.ts"
+import * as Postgres from "../server/pg/client.ts"
 import { answerProblem } from "./api/description.ts"
 import { freshDatabase, type Template } from "./postgres.ts"
 
@@ -28,7 +28,7 @@ export interface Reply { readonly status: number; readonly body: any; readonly h
 export interface App {
   /** `q` may be part of the path: `/api/v1/products?q[name_cont]=x`. */
   readonly call: (method: string, path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime>) => Promise<A>
   /** Every row of every folded table, to compare states. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
   /** From now on it is this instant for every call; without one, the clock runs. */
@@ -45,7 +45,7 @@ export const engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
 export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00:00.000Z"): Promise<App> => {
   const database = engine === "pg" ? await freshDatabase(seededAt(now)) : undefined
   const sql = database === undefined ? Sqlite.layer({ path: ":memory:" }) : Postgres.layer({ url: database.url })
-  const layer = Layer.merge(Layer.provide(Store.layer, sql), authority({ catalogue, commandId: randomUUID }))
+  const layer = Layer.merge(Layer.provide(Store.layer, sql), serverRuntime({ catalogue, commandId: randomUUID }))
   const runtime = ManagedRuntime.make(layer)
   await runtime.runPromise(prepared(now))
   let stopped: number | undefined
@@ -72,7 +72,7 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
 const seededAt = (now: string): Template => ({
   name: `app_${now.replaceAll(/\W/g, "")}`.toLowerCase(),
   prepare: async (url) => {
-    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Postgres.layer({ url })), authority({ catalogue, commandId: randomUUID })))
+    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Postgres.layer({ url })), serverRuntime({ catalogue, commandId: randomUUID })))
     try { await runtime.runPromise(prepared(now)) } finally { await runtime.dispose() }
   }
 })
@@ -96,9 +96,9 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) => Eff
   const request = { method, path: at < 0 ? path : path.slice(0, at), query, body: body as Json | undefined }
   return reply(yield* answer(catalogue, request, viewer))
 }).pipe(
-  Effect.catch((fault) => fault instanceof Rejection
-    ? Effect.succeed<Reply>({ status: statusOf[fault.kind], body: bodyOf(fault), headers: fault.headers ?? {} })
-    : Effect.die(fault)),
+  Effect.catch((failure) => failure instanceof Rejection
+    ? Effect.succeed<Reply>({ status: statusOf[failure.kind], body: bodyOf(failure), headers: failure.headers ?? {} })
+    : Effect.die(failure)),
   Effect.tap((got) => Effect.sync(() => {
     // As it would cross a border: what is undefined in memory is absent there.
     const text = got.body === undefined ? "" : typeof got.body === "string" ? got.body : JSON.stringify(got.body)

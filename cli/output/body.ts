@@ -38,7 +38,7 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
   const said = Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0)))
-  return Object.keys(said).length === 0 || !terminal.seen ? "" : `\n${recordText(said, terminal)}`
+  return Object.keys(said).length === 0 || !terminal.is_tty ? "" : `\n${recordText(said, terminal)}`
 }
 /** What is empty says nothing; what things are called comes first. */
 const ordered = (record: JsonObject): JsonObject => {

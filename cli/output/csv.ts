@@ -29,8 +29,8 @@ export const cellsFor = (raw: boolean): Cells => {
   }
 }
 /** A cell as it was before it was led by an apostrophe. */
-export const unledCell = (cell: string): string => cell.startsWith("'") && looksLikeFormula(cell) ? cell.slice(1) : cell
+export const restoreCell = (cell: string): string => cell.startsWith("'") && looksLikeFormula(cell) ? cell.slice(1) : cell
 
 /** What is told when cells were led by an apostrophe. */
-export const ledText = (led: number): string =>
+export const guardText = (led: number): string =>
   `${led} ${led === 1 ? "cell that a spreadsheet would run as a formula begins" : "cells that a spreadsheet would run as formulas begin"} with ' in the CSV; --raw writes ${led === 1 ? "it as it is" : "them as they are"}.`

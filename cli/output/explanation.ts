@@ -1,7 +1,7 @@
 /** How figures came about, in words: a line a step, under the figure it leads to. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { column, tableText } from "./table.ts"
-import { inked, type Terminal } from "./terminal.ts"
+import { styled, type Terminal } from "./terminal.ts"
 import { oneLine, widthOf } from "./text.ts"
 
 /** Wider lines are hard to follow with the eye. */
@@ -11,11 +11,11 @@ const indent = "  "
 /** On a terminal whole sentences wrapped to its width, each figure named once; in a pipe figure, rule, from, to and words between tabs. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
-  if (!terminal.seen) return tableText(["figure", "rule", "from", "to", "words"].map((key) => column(key)), rows, terminal)
+  if (!terminal.is_tty) return tableText(["figure", "rule", "from", "to", "words"].map((key) => column(key)), rows, terminal)
   let last = ""
   return rows.map((row) => {
     const figure = oneLine(String(row["figure"]))
-    const heading = figure === last ? "" : `${inked(terminal.colour, "dim", figure)}\n`
+    const heading = figure === last ? "" : `${styled(terminal.colour, "dim", figure)}\n`
     last = figure
     return heading + wrapped(oneLine(String(row["words"])), Math.min(terminal.columns, width_max) - indent.length).map((line) => `${indent}${line}\n`).join("")
   }).join("")

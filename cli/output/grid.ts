@@ -1,8 +1,8 @@
 /** Availability to look at: a grid of days, and bars of claims. */
 import { dayOf, startOfDay } from "../../core/values/zone.ts"
-import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "../pictures/days.ts"
-import { inked, type Ink, type Terminal } from "./terminal.ts"
-import { cutTo, oneLine, padded, widthOf } from "./text.ts"
+import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "../views/days.ts"
+import { styled, type TextStyle, type Terminal } from "./terminal.ts"
+import { truncateToWidth, oneLine, padded, widthOf } from "./text.ts"
 
 export interface GridProduct {
   readonly product_id: number
@@ -16,7 +16,7 @@ export interface GridProduct {
  */
 export const gridText = (products: ReadonlyArray<GridProduct>, terminal: Terminal): string => {
   const named = (one: GridProduct): string => oneLine(one.product_name ?? `product ${one.product_id}`)
-  if (!terminal.seen) {
+  if (!terminal.is_tty) {
     return products.flatMap((one) => one.days.map((day) => `${one.product_id}\t${named(one)}\t${day.date}\t${day.available}\n`)).join("")
   }
   const dates = [...new Set(products.flatMap(({ days }) => days.map(({ date }) => date)))].sort()
@@ -31,12 +31,12 @@ export const gridText = (products: ReadonlyArray<GridProduct>, terminal: Termina
       band.map((date, index) => index === 0 || date.endsWith("-01") ? monthOf(date) : ""),
       band.map((date) => weekdayOf(date).slice(0, 2)),
       band.map((date) => String(Number(date.slice(8))))
-    ].map((words, line) => `${" ".repeat(width)}${inked(terminal.colour, line === 2 ? "bold" : "dim", words.map((word) => padded(word, cell, true)).join(""))}\n`).join("")
+    ].map((words, line) => `${" ".repeat(width)}${styled(terminal.colour, line === 2 ? "bold" : "dim", words.map((word) => padded(word, cell, true)).join(""))}\n`).join("")
     const rows = products.map((one) => {
       const byDate = new Map(one.days.map((day) => [day.date, day]))
-      return `${padded(cutTo(named(one), width), width, false)}${band.map((date) => {
+      return `${padded(truncateToWidth(named(one), width), width, false)}${band.map((date) => {
         const day = byDate.get(date)
-        return day === undefined ? padded("·", cell, true) : inked(terminal.colour && day.available <= 0, day.has_shortage ? "red" : "yellow", padded(String(day.available), cell, true))
+        return day === undefined ? padded("·", cell, true) : styled(terminal.colour && day.available <= 0, day.has_shortage ? "red" : "yellow", padded(String(day.available), cell, true))
       }).join("")}\n`
     })
     bands.push(heading + rows.join(""))
@@ -55,15 +55,15 @@ export interface Chart {
   }>
   readonly shortages: ReadonlyArray<{ readonly from: string; readonly to: string; readonly severity: number }>
 }
-const inks: { readonly [phase: string]: Ink } = { held: "yellow", reserved: "blue", on_hire: "green" }
+const inks: { readonly [phase: string]: TextStyle } = { held: "yellow", reserved: "blue", on_hire: "green" }
 
 /**
  * A bar per claim, a column per day, or per several where the window is wider than the terminal: ░ for buffers, █ for
  * the hire. In a pipe a line per claim.
  */
-export const barsText = (chart: Chart, zone: string, terminal: Terminal): string => {
+export const chartText = (chart: Chart, zone: string, terminal: Terminal): string => {
   const label = (one: Chart["demands"][number]): string => oneLine(`${one.quantity}× ${one.source_name ?? ""}${one.asset_serial === null ? "" : ` [${one.asset_serial}]`}`)
-  if (!terminal.seen) {
+  if (!terminal.is_tty) {
     return chart.demands.map((one) => `${[one.period_start, one.period_end, one.starts_at, one.ends_at, one.phase, one.quantity, one.asset_serial ?? "", oneLine(one.source_name ?? "")].join("\t")}\n`).join("")
   }
   const days = daysThrough(dayOf(Date.parse(chart.from), zone), dayOf(Date.parse(chart.to), zone), days_max)
@@ -79,14 +79,14 @@ export const barsText = (chart: Chart, zone: string, terminal: Terminal): string
     const [starts, ends, opens, closes] = [one.starts_at, one.ends_at, one.period_start, one.period_end].map((instant) => Date.parse(instant)) as [number, number, number, number]
     const bar = columns.map(({ from, to }) => starts < to && ends > from ? "█" : opens < to && closes > from ? "░" : "·").join("")
     const ink = inks[one.phase]
-    return `${padded(cutTo(label(one), width), width, false)} ${inked(terminal.colour && ink !== undefined, ink ?? "dim", bar)} ${one.phase.replaceAll("_", " ")}\n`
+    return `${padded(truncateToWidth(label(one), width), width, false)} ${styled(terminal.colour && ink !== undefined, ink ?? "dim", bar)} ${one.phase.replaceAll("_", " ")}\n`
   })
   const short = columns.map((column) => chart.shortages.some(({ from, to }) => column.days.some((day) => from <= day && day <= to)) ? "!" : " ").join("")
   const scale = per_column === 1 ? "" : `, ${per_column} days a column`
   return `${padded(stock, width, false)} ${days[0] ?? ""} to ${days.at(-1) ?? ""}${scale}\n` +
-    rulers(columns).map((line) => `${" ".repeat(width + 1)}${inked(terminal.colour, "dim", line)}\n`).join("") +
+    rulers(columns).map((line) => `${" ".repeat(width + 1)}${styled(terminal.colour, "dim", line)}\n`).join("") +
     (rows.length === 0 ? "Nobody claims it in this window.\n" : rows.join("")) +
-    (short.trim() === "" ? "" : `${padded("short", width, false)} ${inked(terminal.colour, "red", short)}\n`)
+    (short.trim() === "" ? "" : `${padded("short", width, false)} ${styled(terminal.colour, "red", short)}\n`)
 }
 const days_max = 400
 interface Stretch { readonly days: ReadonlyArray<string>; readonly from: number; readonly to: number }

@@ -1,5 +1,5 @@
 /** Progress on standard error: a moving line on a terminal, silence elsewhere. */
-import type { Desk } from "../desk.ts"
+import type { CommandContext } from "../context.ts"
 import { clearMoving, showMoving } from "./out.ts"
 
 export interface Progress {
@@ -11,8 +11,8 @@ export interface Progress {
 const width = 24
 const pause_ms = 80
 
-export const progressOf = (desk: Desk): Progress => {
-  if (!desk.terminal.progress) return { at: () => {}, end: () => {} }
+export const progressOf = (context: CommandContext): Progress => {
+  if (!context.terminal.progress) return { at: () => {}, end: () => {} }
   let last = 0
   return {
     at: (what, done, total) => {

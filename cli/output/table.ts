@@ -1,7 +1,7 @@
 /** Rows for people: aligned columns on a terminal, values between tabs in a pipe. */
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
-import { inked, type Terminal } from "./terminal.ts"
-import { cellText, cutTo, oneLine, padded, shortened, widthOf } from "./text.ts"
+import { styled, type Terminal } from "./terminal.ts"
+import { cellText, truncateToWidth, oneLine, padded, minuteText, widthOf } from "./text.ts"
 
 export interface Column {
   readonly title: string
@@ -18,14 +18,14 @@ const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
 /** On a terminal: a heading, columns side by side, cut to its width. Otherwise tabs and nothing but data. */
 export const tableText = (columns: ReadonlyArray<Column>, rows: ReadonlyArray<JsonObject>, terminal: Terminal): string => {
   const cells = rows.map((row) => columns.map(({ of }) => oneLine(cellText(of(row)))))
-  if (!terminal.seen) return cells.map((row) => `${row.join("\t")}\n`).join("")
-  const shown = cells.map((row) => row.map(shortened))
+  if (!terminal.is_tty) return cells.map((row) => `${row.join("\t")}\n`).join("")
+  const shown = cells.map((row) => row.map(minuteText))
   const widths = columns.map(({ title }, at) => Math.max(widthOf(title), ...shown.map((row) => widthOf(row[at]!))))
   fit(widths, terminal.columns)
   const rights = columns.map(({ right }, at) => right ?? (shown.length > 0 && shown.every((row) => row[at] === "" || numeric.test(row[at]!))))
   const line = (row: ReadonlyArray<string>): string =>
-    row.map((cell, at) => padded(cutTo(cell, widths[at]!), widths[at]!, rights[at]!)).join(gap).trimEnd()
-  const heading = inked(terminal.colour, "bold", line(columns.map(({ title }) => title)))
+    row.map((cell, at) => padded(truncateToWidth(cell, widths[at]!), widths[at]!, rights[at]!)).join(gap).trimEnd()
+  const heading = styled(terminal.colour, "bold", line(columns.map(({ title }) => title)))
   return [heading, ...shown.map(line)].map((text) => `${text}\n`).join("")
 }
 
@@ -44,14 +44,14 @@ export const recordText = (record: JsonObject, terminal: Terminal): string => {
   const keys = Object.keys(record)
   const nested = keys.filter((key) => isRows(record[key]))
   const plain = keys.filter((key) => !nested.includes(key))
-  if (!terminal.seen) return plain.map((key) => `${key}\t${oneLine(cellText(record[key]))}\n`).join("")
+  if (!terminal.is_tty) return plain.map((key) => `${key}\t${oneLine(cellText(record[key]))}\n`).join("")
   // What is empty says nothing to a person.
   const told = plain.filter((key) => cellText(record[key]) !== "")
   const width = Math.max(0, ...told.map(widthOf))
-  const lines = told.map((key) => `${inked(terminal.colour, "dim", padded(key, width, false))}${gap}${oneLine(shortened(cellText(record[key])))}\n`)
+  const lines = told.map((key) => `${styled(terminal.colour, "dim", padded(key, width, false))}${gap}${oneLine(minuteText(cellText(record[key])))}\n`)
   const tables = nested.map((key) => {
     const rows = record[key] as ReadonlyArray<JsonObject>
-    return `\n${inked(terminal.colour, "bold", titleOf(key))}\n${tableText(columnsSeen(rows), rows, terminal)}`
+    return `\n${styled(terminal.colour, "bold", titleOf(key))}\n${tableText(columnsSeen(rows), rows, terminal)}`
   })
   return lines.join("") + tables.join("")
 }

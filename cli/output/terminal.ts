@@ -1,10 +1,10 @@
 /** What the streams around us are: terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
-import type { Environment } from "../home.ts"
-import { inkMark } from "./out.ts"
+import type { Environment } from "../profile-folder.ts"
+import { styleMark } from "./out.ts"
 
 export interface Terminal {
   /** Standard output is looked at by a person. */
-  readonly seen: boolean
+  readonly is_tty: boolean
   /** Standard error is looked at by a person: progress may move. */
   readonly progress: boolean
   /** Somebody can answer a question. */
@@ -16,7 +16,7 @@ export interface Terminal {
 export const terminalOf = (env: Environment): Terminal => {
   const seen = process.stdout.isTTY === true || set(env["FLIGHTCASE_TTY"])
   return {
-    seen,
+    is_tty: seen,
     progress: process.stderr.isTTY === true && env["TERM"] !== "dumb",
     answers: process.stdin.isTTY === true && process.stderr.isTTY === true,
     colour: set(env["NO_COLOR"]) ? false
@@ -32,5 +32,5 @@ const wholeOr = (text: string | undefined, otherwise: number): number => {
 }
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
-export type Ink = keyof typeof codes
-export const inked = (colour: boolean, ink: Ink, text: string): string => colour ? `${inkMark(codes[ink])}${text}${inkMark(0)}` : text
+export type TextStyle = keyof typeof codes
+export const styled = (colour: boolean, ink: TextStyle, text: string): string => colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text

@@ -16,7 +16,7 @@ export const cellText = (value: Json | undefined): string => {
 }
 
 /** An instant as the cell shows it: to the minute, UTC. */
-export const shortened = (text: string): string => {
+export const minuteText = (text: string): string => {
   const instant = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/.exec(text)
   return instant === null ? text : `${instant[1]} ${instant[2]}Z`
 }
@@ -40,7 +40,7 @@ export const widthOf = (text: string): number => {
 const wide = /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
 
 /** Cut to a width, with an ellipsis where something is missing. */
-export const cutTo = (text: string, width: number): string => {
+export const truncateToWidth = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
   let kept = "", taken = 0
   for (const { segment } of segmentsOf(text)) {

@@ -6,8 +6,8 @@ import { list_values } from "../kernel/custom-field.ts"
 import { command, type Input } from "../kernel/endpoint.ts"
 import type { Json } from "../kernel/json.ts"
 import { activityCompleted, activityEvents } from "./events.ts"
-import { accessOf, register } from "../kernel/register.ts"
-import { ok, resource, shownById, viewContext } from "../kernel/resource.ts"
+import { accessOf, crudResource } from "../kernel/crud-resource.ts"
+import { ok, resource, renderById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { members } from "../members/schema.ts"
 import { users } from "../users/schema.ts"
@@ -17,7 +17,7 @@ import {
   activities, activity_participants, activity_statuses, activityFields, type ActivityRow, completed, priorities, time_statuses
 } from "./schema.ts"
 import { boolean, integer, text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">): ReadonlyArray<Regarding> =>
   row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
@@ -76,7 +76,7 @@ export const activityResource = resource({
 })
 
 const access = accessOf("activities")
-const crud = register({
+const crud = crudResource({
   resource: activityResource,
   fields: activityFields,
   path: "/api/v1/activities",
@@ -109,7 +109,7 @@ const complete = command("POST", "/api/v1/activities/{id}/complete", {
     events: row.completed && row.status_id === completed ? [] : [activityCompleted.make({ id: row.id })],
     result: { id: row.id }
   }),
-  respond: (_result, input) => Effect.map(shownById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
+  respond: (_result, input) => Effect.map(renderById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 
 export const activitiesSlice: Slice = {

@@ -1,8 +1,8 @@
 /** What happens to activities and who takes part in them (members-activities 3). */
 import { Schema } from "effect"
-import { update } from "../kernel/change.ts"
+import { update } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
-import { rowEvents } from "../kernel/register.ts"
+import { rowEvents } from "../kernel/crud-resource.ts"
 import { activities, activity_participants, completed } from "./schema.ts"
 
 export const activityCompleted = eventType("activity.completed", {

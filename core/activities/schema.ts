@@ -1,5 +1,5 @@
 /** Activities: calls, meetings, tasks and notes, about something and for somebody (members-activities 6). */
-import { boolean, choice, code, integer, json, list, object, prose, ref, text, timestamp } from "../kernel/field.ts"
+import { boolean, choice, code, integer, json, list, object, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
@@ -18,7 +18,7 @@ export const task_code = 1001
 
 export const activityFields = {
   subject: text({ required: true, search: true }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   location: text({ nullable: true }),
   regarding_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER, names: { by: "regarding_type", tables: regarding_tables } }),
   regarding_type: choice(regarding_types, { nullable: true }),
@@ -37,7 +37,7 @@ export const activityFields = {
 const { participants: _participants, ...stored } = activityFields
 export const activities = table("activities", stored, {
   entity: "activity", named_by: ["subject"],
-  sight: { whole: ["activities.*"] },
+  visibility: { all_columns: ["activities.*"] },
   references: [
     { column: "regarding_id", where: { regarding_type: "Member" }, table: "members", rule: { on_delete: "keep", on_merge: "follow" } },
     { column: "regarding_id", where: { regarding_type: "Product" }, table: "products", rule: { on_delete: "keep", on_merge: "follow" } },
@@ -54,7 +54,7 @@ export const activity_participants = table("activity_participants", {
   mute: boolean({ computed: true, default: false })
 }, {
   stream: { entity: "activity", column: "activity_id" },
-  sight: { whole: ["activities.*"], lent: [{ to: ["members.delete"], columns: ["activity_id", "member_id"] }] },
+  visibility: { all_columns: ["activities.*"], granted_columns: [{ to: ["members.delete"], columns: ["activity_id", "member_id"] }] },
   indexes: [["activity_id"], ["member_id"]]
 })
 export type ParticipantRow = RowOf<typeof activity_participants>

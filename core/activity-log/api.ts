@@ -1,21 +1,21 @@
 /** The action log: the journal read backwards, as who did what to what (conventions 12). */
 import { Effect } from "effect"
 import type { Catalogue, Slice } from "../kernel/catalogue.ts"
-import { type Fault, get } from "../kernel/endpoint.ts"
+import { type Failure, get } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { wholeNumber } from "../kernel/input.ts"
 import { journal } from "../kernel/journal.ts"
 import { type Condition, conditionsOf, conditionSql, type Listing, pageOf, type Query, snakeCase, sortOf } from "../kernel/query.ts"
 import { ok } from "../kernel/resource.ts"
-import { Site } from "../kernel/site.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
-import { can, type Viewer } from "../kernel/viewer.ts"
+import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { users } from "../users/schema.ts"
 import { changesOf, valueTypes, withoutKeys } from "./changes.ts"
-import * as Shown from "../kernel/shown.ts"
-import { auditShown } from "./shown.ts"
-import type { AuditEntry } from "./shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { auditShown } from "./answers.ts"
+import type { AuditEntry } from "./answers.ts"
 
 const listing: Listing = {
   table: journal,
@@ -45,14 +45,14 @@ const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): strin
 /** Columns with a permission of their own that this person lacks. */
 const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlySet<string> =>
   new Set(catalogue.tables.flatMap((table) => Object.entries(table.columns)
-    .filter(([, field]) => field.visible_to !== undefined && !can(viewer, field.visible_to)).map(([name]) => name)))
+    .filter(([, field]) => field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to)).map(([name]) => name)))
 
 /** Events as an audit shows them. Two queries: what the rows held before, and the people. */
 export const auditRows = Effect.fnUntraced(function*(
   events: ReadonlyArray<StoredEvent>, viewer: Viewer
-): Effect.fn.Return<ReadonlyArray<AuditEntry>, Fault, Store | Site> {
+): Effect.fn.Return<ReadonlyArray<AuditEntry>, Failure, Store | CommandRuntime> {
   const store = yield* Store
-  const hidden = hiddenFrom((yield* Site).catalogue, viewer)
+  const hidden = hiddenFrom((yield* CommandRuntime).catalogue, viewer)
   const earlier = yield* historyOf(store, events)
   const changes = changesOf([...earlier, ...events].sort((one, other) => one.position - other.position), new Set(events.map((one) => one.position)))
   const people = new Map((yield* store.getMany(users, events.flatMap((one) => one.actor_id ?? []))).map((one) => [one.id, one.name]))

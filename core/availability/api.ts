@@ -1,28 +1,28 @@
 /** How availability is asked for (spec 4.16, availability 6). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { type Answer, type Fault, get, type Input } from "../kernel/endpoint.ts"
+import { type Answer, type Failure, get, type Input } from "../kernel/endpoint.ts"
 import { integer, ref, timestamp } from "../kernel/field.ts"
 import { ok } from "../kernel/resource.ts"
-import type { Site } from "../kernel/site.ts"
+import type { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { zoneOf } from "../stores/stores.ts"
 import { instantOf } from "../values/time.ts"
 import { clipped, inOrder, type Period } from "../values/period.ts"
 import { freeAssets } from "./assets-query.ts"
-import { access, storeAsked } from "./asked.ts"
-import { type Book, bookOf } from "./book.ts"
-import { loadBook } from "./load.ts"
-import { overviews } from "./overviews.ts"
-import { bookAsOf } from "./past.ts"
-import { planning } from "./planning.ts"
+import { access, requestedStore } from "./access.ts"
+import { type AvailabilitySnapshot, snapshotOf } from "./snapshot.ts"
+import { loadSnapshot } from "./load.ts"
+import { overviewEndpoints } from "./overviews.ts"
+import { snapshotAsOf } from "./as-of.ts"
+import { planningEndpoints } from "./planning.ts"
 import { pointAvailability } from "./point.ts"
 import { rangeAvailability } from "./range.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
-import { counted, dateOrRangeCheck, inOrderCheck, momentIn, spacious, spanIn } from "./window.ts"
-import { availableAssetsShown, pointOrRangeShown } from "./shown.ts"
-import type * as Shown from "../kernel/shown.ts"
+import { rejectingLimits, dateOrRangeCheck, inOrderCheck, momentIn, withMargin, spanIn } from "./window.ts"
+import { availableAssetsShown, pointOrRangeShown } from "./answers.ts"
+import type * as Shown from "../kernel/answer-schema.ts"
 
 const storeField = ref("stores", { required: true })
 
@@ -38,27 +38,27 @@ const whenFields = {
 }
 
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
-const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Fault, Store | Site> {
-  const store = yield* storeAsked(input)
+const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Failure, Store | CommandRuntime> {
+  const store = yield* requestedStore(input)
   const zone = zoneOf(store)
   // Of a deleted product nothing is counted.
   const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
   const as_of = typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
   const then = as_of === undefined ? {} : { as_of }
-  const bookOver = (window: Period): Effect.Effect<Book, Fault, Store | Site> => as_of === undefined
-    ? loadBook(store.id, { product_ids, window: spacious(window) }, input)
-    : bookAsOf(store, [product_id], as_of, input)
+  const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> => as_of === undefined
+    ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
+    : snapshotAsOf(store, [product_id], as_of, input)
   if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
     const { at } = momentIn(input.body, "date", zone)
-    const book = yield* bookOver({ from: at, to: at })
-    return ok({ availability: { ...yield* counted(() => pointAvailability(book, product_id, at)), ...then } })
+    const snapshot = yield* snapshotOver({ from: at, to: at })
+    return ok({ availability: { ...yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at)), ...then } })
   }
   const span = yield* spanIn(input.body, zone)
   const window = { from: span.from.at, to: span.to.at }
-  const { horizon } = bookOf({ store, resolution: resolutionIn(input.settings), now: as_of ?? input.now, claims: [], stock: [], horizon: horizonIn(input.settings) })
+  const { horizon } = snapshotOf({ store, resolution: resolutionIn(input.settings), now: as_of ?? input.now, demands: [], stock: [], horizon: horizonIn(input.settings) })
   const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
-  const book = yield* bookOver(inOrder(inside))
-  return ok({ availability: { ...yield* counted(() => rangeAvailability(book, product_id, window)), ...then } })
+  const snapshot = yield* snapshotOver(inOrder(inside))
+  return ok({ availability: { ...yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window)), ...then } })
 })
 
 const flat = get("/api/v1/availability", {
@@ -92,7 +92,7 @@ const availableAssets = get("/api/v1/products/{product}/available-assets", {
   check: inOrderCheck,
   run: (input) => Effect.gen(function*() {
     const { page = 1, per_page = 50 } = input.values
-    const store = yield* storeAsked(input)
+    const store = yield* requestedStore(input)
     const span = yield* spanIn(input.body, zoneOf(store))
     const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
     return ok({
@@ -104,5 +104,5 @@ const availableAssets = get("/api/v1/products/{product}/available-assets", {
 
 export const availabilitySlice: Slice = {
   name: "availability",
-  endpoints: [flat, ofProduct, availableAssets, ...overviews, ...planning]
+  endpoints: [flat, ofProduct, availableAssets, ...overviewEndpoints, ...planningEndpoints]
 }

@@ -1,44 +1,44 @@
 /** Which units are free and who holds the others, asked of the database: for people who pick and for whoever allocates. */
 import { Effect } from "effect"
-import { type ClaimRow, claims } from "../claims/schema.ts"
-import type { Fault } from "../kernel/endpoint.ts"
+import { type DemandRow, demands } from "../demands/schema.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Period } from "../values/period.ts"
 import { type AvailableAsset, availableAssets } from "./assets.ts"
-import { type Buffers, noBuffers } from "./claim.ts"
-import { type BookContext, loadBook } from "./load.ts"
-import { boundInstant, stockedProducts } from "./load-products.ts"
-import { spacious } from "./window.ts"
+import { type Buffers, noBuffers } from "./demand.ts"
+import { type SnapshotContext, loadSnapshot } from "./load.ts"
+import { boundInstant, loadStockedProducts } from "./load-products.ts"
+import { withMargin } from "./window.ts"
 
-/** Units of a product at a store with no claim of their own in the window, the product's buffers included; by id. */
+/** Units of a product at a store with no demand of their own in the window, the product's buffers included; by id. */
 export const freeAssets = Effect.fnUntraced(function*(
-  product_id: number, store_id: number, window: Period, context: BookContext
-): Effect.fn.Return<ReadonlyArray<AvailableAsset>, Fault, Store> {
-  const product: Buffers = (yield* stockedProducts([product_id])).get(product_id) ?? noBuffers
-  const book = yield* loadBook(store_id, {
+  product_id: number, store_id: number, window: Period, context: SnapshotContext
+): Effect.fn.Return<ReadonlyArray<AvailableAsset>, Failure, Store> {
+  const product: Buffers = (yield* loadStockedProducts([product_id])).get(product_id) ?? noBuffers
+  const snapshot = yield* loadSnapshot(store_id, {
     product_ids: [product_id],
-    window: spacious({ from: window.from - product.before_minutes * 60_000, to: window.to + product.after_minutes * 60_000 })
+    window: withMargin({ from: window.from - product.before_minutes * 60_000, to: window.to + product.after_minutes * 60_000 })
   }, context)
-  return availableAssets(book, product_id, window)
+  return availableAssets(snapshot, product_id, window)
 })
 
 /**
- * Active claims that stand in the way of holding these units in [from, to) (instants; the caller's buffers included),
+ * Active demands that stand in the way of holding these units in [from, to) (instants; the caller's buffers included),
  * overdue ones among them; by unit, then start. `except` leaves out one source, e.g. the line being allocated.
  */
 export const assetConflicts = Effect.fnUntraced(function*(
   asset_ids: ReadonlyArray<number>, window: { readonly from: string; readonly to: string }, now: string,
   except?: { readonly source_type: string; readonly source_id: number }
-): Effect.fn.Return<ReadonlyArray<ClaimRow>, Fault, Store> {
+): Effect.fn.Return<ReadonlyArray<DemandRow>, Failure, Store> {
   if (asset_ids.length === 0) return []
   const store = yield* Store
   const bound = bindings(store.dialect)
   const to = window.to > window.from ? window.to : boundInstant(Date.parse(window.from) + 1)
   const rows = yield* store.run(
-    `select ${columnList(claims)} from claims where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true and reaches_to > ${bound.bind(window.from)} ` +
+    `select ${columnList(demands)} from claims where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true and reaches_to > ${bound.bind(window.from)} ` +
     `and buffered_starts_at < ${bound.bind(to)} and (buffered_ends_at > ${bound.bind(window.from)} or ("out" = true and ends_at < ${bound.bind(now)})) ` +
     "order by asset_id, starts_at, id", bound.values)
-  return rows.map((row) => store.decode(claims, row))
-    .filter((claim) => except === undefined || claim.source_type !== except.source_type || claim.source_id !== except.source_id)
+  return rows.map((row) => store.decode(demands, row))
+    .filter((demand) => except === undefined || demand.source_type !== except.source_type || demand.source_id !== except.source_id)
 })

@@ -1,7 +1,7 @@
 /** Which serialised units are free, and who holds one that is not (availability 6.4). */
 import { type Period, meets } from "../values/period.ts"
-import type { Book } from "./book.ts"
-import { type Buffers, type StandingClaim, noBuffers } from "./claim.ts"
+import type { AvailabilitySnapshot } from "./snapshot.ts"
+import { type Buffers, type ActiveDemand, noBuffers } from "./demand.ts"
 
 export interface AvailableAsset {
   readonly id: number
@@ -13,14 +13,14 @@ export interface AvailableAsset {
 }
 
 /**
- * Units of the product with no active claim of their own in the window, by id. The product's own buffers widen the
- * window, so a unit listed here can be allocated without its preparation time colliding. Quantity claims exclude no
+ * Units of the product with no active demand of their own in the window, by id. The product's own buffers widen the
+ * window, so a unit listed here can be allocated without its preparation time colliding. Quantity demands exclude no
  * unit; a bulk product has none.
  */
-export const availableAssets = (book: Book, product_id: number, window: Period): ReadonlyArray<AvailableAsset> => {
-  const asked = widened(window, book.products.get(product_id) ?? noBuffers)
-  const held = new Set(holdersIn(book.claimsOf(product_id), asked).map(({ claim }) => claim.asset_id))
-  return book.stockOf(product_id)
+export const availableAssets = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): ReadonlyArray<AvailableAsset> => {
+  const asked = widened(window, snapshot.products.get(product_id) ?? noBuffers)
+  const held = new Set(holdersIn(snapshot.claimsOf(product_id), asked).map(({ demand }) => demand.asset_id))
+  return snapshot.stockOf(product_id)
     .filter((row) => row.is_unit && row.from <= window.from && row.to >= window.to && !held.has(row.level.id))
     .map(({ level }) => ({
       id: level.id,
@@ -35,14 +35,14 @@ export const availableAssets = (book: Book, product_id: number, window: Period):
 
 /** Who stands in the way of allocating one unit for a window, first come first; empty when nobody does. */
 export const holdersOfAsset = (
-  book: Book, product_id: number, asset_id: number, window: Period, buffers: Buffers = noBuffers
-): ReadonlyArray<StandingClaim> =>
-  holdersIn(book.claimsOf(product_id), widened(window, buffers))
-    .filter(({ claim }) => claim.asset_id === asset_id)
-    .sort((one, other) => one.from - other.from || one.claim.id - other.claim.id)
+  snapshot: AvailabilitySnapshot, product_id: number, asset_id: number, window: Period, buffers: Buffers = noBuffers
+): ReadonlyArray<ActiveDemand> =>
+  holdersIn(snapshot.claimsOf(product_id), widened(window, buffers))
+    .filter(({ demand }) => demand.asset_id === asset_id)
+    .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
 
-const holdersIn = (claims: ReadonlyArray<StandingClaim>, window: Period): ReadonlyArray<StandingClaim> =>
-  claims.filter((claim) => claim.claim.is_active && claim.claim.asset_id !== null && meets(claim, window))
+const holdersIn = (demands: ReadonlyArray<ActiveDemand>, window: Period): ReadonlyArray<ActiveDemand> =>
+  demands.filter((demand) => demand.demand.is_active && demand.demand.asset_id !== null && meets(demand, window))
 
 const widened = (window: Period, buffers: Buffers): Period => ({
   from: window.from - buffers.before_minutes * 60_000,

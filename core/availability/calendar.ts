@@ -1,9 +1,9 @@
 /** The calendar grid: products down, days across (availability 6.5). */
 import { instantOf } from "../values/time.ts"
-import type { Moment } from "../values/period.ts"
-import { type Book, compositionOf, isTracked } from "./book.ts"
+import type { LocalMoment } from "../values/period.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
 import { type DayCell, dayCells, dayGrid, kitCells } from "./days.ts"
-import type { KnownFree } from "./kits.ts"
+import type { FreeUnitsCache } from "./kits.ts"
 
 export interface CalendarDay {
   readonly date: string
@@ -29,28 +29,28 @@ export interface AvailabilityCalendar {
   readonly products: ReadonlyArray<CalendarProduct>
 }
 
-export interface CalendarAsked {
+export interface CalendarRequest {
   /** Narrows; unknown ids are ignored. */
   readonly product_ids?: ReadonlyArray<number> | undefined
-  /** Composed products too, each with `is_kit`; the book must have been loaded with compositions. */
+  /** Composed products too, each with `is_kit`; the snapshot must have been loaded with compositions. */
   readonly include_kits?: boolean
 }
 
 /**
- * Days from `from` to `to`, both included, of every tracked product with stock or claims here, by id. Composed
+ * Days from `from` to `to`, both included, of every tracked product with stock or demands here, by id. Composed
  * products are derived when asked for: without `include_kits` they do not appear, with it those appear of which this
  * store has ever had or promised the kit or a part.
  */
 export const availabilityCalendar = (
-  book: Book, from: Moment, to: Moment, { include_kits = false, product_ids }: CalendarAsked = {}
+  snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment, { include_kits = false, product_ids }: CalendarRequest = {}
 ): AvailabilityCalendar => {
-  const grid = dayGrid(book, from, to)
+  const grid = dayGrid(snapshot, from, to)
   const wanted = product_ids === undefined ? undefined : new Set(product_ids)
-  const shown = (id: number): boolean => (wanted === undefined || wanted.has(id)) && isTracked(book, id)
+  const shown = (id: number): boolean => (wanted === undefined || wanted.has(id)) && isTracked(snapshot, id)
   const rowOf = (product_id: number, cells: ReadonlyArray<DayCell>): CalendarProduct => ({
     product_id,
-    product_name: book.products.get(product_id)?.name ?? null,
-    ...(include_kits ? { is_kit: isComposed(book, product_id) } : {}),
+    product_name: snapshot.products.get(product_id)?.name ?? null,
+    ...(include_kits ? { is_kit: isComposed(snapshot, product_id) } : {}),
     days: cells.map(({ date, min_available, pending_checkin }) => ({
       date,
       available: min_available,
@@ -58,35 +58,35 @@ export const availabilityCalendar = (
       pending_checkin
     }))
   })
-  const plain = book.known.filter((id) => shown(id) && !isComposed(book, id)).map((id) => rowOf(id, dayCells(book, id, grid)))
-  const known: KnownFree = new Map()
-  const kits = !include_kits ? [] : kitsHere(book).filter(shown).flatMap((id) => {
-    const cells = kitCells(book, id, grid, known)
+  const plain = snapshot.known.filter((id) => shown(id) && !isComposed(snapshot, id)).map((id) => rowOf(id, dayCells(snapshot, id, grid)))
+  const known: FreeUnitsCache = new Map()
+  const kits = !include_kits ? [] : kitsHere(snapshot).filter(shown).flatMap((id) => {
+    const cells = kitCells(snapshot, id, grid, known)
     return cells === undefined ? [] : [rowOf(id, cells)]
   })
   return {
-    store_id: book.store_id,
+    store_id: snapshot.store_id,
     from: instantOf(from.at),
     to: instantOf(to.at),
     products: grid.days.length === 0 ? [] : [...plain, ...kits].sort((one, other) => one.product_id - other.product_id)
   }
 }
 
-const isComposed = (book: Book, product_id: number): boolean => compositionOf(book.products.get(product_id)) !== "plain"
+const isComposed = (snapshot: AvailabilitySnapshot, product_id: number): boolean => compositionOf(snapshot.products.get(product_id)) !== "plain"
 
 /** Live composed products this store has, or has a part of at whatever depth. */
-const kitsHere = (book: Book): ReadonlyArray<number> => {
-  const here = new Map<number, boolean>(book.known.map((id) => [id, true]))
+const kitsHere = (snapshot: AvailabilitySnapshot): ReadonlyArray<number> => {
+  const here = new Map<number, boolean>(snapshot.known.map((id) => [id, true]))
   const reaches = (id: number): boolean => {
     const known = here.get(id)
     if (known !== undefined) return known
     // Marked before its parts are looked at, so that a circle ends.
     here.set(id, false)
-    const found = (book.products.get(id)?.parts ?? []).some((part) => reaches(part.component_product_id))
+    const found = (snapshot.products.get(id)?.parts ?? []).some((part) => reaches(part.component_product_id))
     here.set(id, found)
     return found
   }
-  return [...book.products.values()]
+  return [...snapshot.products.values()]
     .filter((product) => product.name !== null && compositionOf(product) !== "plain" && reaches(product.id))
     .map((product) => product.id)
 }

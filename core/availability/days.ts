@@ -1,8 +1,8 @@
 /** Slots gathered into store-local days, for calendars, charts and sweeps (availability 5, 6.5). */
-import { type LocalDay, type Moment, dayOfMoment, localDays } from "../values/period.ts"
+import { type LocalDay, type LocalMoment, dayOfMoment, localDays } from "../values/period.ts"
 import { dayOf } from "../values/zone.ts"
-import type { Book } from "./book.ts"
-import { freeUnits, KitNestedTooDeep, type KnownFree } from "./kits.ts"
+import type { AvailabilitySnapshot } from "./snapshot.ts"
+import { freeUnits, KitNestedTooDeep, type FreeUnitsCache } from "./kits.ts"
 import { mergedBounds, slotBounds } from "./slots.ts"
 import { timelineOf } from "./timeline.ts"
 
@@ -21,24 +21,24 @@ export interface DayCell {
 }
 
 /** Days from `from` to `to`, both included. */
-export const dayGrid = (book: Book, from: Moment, to: Moment): DayGrid => {
-  const first = latest(dayOfMoment(from, book.zone), dayOf(book.horizon.from, book.zone))
-  const last = earliest(dayOfMoment(to, book.zone), dayOf(book.horizon.to - 1, book.zone))
-  const days = localDays(first, last, book.zone)
+export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment): DayGrid => {
+  const first = latest(dayOfMoment(from, snapshot.zone), dayOf(snapshot.horizon.from, snapshot.zone))
+  const last = earliest(dayOfMoment(to, snapshot.zone), dayOf(snapshot.horizon.to - 1, snapshot.zone))
+  const days = localDays(first, last, snapshot.zone)
   if (days.length === 0) return { days, bounds: [] }
   const start = days[0]!.from, end = days[days.length - 1]!.to
   // Hourly slots straddle midnight where the zone is half an hour off; a day is judged by its own part of them.
   const bounds = mergedBounds(
-    slotBounds(start, end, book.resolution, book.zone),
+    slotBounds(start, end, snapshot.resolution, snapshot.zone),
     [...days.map((day) => day.from), end]
   )
   return { days, bounds: bounds.filter((bound) => bound >= start && bound <= end) }
 }
 
 /** One cell per day for one product, counted from its own stock. */
-export const dayCells = (book: Book, product_id: number, grid: DayGrid): ReadonlyArray<DayCell> => {
+export const dayCells = (snapshot: AvailabilitySnapshot, product_id: number, grid: DayGrid): ReadonlyArray<DayCell> => {
   if (grid.days.length === 0) return []
-  const { available, pending_checkin } = timelineOf(book, product_id, grid.bounds)
+  const { available, pending_checkin } = timelineOf(snapshot, product_id, grid.bounds)
   return cellsOf(grid, available, pending_checkin)
 }
 
@@ -46,14 +46,14 @@ export const dayCells = (book: Book, product_id: number, grid: DayGrid): Readonl
  * One cell per day of a composed product: the day's lowest of what its parts allow slot by slot. Undefined when nothing
  * can be said: a catalogue kit without pool parts, or one nested more deeply than it may be.
  */
-export const kitCells = (book: Book, product_id: number, grid: DayGrid, known: KnownFree = new Map()): ReadonlyArray<DayCell> | undefined => {
+export const kitCells = (snapshot: AvailabilitySnapshot, product_id: number, grid: DayGrid, known: FreeUnitsCache = new Map()): ReadonlyArray<DayCell> | undefined => {
   if (grid.days.length === 0) return []
-  const available = freeUnlessTooDeep(book, product_id, grid.bounds, known)
-  return available === undefined ? undefined : cellsOf(grid, available, timelineOf(book, product_id, grid.bounds).pending_checkin)
+  const available = freeUnlessTooDeep(snapshot, product_id, grid.bounds, known)
+  return available === undefined ? undefined : cellsOf(grid, available, timelineOf(snapshot, product_id, grid.bounds).pending_checkin)
 }
-const freeUnlessTooDeep = (book: Book, product_id: number, bounds: ReadonlyArray<number>, known: KnownFree): ReadonlyArray<number> | undefined => {
+const freeUnlessTooDeep = (snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>, known: FreeUnitsCache): ReadonlyArray<number> | undefined => {
   try {
-    return freeUnits(book, product_id, bounds, known)
+    return freeUnits(snapshot, product_id, bounds, known)
   } catch (thrown) {
     if (thrown instanceof KitNestedTooDeep) return undefined
     throw thrown

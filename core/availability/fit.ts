@@ -1,21 +1,21 @@
 /**
  * The first window in which a whole list is free. Every product is counted once, slot by slot; what is short is a
- * stretch of blocked time, and the search leaps from the end of one stretch to the next: (claims + slots + stretches),
+ * stretch of blocked time, and the search leaps from the end of one stretch to the next: (demands + slots + stretches),
  * never a try per minute.
  */
 import { instantOf } from "../values/time.ts"
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall, startOfDay, wallOf } from "../values/zone.ts"
-import { type Book, isTracked } from "./book.ts"
-import { freeUnits, type KnownFree } from "./kits.ts"
+import { type AvailabilitySnapshot, isTracked } from "./snapshot.ts"
+import { freeUnits, type FreeUnitsCache } from "./kits.ts"
 import { requestedUnits } from "./line.ts"
-import { plannedClaims } from "./planned.ts"
+import { plannedDemands } from "./planned.ts"
 import { countBelow, slotBounds } from "./slots.ts"
 
 /** Where a window may begin: with a slot, with a day of the store, or at any moment. */
 export type FitAlign = "slot" | "day" | "none"
 
-export interface FitAsked {
+export interface FitRequest {
   readonly lines: ReadonlyArray<{ readonly product_id: number; readonly quantity: number }>
   /** The window lies wholly inside, milliseconds. */
   readonly from: number
@@ -29,7 +29,7 @@ export interface FitAsked {
  * `not_enough`: never that many free at once; `booked`: free at times, never long enough; `no_common_window`: each product
  * fits by itself, never all together; `window_too_short`: no permitted start leaves room for the hire.
  */
-export type NoFit = "not_enough" | "booked" | "no_common_window" | "window_too_short"
+export type FitFailure = "not_enough" | "booked" | "no_common_window" | "window_too_short"
 
 export interface Bottleneck {
   readonly product_id: number
@@ -42,7 +42,7 @@ export interface Bottleneck {
 }
 export interface Fit {
   readonly window: { readonly starts_at: string; readonly ends_at: string } | null
-  readonly reason: NoFit | null
+  readonly reason: FitFailure | null
   readonly bottleneck: Bottleneck | null
 }
 
@@ -58,11 +58,11 @@ interface Need extends Bottleneck {
  * The earliest window of that length in which nothing on the list is short, each product's own preparation and turnaround
  * included, kits by their parts. Without one, why not. Throws KitNestedTooDeep and TooManySlots.
  */
-export const earliestFit = (book: Book, asked: FitAsked): Fit => {
-  const reach = widest(book)
-  const bounds = slotBounds(asked.from - reach.before, asked.until + reach.after, book.resolution, book.zone)
-  const needs = needsOfList(book, asked, bounds)
-  const clock = clockOf(book, asked, bounds)
+export const earliestFit = (snapshot: AvailabilitySnapshot, asked: FitRequest): Fit => {
+  const reach = widest(snapshot)
+  const bounds = slotBounds(asked.from - reach.before, asked.until + reach.after, snapshot.resolution, snapshot.zone)
+  const needs = needsOfList(snapshot, asked, bounds)
+  const clock = clockOf(snapshot, asked, bounds)
   const found = firstStart(needs, clock)
   if (found !== undefined) return { window: { starts_at: instantOf(found), ends_at: instantOf(clock.endOf(found)) }, reason: null, bottleneck: null }
   if (firstStart([], clock) === undefined) return { window: null, reason: "window_too_short", bottleneck: null }
@@ -77,15 +77,15 @@ interface Clock {
   readonly aligned: (instant: number) => number
 }
 
-const clockOf = (book: Book, { align, duration, from, until }: FitAsked, bounds: ReadonlyArray<number>): Clock => ({
+const clockOf = (snapshot: AvailabilitySnapshot, { align, duration, from, until }: FitRequest, bounds: ReadonlyArray<number>): Clock => ({
   from,
   until,
   endOf: (start) => "minutes" in duration
     ? start + duration.minutes * 60_000
-    : instantOfWall(wallOf(start, book.zone) + duration.days * 86_400_000, book.zone),
+    : instantOfWall(wallOf(start, snapshot.zone) + duration.days * 86_400_000, snapshot.zone),
   aligned: (instant) => align === "none" ? instant
     : align === "slot" ? bounds[countBelow(bounds, instant)] ?? Number.POSITIVE_INFINITY
-    : dayStartFrom(instant, book.zone)
+    : dayStartFrom(instant, snapshot.zone)
 })
 
 const dayStartFrom = (instant: number, zone: string): number => {
@@ -113,10 +113,10 @@ const firstStart = (needs: ReadonlyArray<Need>, { aligned, endOf, from, until }:
 }
 
 const minute = 60_000
-/** The longest preparation and turnaround of any product in the book. */
-const widest = (book: Book): { readonly before: number; readonly after: number } => {
+/** The longest preparation and turnaround of any product in the snapshot. */
+const widest = (snapshot: AvailabilitySnapshot): { readonly before: number; readonly after: number } => {
   let before = 0, after = 0
-  for (const product of book.products.values()) {
+  for (const product of snapshot.products.values()) {
     before = Math.max(before, product.before_minutes)
     after = Math.max(after, product.after_minutes)
   }
@@ -124,7 +124,7 @@ const widest = (book: Book): { readonly before: number; readonly after: number }
 }
 
 /** What the list takes from stock, kits taken apart and equal products added up. Untracked products are never short. */
-const needsOfList = (book: Book, { from, lines, until }: FitAsked, bounds: ReadonlyArray<number>): ReadonlyArray<Need> => {
+const needsOfList = (snapshot: AvailabilitySnapshot, { from, lines, until }: FitRequest, bounds: ReadonlyArray<number>): ReadonlyArray<Need> => {
   const wanted = new Map<number, { quantity: number; lines: Set<number> }>()
   const want = (product_id: number, quantity: number, line: number): void => {
     const before = wanted.get(product_id) ?? { quantity: 0, lines: new Set() }
@@ -133,16 +133,16 @@ const needsOfList = (book: Book, { from, lines, until }: FitAsked, bounds: Reado
     wanted.set(product_id, before)
   }
   lines.forEach(({ product_id, quantity }, line) => {
-    if (!isTracked(book, product_id)) return
-    const claims = plannedClaims([{ product_id, quantity, store_id: book.store_id, from, to: until }], book)
+    if (!isTracked(snapshot, product_id)) return
+    const demands = plannedDemands([{ product_id, quantity, store_id: snapshot.store_id, from, to: until }], snapshot)
     // A kit of which nothing can be said cannot be promised either.
-    if (claims.length === 0) want(product_id, requestedUnits(quantity), line)
-    for (const claim of claims) want(claim.product_id, claim.quantity, line)
+    if (demands.length === 0) want(product_id, requestedUnits(quantity), line)
+    for (const demand of demands) want(demand.product_id, demand.quantity, line)
   })
-  const known: KnownFree = new Map()
+  const known: FreeUnitsCache = new Map()
   return [...wanted].map(([product_id, { lines: of, quantity }]) => {
-    const product = book.products.get(product_id)
-    const free = freeUnits(book, product_id, bounds, known)
+    const product = snapshot.products.get(product_id)
+    const free = freeUnits(snapshot, product_id, bounds, known)
     return {
       product_id,
       product_name: product?.name ?? null,

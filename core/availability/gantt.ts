@@ -1,8 +1,8 @@
-/** The chart of one product's claims (availability 6.6). */
+/** The chart of one product's demands (availability 6.6). */
 import { instantOf } from "../values/time.ts"
-import { type Moment, type Period, endOfMoment, meets, overlaps } from "../values/period.ts"
-import { type Book, compositionOf, isTracked } from "./book.ts"
-import { type DealName, type StandingClaim, sourceColour, sourceName } from "./claim.ts"
+import { type LocalMoment, type Period, endOfMoment, meets, overlaps } from "../values/period.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
+import { type OpportunityName, type ActiveDemand, sourceColour, sourceName } from "./demand.ts"
 import { dayCells, dayGrid, kitCells } from "./days.ts"
 import type { Phase } from "./phase.ts"
 import type { StockLevel } from "./stock.ts"
@@ -45,26 +45,26 @@ export interface AvailabilityGantt {
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
-/** Active claims that meet the window, and the days short inside it. A `to` written as a plain date counts whole. */
+/** Active demands that meet the window, and the days short inside it. A `to` written as a plain date counts whole. */
 export const availabilityGantt = (
-  book: Book, product_id: number, from: Moment, to: Moment,
-  deals: ReadonlyMap<number, DealName>, asset_ids?: ReadonlyArray<number>
+  snapshot: AvailabilitySnapshot, product_id: number, from: LocalMoment, to: LocalMoment,
+  opportunities: ReadonlyMap<number, OpportunityName>, asset_ids?: ReadonlyArray<number>
 ): AvailabilityGantt => {
-  const window: Period = { from: from.at, to: endOfMoment(to, book.zone) }
-  const active = book.claimsOf(product_id).filter((claim) => claim.claim.is_active && meets(claim, window))
+  const window: Period = { from: from.at, to: endOfMoment(to, snapshot.zone) }
+  const active = snapshot.claimsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
   const wanted = asset_ids === undefined ? undefined : new Set<number | null>(asset_ids)
-  const levels = new Map(book.stockOf(product_id).map(({ level }) => [level.id, level]))
+  const levels = new Map(snapshot.stockOf(product_id).map(({ level }) => [level.id, level]))
   return {
     product_id,
-    store_id: book.store_id,
+    store_id: snapshot.store_id,
     from: instantOf(from.at),
     to: instantOf(to.at),
-    total_stock: stockTotals([window.from, Math.max(window.to, window.from + 1)], book.stockOf(product_id))[0]!,
+    total_stock: stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))[0]!,
     demands: active
-      .filter(({ claim }) => wanted === undefined || wanted.has(claim.asset_id))
+      .filter(({ demand }) => wanted === undefined || wanted.has(demand.asset_id))
       .sort(byAssetThenStart)
-      .map((claim) => demandRow(claim, levels, deals)),
-    shortages: isTracked(book, product_id) ? shortDays(book, product_id, from, to, active) : []
+      .map((demand) => demandRow(demand, levels, opportunities)),
+    shortages: isTracked(snapshot, product_id) ? shortDays(snapshot, product_id, from, to, active) : []
   }
 }
 
@@ -83,47 +83,47 @@ export interface KitGantt {
 
 /** Of a composed product: what its parts allow each day, and who claims them. Of a plain one: no parts. */
 export const kitGantt = (
-  book: Book, product_id: number, from: Moment, to: Moment, deals: ReadonlyMap<number, DealName>
+  snapshot: AvailabilitySnapshot, product_id: number, from: LocalMoment, to: LocalMoment, opportunities: ReadonlyMap<number, OpportunityName>
 ): KitGantt => {
-  const grid = dayGrid(book, from, to)
-  const cells = compositionOf(book.products.get(product_id)) === "plain" ? dayCells(book, product_id, grid) : kitCells(book, product_id, grid)
+  const grid = dayGrid(snapshot, from, to)
+  const cells = compositionOf(snapshot.products.get(product_id)) === "plain" ? dayCells(snapshot, product_id, grid) : kitCells(snapshot, product_id, grid)
   return {
     days: (cells ?? []).map(({ date, min_available }) => ({ date, available: min_available })),
-    parts: leavesOf(book, product_id, 1, 0).map(({ binding, product_id: part, quantity }) => {
-      const { demands, shortages, total_stock } = availabilityGantt(book, part, from, to, deals)
-      return { product_id: part, product_name: book.products.get(part)?.name ?? null, quantity, binding, total_stock, demands, shortages }
+    parts: leavesOf(snapshot, product_id, 1, 0).map(({ binding, product_id: part, quantity }) => {
+      const { demands, shortages, total_stock } = availabilityGantt(snapshot, part, from, to, opportunities)
+      return { product_id: part, product_name: snapshot.products.get(part)?.name ?? null, quantity, binding, total_stock, demands, shortages }
     })
   }
 }
 
 interface Leaf { readonly product_id: number; readonly quantity: number; readonly binding: "pool" | "fixed" }
 /** The parts of a composed product down to what is stock itself, no deeper than kits may be nested. */
-export const leavesOf = (book: Book, product_id: number, times: number, depth: number): ReadonlyArray<Leaf> => {
-  const product = book.products.get(product_id)
-  if (compositionOf(product) === "plain" || depth >= book.kit_depth) return []
+export const leavesOf = (snapshot: AvailabilitySnapshot, product_id: number, times: number, depth: number): ReadonlyArray<Leaf> => {
+  const product = snapshot.products.get(product_id)
+  if (compositionOf(product) === "plain" || depth >= snapshot.kit_depth) return []
   return (product?.parts ?? []).filter((part) => part.quantity > 0).flatMap((part): ReadonlyArray<Leaf> => {
     const quantity = Math.round(times * part.quantity * 10_000) / 10_000
-    return compositionOf(book.products.get(part.component_product_id)) === "catalogue"
-      ? leavesOf(book, part.component_product_id, quantity, depth + 1)
+    return compositionOf(snapshot.products.get(part.component_product_id)) === "catalogue"
+      ? leavesOf(snapshot, part.component_product_id, quantity, depth + 1)
       : [{ product_id: part.component_product_id, quantity, binding: part.binding }]
   })
 }
 
 const demandRow = (
-  { claim, from, hire, to }: StandingClaim, levels: ReadonlyMap<number, StockLevel>, deals: ReadonlyMap<number, DealName>
+  { demand, from, hire, to }: ActiveDemand, levels: ReadonlyMap<number, StockLevel>, opportunities: ReadonlyMap<number, OpportunityName>
 ): GanttDemand => {
-  const level = claim.asset_id === null ? undefined : levels.get(claim.asset_id)
+  const level = demand.asset_id === null ? undefined : levels.get(demand.asset_id)
   const starts_at = instantOf(hire.from), ends_at = instantOf(hire.to)
   return {
-    demand_id: claim.id,
-    asset_id: claim.asset_id,
+    demand_id: demand.id,
+    asset_id: demand.asset_id,
     asset_serial: level?.serial_number || level?.asset_number || null,
-    quantity: claim.quantity,
-    source_type: claim.source_type,
-    source_id: claim.source_id,
-    source_name: sourceName(claim, deals),
-    colour: sourceColour(claim.source_type),
-    phase: claim.phase,
+    quantity: demand.quantity,
+    source_type: demand.source_type,
+    source_id: demand.source_id,
+    source_name: sourceName(demand, opportunities),
+    colour: sourceColour(demand.source_type),
+    phase: demand.phase,
     period_start: instantOf(from),
     buffer_before_end: starts_at,
     buffer_after_start: ends_at,
@@ -133,20 +133,20 @@ const demandRow = (
   }
 }
 
-/** Unit claims by unit, quantity claims after them; within that by start. */
-const byAssetThenStart = (one: StandingClaim, other: StandingClaim): number =>
-  (one.claim.asset_id ?? Number.MAX_SAFE_INTEGER) - (other.claim.asset_id ?? Number.MAX_SAFE_INTEGER) ||
-  one.hire.from - other.hire.from || one.claim.id - other.claim.id
+/** Unit demands by unit, quantity demands after them; within that by start. */
+const byAssetThenStart = (one: ActiveDemand, other: ActiveDemand): number =>
+  (one.demand.asset_id ?? Number.MAX_SAFE_INTEGER) - (other.demand.asset_id ?? Number.MAX_SAFE_INTEGER) ||
+  one.hire.from - other.hire.from || one.demand.id - other.demand.id
 
 const shortDays = (
-  book: Book, product_id: number, from: Moment, to: Moment, claims: ReadonlyArray<StandingClaim>
+  snapshot: AvailabilitySnapshot, product_id: number, from: LocalMoment, to: LocalMoment, demands: ReadonlyArray<ActiveDemand>
 ): ReadonlyArray<GanttShortage> => {
-  const grid = dayGrid(book, from, to)
+  const grid = dayGrid(snapshot, from, to)
   const dayAt = new Map(grid.days.map((day) => [day.date, day]))
-  return dayCells(book, product_id, grid).filter((cell) => cell.min_available < 0).map((cell) => ({
+  return dayCells(snapshot, product_id, grid).filter((cell) => cell.min_available < 0).map((cell) => ({
     from: cell.date,
     to: cell.date,
     severity: -cell.min_available,
-    in_buffer_zone: !claims.some((claim) => overlaps(claim.hire, dayAt.get(cell.date)!))
+    in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, dayAt.get(cell.date)!))
   }))
 }

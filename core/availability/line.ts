@@ -1,14 +1,14 @@
-/** What is free for one opportunity line, its own claims aside (availability 6.8 and 9). */
+/** What is free for one opportunity line, its own demands aside (availability 6.8 and 9). */
 import { instantOf, millisOf } from "../values/time.ts"
 import { type Period, inOrder, openEndMillis } from "../values/period.ts"
-import { type Book, isTracked, withoutSource } from "./book.ts"
+import { type AvailabilitySnapshot, isTracked, withoutSource } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"
 import { lowest } from "./range.ts"
 import { type Resolution, slotBounds, slotCeiling } from "./slots.ts"
 import { wholeUnits } from "./stock.ts"
 
-/** A product-backed line with its window resolved (`lineWindow`); the book is that of the line's own store. */
-export interface LineAsked {
+/** A product-backed line with its window resolved (`lineWindow`); the snapshot is that of the line's own store. */
+export interface LineRequest {
   readonly id: number
   readonly product_id: number
   readonly quantity: number
@@ -30,15 +30,15 @@ export interface LineAvailability {
 }
 
 /** One entry of `GET /opportunities/{id}/availability`. A product that is not tracked is never short. */
-export const lineAvailability = (book: Book, line: LineAsked, source_type = "opportunity_item"): LineAvailability => {
+export const lineAvailability = (snapshot: AvailabilitySnapshot, line: LineRequest, source_type = "opportunity_item"): LineAvailability => {
   const window = inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) })
   const requested_quantity = requestedUnits(line.quantity)
-  const available_for_item = freeOver(withoutSource(book, source_type, line.id), line.product_id, window)
-  const shortage_quantity = isTracked(book, line.product_id) ? Math.max(0, requested_quantity - available_for_item) : 0
+  const available_for_item = lowestFree(withoutSource(snapshot, source_type, line.id), line.product_id, window)
+  const shortage_quantity = isTracked(snapshot, line.product_id) ? Math.max(0, requested_quantity - available_for_item) : 0
   return {
     opportunity_item_id: line.id,
     product_id: line.product_id,
-    store_id: book.store_id,
+    store_id: snapshot.store_id,
     requested_quantity,
     available_for_item,
     shortage_quantity,
@@ -64,28 +64,28 @@ export interface LineShortage {
   readonly tracking_type: "bulk" | "serialised"
   readonly starts_at: string
   readonly ends_at: string
-  /** The deal is an Order. */
+  /** The opportunity is an Order. */
   readonly is_critical: boolean
 }
 
 /** The shortage of a line, undefined when it has none. Allocated units, if any, are what it asks for (availability 9). */
 export const lineShortage = (
-  book: Book, line: LineAsked,
-  deal: { readonly opportunity_id: number; readonly is_order: boolean },
+  snapshot: AvailabilitySnapshot, line: LineRequest,
+  opportunity: { readonly opportunity_id: number; readonly is_order: boolean },
   allocated_quantity = 0, resolved_quantity = 0
 ): LineShortage | undefined => {
   const asked = allocated_quantity > 0 ? { ...line, quantity: allocated_quantity } : line
-  const found = lineAvailability(book, asked)
+  const found = lineAvailability(snapshot, asked)
   if (!found.has_shortage) return undefined
-  const product = book.products.get(line.product_id)
+  const product = snapshot.products.get(line.product_id)
   const available_quantity = Math.max(0, found.available_for_item)
   const shortfall = found.requested_quantity - available_quantity
   return {
     opportunity_item_id: line.id,
-    opportunity_id: deal.opportunity_id,
+    opportunity_id: opportunity.opportunity_id,
     product_id: line.product_id,
     product_name: product?.name ?? null,
-    store_id: book.store_id,
+    store_id: snapshot.store_id,
     requested_quantity: found.requested_quantity,
     available_quantity,
     shortfall,
@@ -93,7 +93,7 @@ export const lineShortage = (
     tracking_type: product?.is_serialised === true ? "serialised" : "bulk",
     starts_at: found.from,
     ends_at: found.to,
-    is_critical: deal.is_order
+    is_critical: opportunity.is_order
   }
 }
 
@@ -101,19 +101,19 @@ export const lineShortage = (
 export const requestedUnits = (quantity: number): number => Math.max(1, wholeUnits(Math.round(quantity * 10_000)))
 
 /** The fewest free units of a product in any slot the window touches; a kit that cannot be judged has none. */
-export const freeOver = (book: Book, product_id: number, window: Period): number => {
-  const { from, to } = countable(book, window)
-  return lowest(freeUnits(book, product_id, slotBounds(from, to, book.resolution, book.zone)) ?? []) ?? 0
+export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number => {
+  const { from, to } = countable(snapshot, window)
+  return lowest(freeUnits(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone)) ?? []) ?? 0
 }
 
 const slotMillis: { readonly [R in Resolution]: number } = { daily: 86_400_000, half_daily: 21_600_000, hourly: 3_600_000 }
 
 /** An open end is cut to the horizon; a hire that starts beyond it is judged by its first slot. */
-const countable = (book: Book, { from, to }: Period): Period => {
+const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {
   // A day may have 23 hours, so the ceiling is kept at some distance.
-  const isEndless = to >= openEndMillis || (to - from) / slotMillis[book.resolution] > slotCeiling * 0.9
+  const isEndless = to >= openEndMillis || (to - from) / slotMillis[snapshot.resolution] > slotCeiling * 0.9
   if (!isEndless) return { from, to }
-  return from >= book.horizon.to
+  return from >= snapshot.horizon.to
     ? { from, to: from }
-    : { from: Math.max(from, book.horizon.from), to: book.horizon.to }
+    : { from: Math.max(from, snapshot.horizon.from), to: snapshot.horizon.to }
 }

@@ -1,27 +1,27 @@
-/** Opportunity lines against stock, many at once: what is free for each, its own claims aside (availability 6.8). */
+/** Opportunity lines against stock, many at once: what is free for each, its own demands aside (availability 6.8). */
 import { Effect } from "effect"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
 import { inOrder } from "../values/period.ts"
 import { millisOf } from "../values/time.ts"
-import type { Book } from "./book.ts"
-import { type LineAsked, type LineAvailability, lineAvailability } from "./line.ts"
-import { type BookContext, loadBooks } from "./load.ts"
-import { spacious } from "./window.ts"
+import type { AvailabilitySnapshot } from "./snapshot.ts"
+import { type LineRequest, type LineAvailability, lineAvailability } from "./line.ts"
+import { type SnapshotContext, loadSnapshots } from "./load.ts"
+import { withMargin } from "./window.ts"
 
 /** A product-backed line with its window (`lineWindow`) and store (`storeOfLine`) resolved. */
-export interface LineAtStore extends LineAsked { readonly store_id: number }
+export interface LineAtStore extends LineRequest { readonly store_id: number }
 
-/** The books of all stores the lines take from, over the span of all lines: one fixed set of queries. */
-export const booksForLines = Effect.fnUntraced(function*(
-  lines: ReadonlyArray<LineAtStore>, context: BookContext
-): Effect.fn.Return<ReadonlyMap<number, Book>, Fault, Store> {
+/** The snapshots of all stores the lines take from, over the span of all lines: one fixed set of queries. */
+export const snapshotsForLines = Effect.fnUntraced(function*(
+  lines: ReadonlyArray<LineAtStore>, context: SnapshotContext
+): Effect.fn.Return<ReadonlyMap<number, AvailabilitySnapshot>, Failure, Store> {
   if (lines.length === 0) return new Map()
   const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
-  return yield* loadBooks({
+  return yield* loadSnapshots({
     store_ids: [...new Set(lines.map((line) => line.store_id))],
     product_ids: [...new Set(lines.map((line) => line.product_id))],
-    window: spacious({
+    window: withMargin({
       from: windows.reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY),
       to: windows.reduce((last, { to }) => Math.max(last, to), Number.NEGATIVE_INFINITY)
     })
@@ -30,11 +30,11 @@ export const booksForLines = Effect.fnUntraced(function*(
 
 /** One entry per line whose store exists, in the lines' order. */
 export const availabilityOfLines = Effect.fnUntraced(function*(
-  lines: ReadonlyArray<LineAtStore>, context: BookContext
-): Effect.fn.Return<ReadonlyArray<LineAvailability>, Fault, Store> {
-  const books = yield* booksForLines(lines, context)
+  lines: ReadonlyArray<LineAtStore>, context: SnapshotContext
+): Effect.fn.Return<ReadonlyArray<LineAvailability>, Failure, Store> {
+  const snapshots = yield* snapshotsForLines(lines, context)
   return lines.flatMap((line) => {
-    const book = books.get(line.store_id)
-    return book === undefined ? [] : [lineAvailability(book, line)]
+    const snapshot = snapshots.get(line.store_id)
+    return snapshot === undefined ? [] : [lineAvailability(snapshot, line)]
   })
 })

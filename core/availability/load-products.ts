@@ -2,13 +2,13 @@
 import { Effect } from "effect"
 import { containers } from "../packing/schema.ts"
 import { product_components } from "../kits/schema.ts"
-import type { Fault } from "../kernel/endpoint.ts"
-import { decode } from "../kernel/store/dialect.ts"
+import type { Failure } from "../kernel/endpoint.ts"
+import { decodeValue } from "../kernel/store/dialect.ts"
 import { bindings } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { serialised } from "../products/schema.ts"
 import { instantOf, openEnd } from "../values/time.ts"
-import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "./book.ts"
+import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "./snapshot.ts"
 import type { ContainerMode, KitPart } from "../kits/case.ts"
 
 interface ProductRow {
@@ -25,8 +25,8 @@ interface ProductRow {
 const columns = "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, p.buffer_before_minutes, " +
   "p.post_rent_unavailability, p.deleted_at"
 
-/** A product row and its parts as a book has them. */
-export const stocked = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
+/** A product row and its parts as a snapshot has them. */
+export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
   id: row.id,
   name: row.deleted_at === null ? row.name : null,
   is_serialised: row.stock_method === serialised,
@@ -39,9 +39,9 @@ export const stocked = (row: ProductRow, parts: ReadonlyArray<KitPart>): Stocked
 })
 
 /** The products named and everything they are made of, at any depth, by id. Two queries. */
-export const stockedProducts = Effect.fnUntraced(function*(
+export const loadStockedProducts = Effect.fnUntraced(function*(
   product_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
+): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
   const tree = (bind: (value: unknown) => string): string =>
@@ -54,37 +54,37 @@ export const stockedProducts = Effect.fnUntraced(function*(
     "where c.product_id in (select id from tree) order by c.sort_order, c.id", forParts.values)
   const live = new Set(rows.filter((row) => row.deleted_at === null).map((row) => row.id))
   const partsOf = Map.groupBy(parts.filter((part) => live.has(part.component_product_id)), (part) => part.product_id)
-  return new Map(rows.map((row) => [row.id, stocked(row, (partsOf.get(row.id) ?? []).map((part) => ({
+  return new Map(rows.map((row) => [row.id, asStockedProduct(row, (partsOf.get(row.id) ?? []).map((part) => ({
     component_product_id: part.component_product_id,
-    quantity: Number(decode(product_components.columns.quantity, part.quantity, store.dialect)),
+    quantity: Number(decodeValue(product_components.columns.quantity, part.quantity, store.dialect)),
     binding: part.binding
   })))]))
 })
 
 /** As SQL: whether the product had a stock level there at any time. */
-export const wasKept = (product: string, there: string): string =>
+export const everStockedSql = (product: string, there: string): string =>
   "exists (select 1 from stock_places made join stock_places here on here.stock_level_id = made.stock_level_id " +
   `where made.product_id = ${product} and here.store_id ${there})`
 
 /** Every product these stores have, had or have promised, without what it is made of. One query. */
-export const stockedProductsAt = Effect.fnUntraced(function*(
+export const loadProductsOfStores = Effect.fnUntraced(function*(
   store_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
+): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const here = (): string => store_ids.map(bound.bind).join(", ")
   const rows = yield* store.run<ProductRow>(
     `select ${columns} from products p where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
-    `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()})) or (p.deleted_at is null and ${wasKept("p.id", `in (${here()})`)})`, bound.values)
-  return new Map(rows.map((row) => [row.id, stocked(row, [])]))
+    `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()})) or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`, bound.values)
+  return new Map(rows.map((row) => [row.id, asStockedProduct(row, [])]))
 })
 
 /** Every live kit and container product with all it is made of. Three queries. */
-export const composedProducts = Effect.fnUntraced(function*(): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Fault, Store> {
+export const composedProducts = Effect.fnUntraced(function*(): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
   const store = yield* Store
   const rows = yield* store.run<{ id: number }>(
     "select id from products where deleted_at is null and ((is_kit = true and container_availability_mode is null) or container_availability_mode in ('kit', 'hybrid'))")
-  return yield* stockedProducts(rows.map((row) => row.id))
+  return yield* loadStockedProducts(rows.map((row) => row.id))
 })
 
 export interface StoredContainer extends PackedContainer { readonly store_id: number | null }
@@ -92,7 +92,7 @@ export interface StoredContainer extends PackedContainer { readonly store_id: nu
 /** Containers in use of the case kits among the products, with what is or was in them from `from` on. Two queries. */
 export const packedContainers = Effect.fnUntraced(function*(
   store_ids: ReadonlyArray<number>, products: ReadonlyArray<StockedProduct>, from: number
-): Effect.fn.Return<ReadonlyArray<StoredContainer>, Fault, Store> {
+): Effect.fn.Return<ReadonlyArray<StoredContainer>, Failure, Store> {
   const cases = products.filter((product) => ["kit", "hybrid"].includes(compositionOf(product))).map((product) => product.id)
   if (cases.length === 0) return []
   const store = yield* Store
@@ -106,7 +106,7 @@ export const packedContainers = Effect.fnUntraced(function*(
 
 const loadItems = Effect.fnUntraced(function*(
   store: StoreShape, container_ids: ReadonlyArray<number>, from: number
-): Effect.fn.Return<ReadonlyMap<number, ReadonlyArray<PackedItem>>, Fault> {
+): Effect.fn.Return<ReadonlyMap<number, ReadonlyArray<PackedItem>>, Failure> {
   if (container_ids.length === 0) return new Map()
   const bound = bindings(store.dialect)
   const rows = yield* store.run<PackedItem & { readonly container_id: number }>(

@@ -1,76 +1,76 @@
 /**
- * Bringing books: stock, claims and compositions of many products at many stores in a fixed number of queries. Only
- * claims that meet the window are read, found by their buffered end, so the cost grows with the window, not with history.
+ * Bringing snapshots: stock, demands and compositions of many products at many stores in a fixed number of queries. Only
+ * demands that meet the window are read, found by their buffered end, so the cost grows with the window, not with history.
  */
 import { Effect } from "effect"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import type { Settings } from "../kernel/settings.ts"
-import { decode } from "../kernel/store/dialect.ts"
+import { decodeValue } from "../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import type { Period } from "../values/period.ts"
-import { type Book, bookOf, withKnown } from "./book.ts"
-import type { Claim } from "./claim.ts"
-import { boundInstant, composedProducts, packedContainers, stockedProducts, stockedProductsAt, wasKept } from "./load-products.ts"
+import { type AvailabilitySnapshot, snapshotOf, withProducts } from "./snapshot.ts"
+import type { Demand } from "./demand.ts"
+import { boundInstant, composedProducts, packedContainers, loadStockedProducts, loadProductsOfStores, everStockedSql } from "./load-products.ts"
 import { kitDepthIn } from "../kits/settings.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
 import type { StockLevel } from "./stock.ts"
 
-export interface BooksAsked {
+export interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
   /** With all they are made of. Undefined: every product these stores have or have promised, compositions aside. */
   readonly product_ids?: ReadonlyArray<number>
   /** Products not named: every composed product of the catalogue too, with all it is made of. */
   readonly with_kits?: boolean
-  /** What is to be counted, milliseconds; claims outside may be absent from the books. */
+  /** What is to be counted, milliseconds; demands outside may be absent from the snapshots. */
   readonly window: Period
 }
-export interface BookContext {
+export interface SnapshotContext {
   readonly settings: Settings
   readonly now: string
 }
 
 const named_products_max = 2_000
 
-/** One book per store that exists. Twelve queries at most, whatever the number of stores, products and claims. */
-export const loadBooks = Effect.fnUntraced(function*(
-  asked: BooksAsked, { now, settings }: BookContext
-): Effect.fn.Return<ReadonlyMap<number, Book>, Fault, Store> {
+/** One snapshot per store that exists. Twelve queries at most, whatever the number of stores, products and claims. */
+export const loadSnapshots = Effect.fnUntraced(function*(
+  asked: SnapshotRequest, { now, settings }: SnapshotContext
+): Effect.fn.Return<ReadonlyMap<number, AvailabilitySnapshot>, Failure, Store> {
   const store = yield* Store
   const found = yield* store.getMany(stores, asked.store_ids)
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
   const { product_ids } = asked
-  const products = product_ids !== undefined ? yield* stockedProducts(product_ids)
-    : asked.with_kits === true ? new Map([...yield* stockedProductsAt(store_ids), ...yield* composedProducts()])
-    : yield* stockedProductsAt(store_ids)
+  const products = product_ids !== undefined ? yield* loadStockedProducts(product_ids)
+    : asked.with_kits === true ? new Map([...yield* loadProductsOfStores(store_ids), ...yield* composedProducts()])
+    : yield* loadProductsOfStores(store_ids)
   // So many that naming them would burst a statement are better read with all the others.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
-  const rows = yield* loadClaims(store, store_ids, of_products, asked.window)
+  const rows = yield* loadDemands(store, store_ids, of_products, asked.window)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
   const once = yield* loadKnown(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
   const containers = product_ids === undefined && asked.with_kits !== true ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
-  const claimsAt = byStore(rows), levelsAt = byStore(levels), onceAt = byStore(once)
+  const demandsAt = byStore(rows), levelsAt = byStore(levels), onceAt = byStore(once)
   return new Map(found.map((one) => {
-    const book = bookOf({
+    const snapshot = snapshotOf({
       store: one, resolution: resolutionIn(settings), now, horizon: horizonIn(settings), kit_nesting_max_depth: kitDepthIn(settings),
-      claims: claimsAt.get(one.id) ?? [], stock: levelsAt.get(one.id) ?? [], products: [...products.values()],
+      demands: demandsAt.get(one.id) ?? [], stock: levelsAt.get(one.id) ?? [], products: [...products.values()],
       containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
     })
     // Claims outside the window and stock that is gone were not read, yet their products are known here.
-    return [one.id, withKnown(book, (onceAt.get(one.id) ?? []).map((pair) => pair.product_id))]
+    return [one.id, withProducts(snapshot, (onceAt.get(one.id) ?? []).map((pair) => pair.product_id))]
   }))
 })
 
-/** The book of one store; dies if there is none, for callers whose store was already found. */
-export const loadBook = Effect.fnUntraced(function*(
-  store_id: number, asked: Omit<BooksAsked, "store_ids">, context: BookContext
-): Effect.fn.Return<Book, Fault, Store> {
-  const book = (yield* loadBooks({ ...asked, store_ids: [store_id] }, context)).get(store_id)
-  return book ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
+/** The snapshot of one store; dies if there is none, for callers whose store was already found. */
+export const loadSnapshot = Effect.fnUntraced(function*(
+  store_id: number, asked: Omit<SnapshotRequest, "store_ids">, context: SnapshotContext
+): Effect.fn.Return<AvailabilitySnapshot, Failure, Store> {
+  const snapshot = (yield* loadSnapshots({ ...asked, store_ids: [store_id] }, context)).get(store_id)
+  return snapshot ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
 })
 
 const byStore = <Row extends { readonly store_id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, ReadonlyArray<Row>> =>
@@ -87,44 +87,44 @@ interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_
   readonly is_gone: boolean
 }
 const writtenOff = 6
-/** A row of the table as a book has it. */
+/** A row of the table as a snapshot has it. */
 export const stockLevelOf = (row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }): StockLevel =>
   ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
 
 const loadStock = Effect.fnUntraced(function*(
   store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined
-): Effect.fn.Return<ReadonlyArray<StockLevel>, Fault> {
+): Effect.fn.Return<ReadonlyArray<StockLevel>, Failure> {
   const bound = bindings(store.dialect)
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, asset_number, serial_number, " +
     `barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`, bound.values)
-  return rows.map((row) => stockLevelOf({ ...row, quantity_held: String(decode(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)) }))
+  return rows.map((row) => stockLevelOf({ ...row, quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)) }))
 })
 
-/** The columns of a claim: instants and booleans are as they should be when they come, so nothing is decoded. */
-const claimColumns = "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, source_id, phase, " +
+/** The columns of a demand: instants and booleans are as they should be when they come, so nothing is decoded. */
+const demandColumns = "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, source_id, phase, " +
   'is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
 
-/** Active claims that meet the window; units that are out; units that wait, or waited in the window, for their check. */
-const loadClaims = (
+/** Active demands that meet the window; units that are out; units that wait, or waited in the window, for their check. */
+const loadDemands = (
   store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined, window: Period
-): Effect.Effect<ReadonlyArray<Claim>, Fault> => {
+): Effect.Effect<ReadonlyArray<Demand>, Failure> => {
   const bound = bindings(store.dialect)
   const from = boundInstant(window.from), to = boundInstant(Math.max(window.to, window.from + 1))
-  return store.run<Claim>(
-    `select ${claimColumns} from claims where ${whereSql(bound, store_ids, product_ids)} ` +
+  return store.run<Demand>(
+    `select ${demandColumns} from claims where ${whereSql(bound, store_ids, product_ids)} ` +
     `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`, bound.values)
 }
 
 /** Which of these products, without stock somewhere, were ever claimed or kept where: a look into an index per product and store. */
 const loadKnown = Effect.fnUntraced(function*(
   store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Fault> {
+): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Failure> {
   if (product_ids.length === 0) return []
   const bound = bindings(store.dialect)
   return yield* store.run<{ product_id: number; store_id: number }>(
     "select p.id as product_id, s.id as store_id from products p, stores s " +
     `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
     (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
-    ` and (exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id) or ${wasKept("p.id", "= s.id")})`, bound.values)
+    ` and (exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id) or ${everStockedSql("p.id", "= s.id")})`, bound.values)
 })

@@ -1,5 +1,5 @@
 /** What an opportunity's status means for stock (availability 2.3, opportunities 1 and 10). */
-import { type Phase, phase_labels } from "../claims/claim.ts"
+import { type Phase, phase_labels } from "../demands/demand.ts"
 
 export { type Phase, phase_labels }
 
@@ -15,7 +15,7 @@ const phases: ReadonlyMap<number, Phase> = new Map<number, Phase>([
 
 const orderReturned = 203
 /** Lost, Dead, Complete, Cancelled. */
-const closedDeals: ReadonlySet<number> = new Set([102, 103, 205, 206])
+const closedOpportunities: ReadonlySet<number> = new Set([102, 103, 205, 206])
 
 /** The opportunity's `availability_phase`. Throws RangeError on a status the state does not have. */
 export const phaseOf = (state: number, status: number, release_point: ReleasePoint = "returned"): Phase => {
@@ -24,11 +24,11 @@ export const phaseOf = (state: number, status: number, release_point: ReleasePoi
   return state * 100 + status === orderReturned && release_point === "checked" ? "on_hire" : phase
 }
 
-/** The phase of the opportunity's claims: as its own, but void once the deal is closed (opportunities 10). */
-export const claimPhaseOf = (state: number, status: number, release_point: ReleasePoint = "returned"): Phase =>
-  closedDeals.has(state * 100 + status) ? "void" : phaseOf(state, status, release_point)
+/** The phase of the opportunity's demands: as its own, but void once the opportunity is closed (opportunities 10). */
+export const demandPhaseOf = (state: number, status: number, release_point: ReleasePoint = "returned"): Phase =>
+  closedOpportunities.has(state * 100 + status) ? "void" : phaseOf(state, status, release_point)
 
-/** Whether claims of this phase take stock away from others. */
+/** Whether demands of this phase take stock away from others. */
 export const holdsStock = (phase: Phase): boolean => phase === "held" || phase === "reserved" || phase === "on_hire"
 
 /** Whether preparation and turnaround time count around the hire window; a held quotation has none. */

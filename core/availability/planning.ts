@@ -1,6 +1,6 @@
 /** Questions about what is not booked yet: what a list would do to stock, and when a list could first go out. They write nothing. */
 import { Effect } from "effect"
-import { ask, type Fault, type Input } from "../kernel/endpoint.ts"
+import { postQuery, type Failure, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
@@ -8,16 +8,16 @@ import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { stores, zoneOf } from "../stores/stores.ts"
 import { endOfMoment } from "../values/period.ts"
-import { access, storeAsked } from "./asked.ts"
-import { type Buffers, noBuffers } from "./claim.ts"
-import { earliestFit, type FitAsked } from "./fit.ts"
-import { loadBook, loadBooks } from "./load.ts"
-import { stockedProducts } from "./load-products.ts"
+import { access, requestedStore } from "./access.ts"
+import { type Buffers, noBuffers } from "./demand.ts"
+import { earliestFit, type FitRequest } from "./fit.ts"
+import { loadSnapshot, loadSnapshots } from "./load.ts"
+import { loadStockedProducts } from "./load-products.ts"
 import { planAnswers, type PlannedLine } from "./planned.ts"
 import { span_days_ceiling, spanMaxIn } from "./settings.ts"
 import { slotCeiling } from "./slots.ts"
-import { counted, inOrderCheck, momentIn, spacious } from "./window.ts"
-import { earliestFitShown, whatIfShown } from "./shown.ts"
+import { rejectingLimits, inOrderCheck, momentIn, withMargin } from "./window.ts"
+import { earliestFitShown, whatIfShown } from "./answers.ts"
 
 /** What a question about a whole list costs in metering, as grids and charts do (conventions 16). */
 const weight = 5
@@ -25,9 +25,9 @@ export const planned_lines_max = 200
 const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole units" })
 const dayMillis = 86_400_000
 
-const whatIf = ask("/api/v1/availability/what_if", {
+const whatIf = postQuery("/api/v1/availability/what_if", {
   answer: whatIfShown,
-  name: "availability.what_if", ...access, weight,
+  name: "availability.what_if", ...access, metering_weight: weight,
   summary: "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line lacks. Nothing is written",
   fields: {
     store_id: ref("stores", { nullable: true, describe: "The store of lines that name none" }),
@@ -43,13 +43,13 @@ const whatIf = ask("/api/v1/availability/what_if", {
     const lines = yield* linesOf(input)
     const window = { from: Math.min(...lines.map((line) => line.from)), to: Math.max(...lines.map((line) => line.to)) }
     const product_ids = [...new Set(lines.map((line) => line.product_id))]
-    const reach = widest(yield* stockedProducts(product_ids))
-    const books = yield* loadBooks({
+    const reach = widest(yield* loadStockedProducts(product_ids))
+    const snapshots = yield* loadSnapshots({
       store_ids: [...new Set(lines.map((line) => line.store_id))], product_ids,
-      window: spacious({ from: window.from - reach.before_minutes * 60_000, to: window.to + reach.after_minutes * 60_000 })
+      window: withMargin({ from: window.from - reach.before_minutes * 60_000, to: window.to + reach.after_minutes * 60_000 })
     }, input)
-    const answers = yield* counted(
-      () => [...books.values()].map((book) => planAnswers(book, lines.filter((line) => line.store_id === book.store_id))), { window: "lines", product: "lines" })
+    const answers = yield* rejectingLimits(
+      () => [...snapshots.values()].map((snapshot) => planAnswers(snapshot, lines.filter((line) => line.store_id === snapshot.store_id))), { window: "lines", product: "lines" })
     const timelines = answers.flatMap((one) => one.timelines)
     if (timelines.reduce((sum, one) => sum + one.slots.length, 0) > slotCeiling) {
       return yield* invalidField("lines", `The lines need more than ${slotCeiling} slots. Ask for fewer, or for shorter ones.`)
@@ -66,7 +66,7 @@ const whatIf = ask("/api/v1/availability/what_if", {
 })
 
 /** Lines with their store found and their dates read on its clock; 422 names the line and its field. */
-const linesOf = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<ReadonlyArray<PlannedLine & { readonly line: number }>, Fault, Store> {
+const linesOf = Effect.fnUntraced(function*(input: Input): Effect.fn.Return<ReadonlyArray<PlannedLine & { readonly line: number }>, Failure, Store> {
   const given = (input.values as { readonly lines: ReadonlyArray<Omit<PlannedLine, "from" | "to" | "store_id"> & { readonly store_id: number | null }> }).lines
   const sent = input.body["lines"] as ReadonlyArray<JsonObject>
   const otherwise = (input.values as { readonly store_id?: number | null }).store_id ?? null
@@ -108,9 +108,9 @@ const untilAfterFrom = (values: JsonObject, body: JsonObject): FieldErrors => {
   return "to" in reversed ? { until: ["The until field must be a date on or after from."] } : {}
 }
 
-const fit = ask("/api/v1/availability/earliest_fit", {
+const fit = postQuery("/api/v1/availability/earliest_fit", {
   answer: earliestFitShown,
-  name: "availability.earliest_fit", ...access, weight,
+  name: "availability.earliest_fit", ...access, metering_weight: weight,
   summary: "The first window of a length in which a whole list is free at a store; or none, and the product that stands in the way",
   fields: {
     store_id: ref("stores", { required: true }),
@@ -123,7 +123,7 @@ const fit = ask("/api/v1/availability/earliest_fit", {
   },
   check: (values, body) => ({ ...oneDuration(values, body), ...untilAfterFrom(values, body) }),
   run: (input) => Effect.gen(function*() {
-    const store = yield* storeAsked(input)
+    const store = yield* requestedStore(input)
     const zone = zoneOf(store)
     const from = momentIn(input.body, "from", zone).at, until = endOfMoment(momentIn(input.body, "until", zone), zone)
     if (until <= from) return yield* invalidField("until", "The until field must be after from.")
@@ -132,16 +132,16 @@ const fit = ask("/api/v1/availability/earliest_fit", {
     if ((input.values.duration_days ?? 0) > days_max) return yield* invalidField("duration_days", `The duration days field must not be greater than ${days_max}.`)
     if ((input.values.duration_minutes ?? 0) > days_max * 1_440) return yield* invalidField("duration_minutes", `The duration minutes field must not be greater than ${days_max * 1_440}.`)
     const { align = "slot", duration_days, duration_minutes, lines = [] } = input.values
-    const asked: FitAsked = {
-      lines, from, until, align: align as FitAsked["align"],
+    const asked: FitRequest = {
+      lines, from, until, align: align as FitRequest["align"],
       duration: typeof duration_minutes === "number" ? { minutes: duration_minutes } : { days: duration_days ?? 1 }
     }
     const product_ids = [...new Set(lines.map((line) => line.product_id))]
-    const reach = widest(yield* stockedProducts(product_ids))
-    const book = yield* loadBook(store.id, {
-      product_ids, window: spacious({ from: from - reach.before_minutes * 60_000, to: until + reach.after_minutes * 60_000 })
+    const reach = widest(yield* loadStockedProducts(product_ids))
+    const snapshot = yield* loadSnapshot(store.id, {
+      product_ids, window: withMargin({ from: from - reach.before_minutes * 60_000, to: until + reach.after_minutes * 60_000 })
     }, input)
-    const { bottleneck, reason, window } = yield* counted(() => earliestFit(book, asked), { window: "until", product: "lines" })
+    const { bottleneck, reason, window } = yield* rejectingLimits(() => earliestFit(snapshot, asked), { window: "until", product: "lines" })
     return ok({
       earliest_fit: {
         store_id: store.id, window: window === null ? null : { ...window }, reason,
@@ -151,4 +151,4 @@ const fit = ask("/api/v1/availability/earliest_fit", {
   })
 })
 
-export const planning = [whatIf, fit]
+export const planningEndpoints = [whatIf, fit]

@@ -1,6 +1,6 @@
 /** What is free at one moment (availability 6.1). */
-import type { Book } from "./book.ts"
-import { compositionOf } from "./book.ts"
+import type { AvailabilitySnapshot } from "./snapshot.ts"
+import { compositionOf } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"
 import { slotBounds } from "./slots.ts"
 import { breakdownAt, timelineOf } from "./timeline.ts"
@@ -19,14 +19,14 @@ export interface PointAvailability {
 }
 
 /** The slot that holds `at` (milliseconds), at any date, beyond the horizon too. */
-export const pointAvailability = (book: Book, product_id: number, at: number): PointAvailability => {
-  const bounds = slotBounds(at, at, book.resolution, book.zone)
-  const where = { product_id, store_id: book.store_id, date: dayOf(bounds[0]!, book.zone) }
-  if (compositionOf(book.products.get(product_id)) !== "plain") {
-    const available = freeUnits(book, product_id, bounds)?.[0] ?? 0
+export const pointAvailability = (snapshot: AvailabilitySnapshot, product_id: number, at: number): PointAvailability => {
+  const bounds = slotBounds(at, at, snapshot.resolution, snapshot.zone)
+  const where = { product_id, store_id: snapshot.store_id, date: dayOf(bounds[0]!, snapshot.zone) }
+  if (compositionOf(snapshot.products.get(product_id)) !== "plain") {
+    const available = freeUnits(snapshot, product_id, bounds)?.[0] ?? 0
     return { ...where, total_stock: available, total_demanded: 0, available, demand_breakdown: {} }
   }
-  const line = timelineOf(book, product_id, bounds)
+  const line = timelineOf(snapshot, product_id, bounds)
   return {
     ...where,
     total_stock: line.total_stock[0]!,

@@ -1,7 +1,7 @@
 /** What is free over a span, slot by slot (availability 6.2). */
 import { instantOf } from "../values/time.ts"
 import { type Period, clipped } from "../values/period.ts"
-import { type Book, compositionOf, isTracked } from "./book.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"
 import { slotBounds } from "./slots.ts"
 import { breakdownAt, timelineOf } from "./timeline.ts"
@@ -31,28 +31,28 @@ export interface RangeAvailability {
  * Slots of [from, to), the one in progress at `from` included, inside the horizon. No slots for a product that is not
  * tracked, that this store has never had or promised, or for a kit without pool parts.
  */
-export const rangeAvailability = (book: Book, product_id: number, window: Period): RangeAvailability => {
-  const isComposed = compositionOf(book.products.get(product_id)) !== "plain"
-  const inside = clipped(window, book.horizon)
-  const slots = inside === undefined || !isTracked(book, product_id) ? []
-    : isComposed ? composedSlots(book, product_id, inside)
-    : book.known.includes(product_id) ? ownSlots(book, product_id, inside)
+export const rangeAvailability = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): RangeAvailability => {
+  const isComposed = compositionOf(snapshot.products.get(product_id)) !== "plain"
+  const inside = clipped(window, snapshot.horizon)
+  const slots = inside === undefined || !isTracked(snapshot, product_id) ? []
+    : isComposed ? composedSlots(snapshot, product_id, inside)
+    : snapshot.known.includes(product_id) ? ownSlots(snapshot, product_id, inside)
     : []
   const free = slots.map((slot) => slot.available)
   return {
     product_id,
-    store_id: book.store_id,
+    store_id: snapshot.store_id,
     from: instantOf(window.from),
     to: instantOf(window.to),
     min_available: lowest(free),
     max_available: highest(free),
-    calculated_at: slots.length === 0 || isComposed ? null : instantOf(book.now),
+    calculated_at: slots.length === 0 || isComposed ? null : instantOf(snapshot.now),
     slots
   }
 }
 
-const ownSlots = (book: Book, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
-  const line = timelineOf(book, product_id, slotBounds(from, to, book.resolution, book.zone))
+const ownSlots = (snapshot: AvailabilitySnapshot, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
+  const line = timelineOf(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone))
   return line.available.map((available, slot) => ({
     slot_start: instantOf(line.bounds[slot]!),
     total_stock: line.total_stock[slot]!,
@@ -64,9 +64,9 @@ const ownSlots = (book: Book, product_id: number, { from, to }: Period): Readonl
   }))
 }
 
-const composedSlots = (book: Book, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
-  const bounds = slotBounds(from, to, book.resolution, book.zone)
-  return (freeUnits(book, product_id, bounds) ?? []).map((available, slot) => ({
+const composedSlots = (snapshot: AvailabilitySnapshot, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  return (freeUnits(snapshot, product_id, bounds) ?? []).map((available, slot) => ({
     slot_start: instantOf(bounds[slot]!),
     total_stock: 0,
     total_demanded: 0,

@@ -1,7 +1,7 @@
 /** Reading the settings group `availability` (rulings): how finely, how far and by which dates stock is counted. */
 import { settingNumber, settingText, type Settings } from "../kernel/settings.ts"
-import { defaultHorizon, type Horizon } from "./book.ts"
-import type { DemandDateSource } from "./line-claims.ts"
+import { defaultHorizon, type Horizon } from "./snapshot.ts"
+import type { DemandDateSource } from "./line-demands.ts"
 import type { ReleasePoint } from "./phase.ts"
 import type { Resolution } from "./slots.ts"
 

@@ -1,7 +1,7 @@
 /** Days on which a store has promised more than it has (availability 6.7). */
 import { instantOf } from "../values/time.ts"
-import type { Moment } from "../values/period.ts"
-import { type Book, isTracked } from "./book.ts"
+import type { LocalMoment } from "../values/period.ts"
+import { type AvailabilitySnapshot, isTracked } from "./snapshot.ts"
 import { dayCells, dayGrid } from "./days.ts"
 
 export interface Shortage {
@@ -17,25 +17,25 @@ export interface Shortage {
 }
 
 /** One row per product, store and day, both ends included; by date, then product, then store. */
-export const shortages = (books: ReadonlyArray<Book>, from: Moment, to: Moment): ReadonlyArray<Shortage> =>
-  books
-    .flatMap((book) => shortagesAt(book, from, to))
+export const shortages = (snapshots: ReadonlyArray<AvailabilitySnapshot>, from: LocalMoment, to: LocalMoment): ReadonlyArray<Shortage> =>
+  snapshots
+    .flatMap((snapshot) => shortagesAt(snapshot, from, to))
     .sort((one, other) =>
       one.date < other.date ? -1 : one.date > other.date ? 1
         : one.product_id - other.product_id || one.store_id - other.store_id)
 
-const shortagesAt = (book: Book, from: Moment, to: Moment): ReadonlyArray<Shortage> => {
-  const grid = dayGrid(book, from, to)
-  return book.known.filter((id) => isTracked(book, id)).flatMap((product_id) =>
-    dayCells(book, product_id, grid)
+const shortagesAt = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment): ReadonlyArray<Shortage> => {
+  const grid = dayGrid(snapshot, from, to)
+  return snapshot.known.filter((id) => isTracked(snapshot, id)).flatMap((product_id) =>
+    dayCells(snapshot, product_id, grid)
       .filter((cell) => cell.min_available < 0)
       .map(({ date, min_available }) => ({
         product_id,
-        product_name: book.products.get(product_id)?.name ?? null,
-        store_id: book.store_id,
+        product_name: snapshot.products.get(product_id)?.name ?? null,
+        store_id: snapshot.store_id,
         date,
         available: min_available,
         severity: -min_available,
-        calculated_at: instantOf(book.now)
+        calculated_at: instantOf(snapshot.now)
       })))
 }

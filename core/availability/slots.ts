@@ -34,7 +34,7 @@ export const slotBounds = (from: number, to: number, resolution: Resolution, zon
   }
   return lately.bounds
 }
-/** The lines of a deal are judged one after the other, and most share their window. */
+/** The lines of an opportunity are judged one after the other, and most share their window. */
 let lately: { readonly from: number; readonly to: number; readonly resolution: Resolution; readonly zone: string; readonly bounds: ReadonlyArray<number> } | undefined
 
 const boundsOf = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {

@@ -25,7 +25,7 @@ export interface StockLevel {
 }
 
 /** A stock level with its window in milliseconds. `ten_thousandths` is the bulk quantity, 0 for a unit. */
-export interface StandingStock extends Period {
+export interface StockPeriod extends Period {
   readonly level: StockLevel
   readonly ten_thousandths: number
   readonly is_unit: boolean
@@ -42,7 +42,7 @@ export const countsAsStock = (level: StockLevel): boolean =>
   level.stock_category !== serialisedCategory ||
   level.last_transaction_type === null || !movesOut.has(level.last_transaction_type)
 
-export const standingStock = (level: StockLevel): StandingStock => {
+export const stockPeriodOf = (level: StockLevel): StockPeriod => {
   const is_unit = level.stock_category === serialisedCategory
   return {
     level,

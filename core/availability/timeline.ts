@@ -1,11 +1,11 @@
 /**
  * The one count behind every answer: stock and claims of a product over slots. Claims and stock rows mark the slots
- * they touch at both ends only, and one pass adds up: (claims + stock) × log slots + slots, never claims × slots.
+ * they touch at both ends only, and one pass adds up: (demands + stock) × log slots + slots, never demands × slots.
  */
-import type { Book } from "./book.ts"
-import type { StandingClaim } from "./claim.ts"
+import type { AvailabilitySnapshot } from "./snapshot.ts"
+import type { ActiveDemand } from "./demand.ts"
 import { slotsTouched } from "./slots.ts"
-import { type StandingStock, wholeUnits } from "./stock.ts"
+import { type StockPeriod, wholeUnits } from "./stock.ts"
 
 /** Columns of equal length, one entry per slot; slot i runs from bounds[i] to bounds[i + 1]. */
 export interface Timeline {
@@ -49,20 +49,20 @@ export class SlotTally {
   }
 }
 
-/** The timeline of one product of the book over the given bounds. */
-export const timelineOf = (book: Book, product_id: number, bounds: ReadonlyArray<number>): Timeline =>
-  timeline(bounds, book.claimsOf(product_id), book.stockOf(product_id))
+/** The timeline of one product of the snapshot over the given bounds. */
+export const timelineOf = (snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>): Timeline =>
+  timeline(bounds, snapshot.claimsOf(product_id), snapshot.stockOf(product_id))
 
-/** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a claim. */
+/** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a demand. */
 export const timeline = (
-  bounds: ReadonlyArray<number>, claims: ReadonlyArray<StandingClaim>, stock: ReadonlyArray<StandingStock>
+  bounds: ReadonlyArray<number>, demands: ReadonlyArray<ActiveDemand>, stock: ReadonlyArray<StockPeriod>
 ): Timeline => {
   const total_stock = stockTotals(bounds, stock)
   const by_source = new Map<string, SlotTally>()
   const waiting = new SlotTally(bounds)
-  for (const { claim, from, to, waiting: wait } of claims) {
-    if (claim.is_active) sourceTally(by_source, claim.source_type, bounds).add(from, to, claim.quantity)
-    if (wait !== undefined) waiting.add(wait.from, wait.to, claim.quantity)
+  for (const { demand, from, to, waiting: wait } of demands) {
+    if (demand.is_active) sourceTally(by_source, demand.source_type, bounds).add(from, to, demand.quantity)
+    if (wait !== undefined) waiting.add(wait.from, wait.to, demand.quantity)
   }
   const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
   const total_demanded = total_stock.map(() => 0)
@@ -85,7 +85,7 @@ export const breakdownAt = (line: Timeline, slot: number): { readonly [source_ty
 }
 
 /** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (availability 3). */
-export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StandingStock>): Array<number> => {
+export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StockPeriod>): Array<number> => {
   const bulk = new SlotTally(bounds), units = new SlotTally(bounds)
   for (const { from, is_unit, ten_thousandths, to } of stock) {
     if (is_unit) units.add(from, to, 1)

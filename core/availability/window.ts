@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, type Rejection } from "../kernel/rejection.ts"
-import { dayOfMoment, daysInclusive, type Moment, momentOf, type Period } from "../values/period.ts"
+import { dayOfMoment, daysInclusive, type LocalMoment, momentOf, type Period } from "../values/period.ts"
 import { KitNestedTooDeep } from "./kits.ts"
-import { KitTooLarge } from "./line-claims.ts"
+import { KitTooLarge } from "./line-demands.ts"
 import { TooManySlots } from "./slots.ts"
 
 const isSent = (value: Json | undefined): boolean => value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
@@ -32,13 +32,13 @@ export const dateOrRangeCheck = (values: JsonObject, body: JsonObject): FieldErr
 }
 
 /** A field the kernel has already found to be a date or a time, with its plain date kept. */
-export const momentIn = (body: JsonObject, name: string, zone: string): Moment => {
+export const momentIn = (body: JsonObject, name: string, zone: string): LocalMoment => {
   const moment = momentOf(String(body[name]), zone)
   if (moment === undefined) throw new Error(`${name} was checked and is no date`)
   return moment
 }
 
-export interface Span { readonly from: Moment; readonly to: Moment }
+export interface Span { readonly from: LocalMoment; readonly to: LocalMoment }
 /** `from` and `to`; 422 on `to` when it lies before `from` or further than `days_max` days after it. */
 export const spanIn = (body: JsonObject, zone: string, days_max = Number.POSITIVE_INFINITY): Effect.Effect<Span, Rejection> => {
   const span = { from: momentIn(body, "from", zone), to: momentIn(body, "to", zone) }
@@ -50,10 +50,10 @@ export const spanIn = (body: JsonObject, zone: string, days_max = Number.POSITIV
 
 const marginMillis = 2 * 86_400_000
 /** The window with the days around it: whatever slots or days it is cut into lie inside. */
-export const spacious = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
+export const withMargin = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
 
 /** Counts; a window of too many slots and a kit nested too deeply are told as what they are, on the fields to blame. */
-export const counted = <A>(count: () => A, fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }): Effect.Effect<A, Rejection> => Effect.suspend(() => {
+export const rejectingLimits = <A>(count: () => A, fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }): Effect.Effect<A, Rejection> => Effect.suspend(() => {
   try {
     return Effect.succeed(count())
   } catch (thrown) {

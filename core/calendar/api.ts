@@ -2,11 +2,11 @@
 import { Clock, Effect } from "effect"
 import { activities } from "../activities/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
-import { type Fault, get } from "../kernel/endpoint.ts"
+import { type Failure, get } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
 import { notFound } from "../kernel/rejection.ts"
 import { settings_table } from "../kernel/settings.ts"
-import { Site } from "../kernel/site.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
@@ -15,10 +15,10 @@ import { zoneOf } from "../values/zone.ts"
 import { calendarFeed, feedHeaders, feedName, feedStart, uidHost } from "./feed.ts"
 
 /** The feed as it stands now: of one user's activities, or of everybody's. 404 for an unknown user. Four queries. */
-export const feedText = (user_id: number | undefined): Effect.Effect<string, Fault, Store | Site> => Effect.gen(function*() {
+export const feedText = (user_id: number | undefined): Effect.Effect<string, Failure, Store | CommandRuntime> => Effect.gen(function*() {
   const store = yield* Store
   // The same UIDs wherever the feed is written, or a reader of two copies would show everything twice.
-  const { public_url } = yield* Site
+  const { public_url } = yield* CommandRuntime
   const generated_at = instantOf(yield* Clock.currentTimeMillis)
   const user = user_id === undefined ? undefined : yield* store.get(users, user_id)
   if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
@@ -38,7 +38,7 @@ export const calendarSlice: Slice = {
   name: "calendar_feeds",
   endpoints: [
     get("/api/v1/calendar_feeds/export", {
-      refuses: { 404: null }, answer_headers: { "Content-Disposition": "The name of the file" },
+      error_answers: { 404: null }, answer_headers: { "Content-Disposition": "The name of the file" },
       name: "calendar_feeds.export", summary: "The calendar as iCalendar text: everybody's, or one user's",
       ability: "activities:read", permission: "activities.view", produces: "text/calendar",
       fields: { user_id: integer({ nullable: true, min: 1 }) },

@@ -2,27 +2,27 @@
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"
-import { list, prose, ref, text } from "../kernel/field.ts"
+import { list, longText, ref, text } from "../kernel/field.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { created, ok, withMore } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { openEnd } from "../values/time.ts"
-import { loadTarget, loadUnits, type Target } from "./facts.ts"
-import { dissolve, dissolvedResult, seal, startRepack, unseal } from "./lifecycle.ts"
+import { loadTarget, loadUnits, type ContainerFacts } from "./facts.ts"
+import { dissolveContainer, dissolvedResult, sealContainer, startRepack, unsealContainer } from "./lifecycle.ts"
 import { loadManifest } from "./manifest-query.ts"
 import { manifest } from "./manifest.ts"
-import { repack } from "./pack.ts"
+import { repackUnit } from "./pack.ts"
 import { container_items, containers, live_statuses } from "../packing/schema.ts"
-import { containerItemShown, containerShown, itemsShown, moving, oneContainer, reading, shownContainer, temporaryTwin, writing } from "./shared.ts"
-import { manifestShown } from "./shown.ts"
-import * as Shown from "../kernel/shown.ts"
+import { containerItemShown, containerShown, itemsShown, streamsOfMovement, oneContainer, read_access, renderContainer, findDuplicateBarcode, write_access } from "./endpoint-parts.ts"
+import { manifestShown } from "./answers.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const base = "/api/v1/containers"
 const one = `${base}/{container}`
 
 const compliance = get(`${one}/compliance`, {
-  answer: { compliance: manifestShown }, refuses: { 422: null },
-  name: "containers.compliance", summary: "What is in a closed container, against what belongs there", ...reading, params: oneContainer,
+  answer: { compliance: manifestShown }, error_answers: { 422: null },
+  name: "containers.compliance", summary: "What is in a closed container, against what belongs there", ...read_access, params: oneContainer,
   run: ({ rows: { container } }) => Effect.gen(function*() {
     if (container.status === "open" || container.status === "dissolved") {
       return yield* invalidField("container", `The container is ${container.status}; only sealed, dispatched and returned ones have a manifest.`)
@@ -34,55 +34,55 @@ const compliance = get(`${one}/compliance`, {
 
 const sealing = command("POST", `${one}/seal`, {
   answer: containerShown,
-  name: "containers.seal", summary: "Close a packed container", ...writing("seal"), params: oneContainer, fields: { notes: prose({ nullable: true }) },
-  streams: moving(),
+  name: "containers.seal", summary: "Close a packed container", ...write_access("seal"), params: oneContainer, fields: { notes: longText({ nullable: true }) },
+  streams: streamsOfMovement(),
   facts: ({ rows }) => Effect.gen(function*() {
     const nested = yield* (yield* Store).find(containers, { parent_container_id: rows.container.id, status: live_statuses })
     return { target: yield* loadTarget(rows.container), nested }
   }),
-  decide: ({ nested, target }, { values }, context) => seal(target, nested, values.notes ?? null, context),
-  respond: (result, input) => shownContainer(input, result.id, ok)
+  decide: ({ nested, target }, { values }, context) => sealContainer(target, nested, values.notes ?? null, context),
+  respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
 const unsealing = command("POST", `${one}/unseal`, {
   answer: containerShown,
-  name: "containers.unseal", summary: "Open a sealed container", ...writing("seal"), params: oneContainer, streams: moving(),
+  name: "containers.unseal", summary: "Open a sealed container", ...write_access("seal"), params: oneContainer, streams: streamsOfMovement(),
   facts: ({ now, rows: { container } }) => Effect.gen(function*() {
     return {
       target: yield* loadTarget(container),
       claims: container.serialised_item_id === null ? [] : yield* assetConflicts([container.serialised_item_id], { from: now, to: openEnd }, now)
     }
   }),
-  decide: ({ claims, target }, _input, context) => unseal(target, claims, context),
-  respond: (result, input) => shownContainer(input, result.id, ok)
+  decide: ({ claims: demands, target }, _input, context) => unsealContainer(target, demands, context),
+  respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
 /** Everything packed in a container, as units that are to be moved. */
-const contents = Effect.fnUntraced(function*(target: Target, now: string) {
+const contents = Effect.fnUntraced(function*(target: ContainerFacts, now: string) {
   const units = yield* loadUnits(target.items.map((item) => item.serialised_item_id), now)
   return target.items.map((item) => units.get(item.serialised_item_id)).filter((unit) => unit !== undefined)
 })
 
 const dissolving = command("POST", `${one}/dissolve`, {
   answer: { ...containerShown, meta: Shown.keys({ warnings: list(text()) }) },
-  name: "containers.dissolve", summary: "End a container; what is in it goes back to stock or into another", ...writing("dissolve"), params: oneContainer,
+  name: "containers.dissolve", summary: "End a container; what is in it goes back to stock or into another", ...write_access("dissolve"), params: oneContainer,
   fields: { reason: text({ max: 20, default: "manual" }), transfer_to_container_id: ref("containers", { nullable: true }) },
-  streams: moving(undefined, "transfer_to_container_id"),
+  streams: streamsOfMovement(undefined, "transfer_to_container_id"),
   facts: ({ now, rows, values }) => Effect.gen(function*() {
     const from = yield* loadTarget(rows.container)
     const to = values.transfer_to_container_id == null ? undefined : yield* (yield* Store).get(containers, values.transfer_to_container_id)
     return { from, to: to === undefined ? undefined : yield* loadTarget(to), units: yield* contents(from, now) }
   }),
-  decide: ({ from, to, units }, { values }, context) => dissolve(from, units, to, values.reason || "manual", context),
+  decide: ({ from, to, units }, { values }, context) => dissolveContainer(from, units, to, values.reason || "manual", context),
   result: dissolvedResult,
-  respond: ({ id, warnings }, input) => Effect.map(shownContainer(input, id, ok), (answer) => withMore(answer, { meta: { warnings } }))
+  respond: ({ id, warnings }, input) => Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, { meta: { warnings } }))
 })
 
 const startingRepack = command("POST", `${base}/repack/start`, {
-  answer: containerShown, answers: 201,
-  name: "containers.start_repack", summary: "Go through a returned container, or follow a dissolved one with a new one", ...writing("repack"),
+  answer: containerShown, success_status: 201,
+  name: "containers.start_repack", summary: "Go through a returned container, or follow a dissolved one with a new one", ...write_access("repack"),
   fields: { container_id: ref("containers", { required: true }), name: text({ nullable: true }), barcode: text({ nullable: true }) },
-  streams: moving(undefined, "container_id"),
+  streams: streamsOfMovement(undefined, "container_id"),
   facts: ({ values }) => Effect.gen(function*() {
     const store = yield* Store
     const container = yield* store.get(containers, values.container_id ?? 0)
@@ -92,23 +92,23 @@ const startingRepack = command("POST", `${base}/repack/start`, {
       container,
       housed: housing === null ? undefined : yield* store.first(containers, { serialised_item_id: housing, status: live_statuses }),
       packed: housing === null ? undefined : yield* store.first(container_items, { serialised_item_id: housing, unpacked_at: null }),
-      twin: yield* temporaryTwin(values.barcode ?? container.barcode)
+      duplicate: yield* findDuplicateBarcode(values.barcode ?? container.barcode)
     }
   }),
   decide: ({ container, ...facts }, { values }, context) => startRepack(container, { name: values.name ?? null, barcode: values.barcode ?? null }, facts, context),
-  respond: (result, input) => shownContainer(input, result.id, created)
+  respond: (result, input) => renderContainer(input, result.id, created)
 })
 
 const repacking = command("POST", `${one}/repack`, {
-  answer: containerItemShown, answers: 201,
-  name: "containers.repack", summary: "Confirm or pack one unit of a container being repacked", ...writing("repack"), params: oneContainer,
-  fields: { serialised_item_id: ref("stock_levels", { required: true }), position: text({ nullable: true }), notes: prose({ nullable: true }) },
-  streams: moving("serialised_item_id"),
+  answer: containerItemShown, success_status: 201,
+  name: "containers.repack", summary: "Confirm or pack one unit of a container being repacked", ...write_access("repack"), params: oneContainer,
+  fields: { serialised_item_id: ref("stock_levels", { required: true }), position: text({ nullable: true }), notes: longText({ nullable: true }) },
+  streams: streamsOfMovement("serialised_item_id"),
   facts: ({ now, rows, values }) => Effect.gen(function*() {
     const id = values.serialised_item_id ?? 0
     return { target: yield* loadTarget(rows.container), unit: (yield* loadUnits([id], now)).get(id) }
   }),
-  decide: ({ target, unit }, { values }, context) => repack(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
+  decide: ({ target, unit }, { values }, context) => repackUnit(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
   respond: (result, input) => Effect.map(itemsShown(input, [result.id]), ([container_item]) => created({ container_item: container_item! }))
 })
 

@@ -3,28 +3,28 @@
  * their line, a box whose case goes out or that is left empty ends, a case kit goes out and comes back with its case.
  */
 import { Effect, Result } from "effect"
-import { holdsPacked } from "../availability/line-claims.ts"
-import type { DecideContext, Fault } from "../kernel/endpoint.ts"
+import { isPackedUnitHeld } from "../availability/line-demands.ts"
+import type { DecideContext, Failure } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { reaction } from "../kernel/react.ts"
 import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { cameBack, containerDispatched, containerDissolved } from "./events.ts"
-import { asset_assignments } from "../opportunities/parts.ts"
-import { loadTargets, loadUnits, type Target, type Unit } from "./facts.ts"
+import { asset_assignments } from "../opportunities/child-tables.ts"
+import { loadTargets, loadUnits, type ContainerFacts, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
 import { type ContainerRow, containers } from "../packing/schema.ts"
 
 /** Containers that some of the units are packed in or are the case of, with everything inside. */
-interface Around {
-  readonly targets: ReadonlyArray<Target>
+interface AffectedContainers {
+  readonly targets: ReadonlyArray<ContainerFacts>
   readonly units: ReadonlyMap<number, Unit>
 }
-const nothing: Around = { targets: [], units: new Map() }
+const nothing: AffectedContainers = { targets: [], units: new Map() }
 
 /** One query where no container is concerned. */
-const containersAround = Effect.fnUntraced(function*(level_ids: ReadonlyArray<number>, now: string): Effect.fn.Return<Around, Fault, Store> {
+const affectedContainers = Effect.fnUntraced(function*(level_ids: ReadonlyArray<number>, now: string): Effect.fn.Return<AffectedContainers, Failure, Store> {
   if (level_ids.length === 0) return nothing
   const store = yield* Store
   const bound = bindings(store.dialect)
@@ -45,7 +45,7 @@ interface Bookings { readonly out: ReadonlyArray<Booking>; readonly back: Readon
 
 const went_out = "opportunity.asset_dispatched", came_back = "opportunity.asset_returned"
 /** What a command books out and in, read from its events. */
-const bookingsIn = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
+const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
   const of = (type: string, column: string): ReadonlyArray<Booking> => events.filter((event) => event.type === type).flatMap(({ data }) => {
     const stock_level_id = unitOf.get(Number(data["assignment_id"]))
     return stock_level_id === undefined ? [] : [{ stock_level_id, opportunity_id: Number(data["id"]), at: String((data["set"] as JsonObject)[column]) }]
@@ -62,23 +62,23 @@ export const unitsBooked = reaction({
     if (all.some(isOuting)) return { around: nothing, unitOf: new Map<number, number>() }
     const units = yield* (yield* Store).getMany(asset_assignments, events.map(({ data }) => Number(data["assignment_id"])))
     return {
-      around: yield* containersAround([...new Set(units.map((unit) => unit.stock_level_id))], now),
+      around: yield* affectedContainers([...new Set(units.map((unit) => unit.stock_level_id))], now),
       unitOf: new Map(units.map((unit) => [unit.id, unit.stock_level_id]))
     }
   }),
   decide: ({ events }, { around, unitOf }, context) => {
-    const bookings = bookingsIn(events, unitOf)
+    const bookings = bookingsOfEvents(events, unitOf)
     return Result.succeed(around.targets.flatMap((target) => followed(target, around, bookings, context)))
   }
 })
 
-const followed = (target: Target, { units }: Around, { back, out }: Bookings, context: DecideContext): ReadonlyArray<NewEvent> => {
+const followed = (target: ContainerFacts, { units }: AffectedContainers, { back, out }: Bookings, context: DecideContext): ReadonlyArray<NewEvent> => {
   const { as_case, container, items } = target
   const isUnit = as_case.container_mode === "kit" || as_case.container_mode === "hybrid"
   const gone = out.find((one) => one.stock_level_id === container.serialised_item_id)
   const returned = back.find((one) => one.stock_level_id === container.serialised_item_id)
   const left = items.filter((item) => (gone !== undefined && !isUnit) ||
-    (!holdsPacked(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id)))
+    (!isPackedUnitHeld(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id)))
   const events = left.flatMap((item) => {
     const unit = units.get(item.serialised_item_id)
     return unit === undefined ? [] : leaving(unit, item, "dispatch", null, context)

@@ -1,14 +1,14 @@
 /** What happens to containers (availability 8). */
 import { Schema } from "effect"
-import { type RowChange, update, updateWhere } from "../kernel/change.ts"
+import { type RowChange, update, updateWhere } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
-import { type EventMeta, type NewEvent, streamOf } from "../kernel/event.ts"
-import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../kernel/register.ts"
+import { type ProjectionContext, type NewEvent, streamOf } from "../kernel/event.ts"
+import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../kernel/crud-resource.ts"
 import { keyedColumns, type KeyedColumns, storedValue } from "../kernel/stored-schema.ts"
 import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../packing/schema.ts"
 
 type Changed = KeyedColumns<typeof containers>
-const containerChanged = ({ id, ...set }: Changed, { recorded_at }: EventMeta): ReadonlyArray<RowChange> =>
+const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> =>
   [update(containers, id, { ...set, updated_at: recorded_at })]
 /** The units inside begin a new outing: nothing of them has been seen yet. */
 const unseen = (id: number, set: Partial<ContainerItemRow>): RowChange => updateWhere(container_items, { container_id: id, unpacked_at: null }, set)

@@ -1,19 +1,19 @@
 /** What the rules of containers must know, read for many units at once. */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
-import type { ClaimRow } from "../claims/schema.ts"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { DemandRow } from "../demands/schema.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
-import { type CaseProduct, caseWith } from "../kits/case.ts"
+import { type CaseProduct, caseOf } from "../kits/case.ts"
 import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
 
 /** A container as one that things go into or come out of. */
-export interface Target {
+export interface ContainerFacts {
   readonly container: ContainerRow
   readonly product: ProductRow | undefined
   /** Its mode and parts: which of its contents are taken out of general stock. */
@@ -31,8 +31,8 @@ export interface Unit {
   readonly product: ProductRow | undefined
   /** Where it is packed now. */
   readonly membership: ContainerItemRow | undefined
-  /** Claims on it from now on, the one of its own membership aside. */
-  readonly conflicts: ReadonlyArray<ClaimRow>
+  /** Demands on it from now on, the one of its own membership aside. */
+  readonly conflicts: ReadonlyArray<DemandRow>
   /** The container it is the case of, and every container nested in that one, level by level. */
   readonly child: ContainerRow | undefined
   readonly subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>
@@ -43,7 +43,7 @@ const default_nesting_depth = 2
 const levels_max = 25
 
 /** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
-const chainsOf = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Fault, Store> {
+const chainsOf = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Failure, Store> {
   const store = yield* Store
   const chains = of.map((one) => [one])
   for (let level = 1; level < levels_max; level++) {
@@ -63,7 +63,7 @@ const chainsOf = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): E
 })
 
 /** Containers as ones that things go into or come out of: three queries for all, and one per level they are nested. */
-export const loadTargets = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<Target>, Fault, Store> {
+export const loadTargets = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
   if (of.length === 0) return []
   const store = yield* Store
   const chains = yield* chainsOf(of)
@@ -77,37 +77,37 @@ export const loadTargets = Effect.fnUntraced(function*(of: ReadonlyArray<Contain
     const product = container.product_id === null ? undefined : found.get(container.product_id)
     return {
       container, product, chain,
-      as_case: caseWith({ container_availability_mode: product?.container_availability_mode ?? null }, product === undefined ? [] : components.get(product.id) ?? []),
+      as_case: caseOf({ container_availability_mode: product?.container_availability_mode ?? null }, product === undefined ? [] : components.get(product.id) ?? []),
       nesting_max: found.get(chain.at(-1)!.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
       items: items.get(container.id) ?? []
     }
   })
 })
-export const loadTarget = (container: ContainerRow): Effect.Effect<Target, Fault, Store> => Effect.map(loadTargets([container]), ([target]) => target!)
+export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> => Effect.map(loadTargets([container]), ([target]) => target!)
 
 /** The units named that exist, by id. Queries: five, and one per level of containers nested in them. */
-export const loadUnits = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: string): Effect.fn.Return<ReadonlyMap<number, Unit>, Fault, Store> {
+export const loadUnits = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: string): Effect.fn.Return<ReadonlyMap<number, Unit>, Failure, Store> {
   const store = yield* Store
   const levels = yield* store.getMany(stock_levels, ids)
   if (levels.length === 0) return new Map()
   const level_ids = levels.map((one) => one.id)
   const productsById = new Map((yield* store.getMany(products, levels.map((one) => one.product_id))).map((one) => [one.id, one]))
   const memberships = new Map((yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [one.serialised_item_id, one]))
-  const conflicts = Map.groupBy(yield* assetConflicts(level_ids, { from: now, to: openEnd }, now), (claim) => claim.asset_id)
+  const conflicts = Map.groupBy(yield* assetConflicts(level_ids, { from: now, to: openEnd }, now), (demand) => demand.asset_id)
   const children = new Map((yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [one.serialised_item_id, one]))
   const nested = yield* nestedIn([...children.values()])
   return new Map(levels.map((level) => {
     const membership = memberships.get(level.id), child = children.get(level.id)
     return [level.id, {
       level, product: productsById.get(level.product_id), membership, child,
-      conflicts: (conflicts.get(level.id) ?? []).filter((claim) => claim.source_type !== "container" || claim.source_id !== membership?.id),
+      conflicts: (conflicts.get(level.id) ?? []).filter((demand) => demand.source_type !== "container" || demand.source_id !== membership?.id),
       subtree: child === undefined ? [] : subtreeOf(child, nested)
     }]
   }))
 })
 
 /** Every container packed, at any depth, in those given. */
-const nestedIn = Effect.fnUntraced(function*(roots: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Fault, Store> {
+const nestedIn = Effect.fnUntraced(function*(roots: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
   if (roots.length === 0) return []
   const store = yield* Store
   const bound = bindings(store.dialect)

@@ -1,19 +1,19 @@
 /** How containers begin, are closed, opened, gone through again and ended (availability 8.6). */
 import { Result } from "effect"
-import type { ClaimRow } from "../claims/schema.ts"
+import type { DemandRow } from "../demands/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { millisOf } from "../values/time.ts"
 import { containerDissolved, containerSealed, containerUnsealed, repackStarted } from "./events.ts"
-import type { Target, Unit } from "./facts.ts"
-import { leaving, moved, targetAgainst, wrongStatus } from "./pack.ts"
+import type { ContainerFacts, Unit } from "./facts.ts"
+import { leaving, transferEvents, targetRejection, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "../packing/schema.ts"
 import { integer, list, text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
 
@@ -45,11 +45,11 @@ export interface CreateFacts {
 
 const begun = (row: Partial<ContainerRow>, context: DecideContext): { readonly id: number; readonly event: NewEvent } => {
   const id = context.id(containers)
-  return { id, event: createdEvent(containers, { ...initial(containers, containers.columns), ...row, id, uuid: uuidOf(context.now, id) }) }
+  return { id, event: createdEvent(containers, { ...initialRow(containers, containers.columns), ...row, id, uuid: uuidOf(context.now, id) }) }
 }
 
 /** 422 `product_id`: no case; `serialised_item_id`: not a unit of that product, in use, at another store, gone. */
-export const create = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
+export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
   const { housed, housing, housing_product, packed } = facts
   const product = facts.product ?? housing_product
   if (product !== undefined && !product.is_containerable) {
@@ -73,30 +73,30 @@ export const create = (input: CreateInput, facts: CreateFacts, context: DecideCo
 }
 
 /** A box without a product: known by its barcode alone, never strict. */
-export const createTemporary = (
-  input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null }, twin: ContainerRow | undefined, context: DecideContext
+export const createTemporaryContainer = (
+  input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null }, duplicate: ContainerRow | undefined, context: DecideContext
 ): Decided => {
-  if (twin !== undefined) return refuse("barcode", barcodeTaken(twin))
+  if (duplicate !== undefined) return refuse("barcode", barcodeTaken(duplicate))
   const { event, id } = begun({ ...input, is_temporary: true, scan_mode: "free" }, context)
   return Result.succeed({ events: [event], result: { id } })
 }
-const barcodeTaken = (twin: ContainerRow): string => `The barcode is that of temporary container ${twin.id}, which is in use.`
+const barcodeTaken = (duplicate: ContainerRow): string => `The barcode is that of temporary container ${duplicate.id}, which is in use.`
 
 /** Name, barcode and notes while it is in use; the scan mode only while it is open. */
-export const change = (row: ContainerRow, set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>, twin: ContainerRow | undefined): Decided => {
+export const changeContainer = (row: ContainerRow, set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>, duplicate: ContainerRow | undefined): Decided => {
   if (row.status === "dissolved") return refuse("container", "The container is dissolved.")
   if (set.scan_mode !== undefined && set.scan_mode !== row.scan_mode) {
     if (row.is_temporary) return refuse("scan_mode", "Temporary containers are always free.")
     if (row.status !== "open") return refuse("container", `The scan mode can be changed only while the container is open; it is ${row.status}.`)
   }
   if (row.is_temporary && set.barcode === null) return refuse("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
-  if (row.is_temporary && set.barcode !== undefined && twin !== undefined && twin.id !== row.id) return refuse("barcode", barcodeTaken(twin))
+  if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id) return refuse("barcode", barcodeTaken(duplicate))
   const updated = updatedEvent(containers, row, set)
   return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
 }
 
 /** Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict list not exactly filled. */
-export const seal = (target: Target, nested: ReadonlyArray<ContainerRow>, notes: string | null, context: DecideContext): Decided => {
+export const sealContainer = (target: ContainerFacts, nested: ReadonlyArray<ContainerRow>, notes: string | null, context: DecideContext): Decided => {
   const { container, items } = target
   if (container.status !== "open") return refuse("container", `The container is ${container.status}; only open ones can be sealed.`)
   if (items.length === 0) return refuse("container", "The container is empty; pack something first.")
@@ -113,7 +113,7 @@ export const seal = (target: Target, nested: ReadonlyArray<ContainerRow>, notes:
 }
 
 /** What keeps a strict container from being complete; undefined when every slot is filled and nothing else is inside. */
-export const templateGap = ({ items, product }: Pick<Target, "items" | "product">): string | undefined => {
+export const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product">): string | undefined => {
   const slots = product?.container_template?.slots ?? []
   if (slots.length === 0) return undefined
   for (const slot of slots) {
@@ -129,10 +129,10 @@ export const templateGap = ({ items, product }: Pick<Target, "items" | "product"
  * Opens a sealed container. 422 `container`: not sealed, committed to an opportunity now or later, or inside a container that
  * is closed itself.
  */
-export const unseal = (target: Target, housing_claims: ReadonlyArray<ClaimRow>, context: DecideContext): Decided => {
+export const unsealContainer = (target: ContainerFacts, housing_demands: ReadonlyArray<DemandRow>, context: DecideContext): Decided => {
   const { chain: [, parent], container } = target
   if (container.status !== "sealed") return refuse("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
-  const opportunity = container.opportunity_id ?? housing_claims.find((claim) => claim.opportunity_id !== null)?.opportunity_id ?? null
+  const opportunity = container.opportunity_id ?? housing_demands.find((demand) => demand.opportunity_id !== null)?.opportunity_id ?? null
   if (opportunity !== null) return refuse("container", `The container is committed to opportunity ${opportunity}.`)
   if (parent !== undefined && parent.status !== "open") return refuse("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
   return Result.succeed({
@@ -145,8 +145,8 @@ export const unseal = (target: Target, housing_claims: ReadonlyArray<ClaimRow>, 
  * Ends a container: everything inside goes back to general stock, or into another container. Nested containers are
  * detached and named in the warnings. 422 `container`: out or ended already; `transfer_to_container_id`.
  */
-export const dissolve = (
-  from: Target, units: ReadonlyArray<Unit>, to: Target | undefined, reason: string, context: DecideContext
+export const dissolveContainer = (
+  from: ContainerFacts, units: ReadonlyArray<Unit>, to: ContainerFacts | undefined, reason: string, context: DecideContext
 ): Decided<typeof dissolvedResult.Type> => {
   const { chain: [, parent], container } = from
   if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
@@ -160,13 +160,13 @@ export const dissolve = (
   }))
 }
 
-const emptied = (from: Target, units: ReadonlyArray<Unit>, to: Target | undefined, context: DecideContext): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+const emptied = (from: ContainerFacts, units: ReadonlyArray<Unit>, to: ContainerFacts | undefined, context: DecideContext): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
   if (to === undefined) return Result.succeed(units.flatMap((unit) => unit.membership === undefined ? [] : leaving(unit, unit.membership, "dissolved", null, context)))
-  const against = targetAgainst(from, to, "transfer_to_container_id")
-  return against === undefined ? Result.map(moved(units, from, to, "transfer_to_container_id", context), ({ events }) => events) : Result.fail(against)
+  const against = targetRejection(from, to, "transfer_to_container_id")
+  return against === undefined ? Result.map(transferEvents(units, from, to, "transfer_to_container_id", context), ({ events }) => events) : Result.fail(against)
 }
 
-const dissolveWarnings = (from: Target, units: ReadonlyArray<Unit>, to: Target | undefined, parent: ContainerRow | undefined): ReadonlyArray<string> => [
+const dissolveWarnings = (from: ContainerFacts, units: ReadonlyArray<Unit>, to: ContainerFacts | undefined, parent: ContainerRow | undefined): ReadonlyArray<string> => [
   ...units.flatMap(({ child }) => child === undefined ? []
     : [`The container ${child.name} (${child.id}) was packed in it and ${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`]),
   ...(parent === undefined ? [] : [`Its case is still packed in ${parent.name} (${parent.id}).`])
@@ -176,7 +176,7 @@ export interface RepackStart { readonly name: string | null; readonly barcode: s
 export interface RepackFacts {
   readonly housed: ContainerRow | undefined
   readonly packed: ContainerItemRow | undefined
-  readonly twin: ContainerRow | undefined
+  readonly duplicate: ContainerRow | undefined
 }
 /** Opens a returned container to go through it unit by unit; a dissolved one is followed by a new one. */
 export const startRepack = (
@@ -193,7 +193,7 @@ export const startRepack = (
   if (facts.housed !== undefined) return refuse("container_id", `Its case is in use by container ${facts.housed.id}.`)
   if (facts.packed !== undefined) return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
   const barcode = input.barcode ?? container.barcode
-  if (container.is_temporary && facts.twin !== undefined) return refuse("barcode", barcodeTaken(facts.twin))
+  if (container.is_temporary && facts.duplicate !== undefined) return refuse("barcode", barcodeTaken(facts.duplicate))
   const { event, id } = begun({
     name: input.name ?? container.name, barcode, scan_mode: container.scan_mode, is_temporary: container.is_temporary, notes: container.notes,
     serialised_item_id: container.serialised_item_id, product_id: container.product_id, store_id: container.store_id, previous_container_id: container.id

@@ -1,16 +1,16 @@
 /** Everything a manifest names, nested containers included: one round of queries per level of nesting. */
 import { Effect } from "effect"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ComponentRow, product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
-import type { Manifested, Names } from "./manifest.ts"
+import type { ManifestResult, Names } from "./manifest.ts"
 import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
 
 export const loadManifest = Effect.fnUntraced(function*(
   root: ContainerRow
-): Effect.fn.Return<{ readonly of: Manifested; readonly names: Names }, Fault, Store> {
+): Effect.fn.Return<{ readonly of: ManifestResult; readonly names: Names }, Failure, Store> {
   const store = yield* Store
   const all = [root]
   for (let level: ReadonlyArray<ContainerRow> = [root]; level.length > 0;) {
@@ -33,7 +33,7 @@ export const loadManifest = Effect.fnUntraced(function*(
   }
 })
 
-const slotsFor = (product: ProductRow | undefined, components: ReadonlyArray<ComponentRow>): Manifested["slots"] => {
+const slotsFor = (product: ProductRow | undefined, components: ReadonlyArray<ComponentRow>): ManifestResult["slots"] => {
   const own = components.filter((one) => one.product_id === product?.id)
   const slots = product?.container_template?.slots ?? []
   return slots.length > 0
@@ -43,8 +43,8 @@ const slotsFor = (product: ProductRow | undefined, components: ReadonlyArray<Com
 }
 
 const assembled = (
-  container: ContainerRow, all: ReadonlyArray<ContainerRow>, items: ReadonlyArray<ContainerItemRow>, slotsOf: ReadonlyMap<number, Manifested["slots"]>
-): Manifested => ({
+  container: ContainerRow, all: ReadonlyArray<ContainerRow>, items: ReadonlyArray<ContainerItemRow>, slotsOf: ReadonlyMap<number, ManifestResult["slots"]>
+): ManifestResult => ({
   container,
   items: items.filter((item) => item.container_id === container.id),
   slots: slotsOf.get(container.id) ?? [],

@@ -1,22 +1,22 @@
 /** What is in a container: the list that goes with a closed one, and the check of what came back (availability 8.6). */
 import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
-import type { Manifest, verificationShown } from "./shown.ts"
+import type { Manifest, verificationShown } from "./answers.ts"
 
-export interface UnitNamed { readonly asset_number: string | null; readonly serial_number: string | null }
-export interface Manifested {
+export interface UnitName { readonly asset_number: string | null; readonly serial_number: string | null }
+export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
   /** What its product asks for: the slots of its template, or, without any, the parts that stay in it. */
   readonly slots: ReadonlyArray<{ readonly product_id: number; readonly binding: "pool" | "fixed" | null; readonly quantity: number }>
-  readonly nested: ReadonlyArray<Manifested>
+  readonly nested: ReadonlyArray<ManifestResult>
 }
 export interface Names {
   readonly products: ReadonlyMap<number, string>
-  readonly units: ReadonlyMap<number, UnitNamed>
+  readonly units: ReadonlyMap<number, UnitName>
 }
 
 /** The manifest, nested containers included. Compliant: every slot filled, in this container and in all inside it. */
-export const manifest = (of: Manifested, names: Names): Manifest => {
+export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { container, items } = of
   const slots = of.slots.map((slot) => {
     const required = Math.ceil(slot.quantity), packed = items.filter((item) => item.product_id === slot.product_id).length

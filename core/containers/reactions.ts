@@ -1,17 +1,17 @@
 /** What other slices do that concerns containers: cases change what they hold, units that are packed stay where they are. */
 import { Effect, Result } from "effect"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { type Happened, reaction } from "../kernel/react.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { bindings, chunked, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import { caseWith } from "../kits/case.ts"
+import { caseOf } from "../kits/case.ts"
 import { type ComponentRow, product_components } from "../kits/schema.ts"
 import { type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { unitsBooked } from "./booking.ts"
-import { type PackedHere, packedIn, rehold } from "./hold.ts"
+import { type PackedUnit, loadPackedUnits, syncHolds } from "./stock-holds.ts"
 
 const part_made = "component.created", part_changed = "component.updated", part_deleted = "component.deleted", product_changed = "product.updated"
 /** Whether containers of a product see the event: its parts, or the mode of a case. */
@@ -20,7 +20,7 @@ const namedIn = (events: ReadonlyArray<NewEvent>, types: ReadonlyArray<string>, 
   events.filter(({ type }) => types.includes(type)).map(({ data }) => Number(data[key]))
 
 /** Containers in use of the products whose parts or mode these events change. One query, or one for every 500 products or parts. */
-const containersOf = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Fault, Store> {
+const containersOf = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
   const store = yield* Store
   const found: Array<ContainerRow> = []
   const look = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, condition: (listed: string) => string) {
@@ -38,7 +38,7 @@ const containersOf = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>
 })
 
 interface CaseFacts {
-  readonly packed: ReadonlyArray<PackedHere>
+  readonly packed: ReadonlyArray<PackedUnit>
   readonly products: ReadonlyArray<ProductRow>
   /** Parts of the products, as they are before the events. */
   readonly components: ReadonlyArray<ComponentRow>
@@ -66,7 +66,7 @@ const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
  */
 const casesChanged = reaction({
   on: [part_made, part_changed, part_deleted, product_changed],
-  facts: ({ all, events }: Happened, { now }) => Effect.gen(function*(): Effect.fn.Return<CaseFacts, Fault, Store> {
+  facts: ({ all, events }: Happened, { now }) => Effect.gen(function*(): Effect.fn.Return<CaseFacts, Failure, Store> {
     const about = events.filter(isOfCase)
     if (about.length === 0 || all.some(({ type }) => type === "product.merged")) return no_cases
     const found = yield* containersOf(about)
@@ -74,7 +74,7 @@ const casesChanged = reaction({
     const store = yield* Store
     const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
     return {
-      packed: yield* packedIn(found, now), products: yield* store.getMany(products, product_ids),
+      packed: yield* loadPackedUnits(found, now), products: yield* store.getMany(products, product_ids),
       components: yield* store.find(product_components, { product_id: product_ids })
     }
   }),
@@ -83,8 +83,8 @@ const casesChanged = reaction({
     const held: Array<NewEvent> = []
     for (const product of products) {
       const inside = packed.filter(({ container }) => container.product_id === product.id)
-      const as_case = caseWith(changedProduct(product, about), changedParts(product.id, components, about))
-      held.push(...yield* rehold(inside, as_case, fieldOf(about), context))
+      const as_case = caseOf(changedProduct(product, about), changedParts(product.id, components, about))
+      held.push(...yield* syncHolds(inside, as_case, fieldOf(about), context))
     }
     return held
   })

@@ -4,7 +4,7 @@ import { container_modes, products } from "../products/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { container_items, containers } from "../packing/schema.ts"
 import { choice } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 export const containerItemResource = resource({
   singular: "container_item",

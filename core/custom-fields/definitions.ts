@@ -4,15 +4,15 @@ import { autoNumberProblem } from "../kernel/auto-number.ts"
 import { auto_number, type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"
 import { get } from "../kernel/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
-import { managed, register } from "../kernel/register.ts"
+import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
-import { ok, type Resource, resource, shown, viewContext } from "../kernel/resource.ts"
+import { ok, type Resource, resource, renderOne, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { custom_field_groups, customFieldGroupFields, modules } from "./schema.ts"
 import { text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
-const access = managed("custom-fields", "custom-fields.view", "custom-fields.manage")
+const access = viewManageAccess("custom-fields", "custom-fields.view", "custom-fields.manage")
 
 export const customFieldResource = resource({
   singular: "custom_field",
@@ -77,7 +77,7 @@ const isVisibilityRule = (rule: unknown): boolean =>
   isJsonObject(rule) && typeof rule["field"] === "string" && operators.includes(String(rule["operator"]))
 
 const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, ...definitionFields } = custom_fields.columns
-export const customFieldDefinitions = register({
+export const customFieldDefinitions = crudResource({
   resource: customFieldResource,
   fields: definitionFields,
   path: "/api/v1/custom_fields",
@@ -106,7 +106,7 @@ export const customFieldGroupResource: Resource<typeof custom_field_groups, "cus
     custom_fields: { kind: "many", via: "custom_field_group_id", resource: () => customFieldResource as Resource, order: ["sort_order", "id"] }
   }
 })
-const groups = register({
+const groups = crudResource({
   resource: customFieldGroupResource,
   fields: customFieldGroupFields,
   path: "/api/v1/custom_field_groups",
@@ -119,7 +119,7 @@ const showGroup = get("/api/v1/custom_field_groups/{id}", {
   name: "custom_field_groups.show", summary: "Show one custom field group with its fields", ability: access.read, permission: access.view,
   params: { id: { table: custom_field_groups } },
   run: (input) => Effect.map(
-    shown(customFieldGroupResource, input.rows.id, [...input.query, ["include", "custom_fields"]], viewContext(input)),
+    renderOne(customFieldGroupResource, input.rows.id, [...input.query, ["include", "custom_fields"]], viewContext(input)),
     ok)
 })
 export const customFieldGroups = { ...groups, endpoints: [...groups.endpoints ?? [], showGroup] }

@@ -3,17 +3,17 @@ import { Effect, Result } from "effect"
 import { custom_fields, list_values } from "../kernel/custom-field.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { get } from "../kernel/endpoint.ts"
-import { deletedEvent, managed, register } from "../kernel/register.ts"
+import { deletedEvent, viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { ok, type Resource, resource, shown, viewContext } from "../kernel/resource.ts"
-import { Site } from "../kernel/site.ts"
+import { ok, type Resource, resource, renderOne, viewContext } from "../kernel/resource.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { RowOf } from "../kernel/table.ts"
 import { list_names, listNameFields } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
-const access = managed("static-data", "list-values.view", "list-values.manage")
+const access = viewManageAccess("static-data", "list-values.view", "list-values.manage")
 
 export const listValueResource = resource({
   singular: "list_value",
@@ -30,7 +30,7 @@ export const listNameResource: Resource<typeof list_names, "list_name"> = resour
   includes: { values: { kind: "many", via: "list_name_id", resource: () => listValueResource as Resource } }
 })
 
-const lists = register({
+const lists = crudResource({
   resource: listNameResource,
   fields: listNameFields,
   path: "/api/v1/list_names",
@@ -53,7 +53,7 @@ const showList = get("/api/v1/list_names/{id}", {
   answer: { list_name: Shown.row(() => listNameResource) },
   name: "list_names.show", summary: "Show one list with its values", ability: access.read, permission: access.view,
   params: { id: { table: list_names } },
-  run: (input) => Effect.map(shown(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)), ok)
+  run: (input) => Effect.map(renderOne(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)), ok)
 })
 export const listNames: Slice = {
   ...lists, endpoints: [...lists.endpoints ?? [], showList],
@@ -73,7 +73,7 @@ const circular = (id: number, parent: number | null, values: ReadonlyArray<ListV
 /** A row of any module whose custom fields hold the value. Values are kept by the definition's id, one or a list of them. */
 const chosenBy = Effect.fnUntraced(function*(value: ListValueRow) {
   const store = yield* Store
-  const { resources } = (yield* Site).catalogue
+  const { resources } = (yield* CommandRuntime).catalogue
   for (const definition of yield* store.find(custom_fields, { list_name_id: value.list_name_id, field_type: [9, 10] })) {
     const tables = new Set(resources.filter((one) => one.custom_module === definition.module_type).map((one) => one.table))
     for (const table of tables) {
@@ -86,7 +86,7 @@ const chosenBy = Effect.fnUntraced(function*(value: ListValueRow) {
   return undefined
 })
 const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, list_name_id: _l, ...listValueFields } = list_values.columns
-export const listValues = register({
+export const listValues = crudResource({
   resource: listValueResource,
   fields: listValueFields,
   path: "/api/v1/list_names/{list_name}/values",

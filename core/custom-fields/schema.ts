@@ -1,6 +1,6 @@
 /** What people define themselves: groups of custom fields, and lists of values to choose from (conventions 17). */
-import { boolean, integer, prose, text } from "../kernel/field.ts"
-import { open_to_all } from "../kernel/sight.ts"
+import { boolean, integer, longText, text } from "../kernel/field.ts"
+import { visible_to_all } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 /** What custom fields can be added to (members-activities 5). */
@@ -10,20 +10,20 @@ export const modules = [
 
 export const customFieldGroupFields = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   sort_order: integer({ default: 0, min: 0 }),
   plugin_name: text({ nullable: true })
 }
-export const custom_field_groups = table("custom_field_groups", customFieldGroupFields, { sight: open_to_all })
+export const custom_field_groups = table("custom_field_groups", customFieldGroupFields, { visibility: visible_to_all })
 
 export const listNameFields = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   is_system: boolean({ computed: true, default: false }),
   is_hierarchical: boolean({ default: false })
 }
 export const list_names = table("list_names", listNameFields, {
-  sight: open_to_all,
+  visibility: visible_to_all,
   uniques: [{ columns: ["name"], field: "name", message: "The name has already been taken." }]
 })
 export type ListNameRow = RowOf<typeof list_names>

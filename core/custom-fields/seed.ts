@@ -2,7 +2,7 @@
 import { list_values } from "../kernel/custom-field.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { createdEvent, initial } from "../kernel/register.ts"
+import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
 import { list_names, listNameFields } from "./schema.ts"
 
 type SeedValue = string | { readonly name: string; readonly metadata: JsonObject }
@@ -36,9 +36,9 @@ export const activity_type_list = lists.findIndex(([name]) => name === "Activity
 export const listSeed = (): ReadonlyArray<NewEvent> => {
   let value_id = 0
   return lists.flatMap(([name, values], at) => [
-    createdEvent(list_names, { ...initial(list_names, listNameFields), id: at + 1, name, is_system: true }),
+    createdEvent(list_names, { ...initialRow(list_names, listNameFields), id: at + 1, name, is_system: true }),
     ...values.map((value, order) => createdEvent(list_values, {
-      ...initial(list_values, {}), id: ++value_id, list_name_id: at + 1, sort_order: order + 1, is_system: true,
+      ...initialRow(list_values, {}), id: ++value_id, list_name_id: at + 1, sort_order: order + 1, is_system: true,
       ...(typeof value === "string" ? { name: value } : value)
     }))
   ])

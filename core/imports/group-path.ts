@@ -1,8 +1,8 @@
 /** Product groups by name or path ("Lighting / Moving heads"), made where they are missing. */
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { createdEvent, initial } from "../kernel/register.ts"
-import { fold } from "../kernel/table.ts"
+import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
+import { foldCase } from "../kernel/table.ts"
 import { product_groups } from "../products/groups.ts"
 
 export interface Group { readonly id: number; readonly name: string; readonly parent_id: number | null }
@@ -16,12 +16,12 @@ export interface GroupTree {
 export const groupTree = (groups: ReadonlyArray<Group>): GroupTree => {
   const byName = new Map<string, Array<Group>>()
   const add = (group: Group): void => {
-    const same = byName.get(fold(group.name))
-    if (same === undefined) byName.set(fold(group.name), [group])
+    const same = byName.get(foldCase(group.name))
+    if (same === undefined) byName.set(foldCase(group.name), [group])
     else same.push(group)
   }
   groups.forEach(add)
-  const named = (name: string): ReadonlyArray<Group> => byName.get(fold(name)) ?? []
+  const named = (name: string): ReadonlyArray<Group> => byName.get(foldCase(name)) ?? []
   return { named, add, child: (parent_id, name) => named(name).find((one) => one.parent_id === parent_id) }
 }
 
@@ -59,7 +59,7 @@ export const makeGroups = (
   let parent_id = plan.parent_id
   for (const name of plan.missing) {
     const id = context.id(product_groups)
-    events.push(createdEvent(product_groups, { ...initial(product_groups, product_groups.columns), id, name, parent_id }))
+    events.push(createdEvent(product_groups, { ...initialRow(product_groups, product_groups.columns), id, name, parent_id }))
     tree.add({ id, name, parent_id })
     parent_id = id
   }

@@ -3,7 +3,7 @@ import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { productTouched, saveComponent } from "../kits/decide.ts"
 import type { Composed } from "../kits/graph.ts"
@@ -17,7 +17,7 @@ const itself = "This is the product itself."
 
 interface Part extends Pick<ComponentRow, "component_product_id" | "quantity" | "binding"> { readonly present: ComponentRow | undefined }
 export interface PartsPlan { readonly errors: FieldErrors; readonly parts: ReadonlyArray<Part> }
-export interface PartsAround {
+export interface PartFacts {
   readonly bySku: ReadonlyMap<string, ReadonlyArray<ProductRow>>
   /** Skus that a dry run may take for granted: earlier requests of the same file would have made them. */
   readonly promised: ReadonlySet<string>
@@ -30,7 +30,7 @@ export interface PartsAround {
 }
 
 /** A list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components the row does not name stay. */
-export const planParts = (cell: Json, sku: string | undefined, product: ProductRow | undefined, around: PartsAround): PartsPlan => {
+export const planParts = (cell: Json, sku: string | undefined, product: ProductRow | undefined, around: PartFacts): PartsPlan => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (typeof cell !== "string" && !Array.isArray(cell)) return { errors: { components: ["The components must be a list of sku and quantity."] }, parts: [] }
   const parts: Array<Part> = []
@@ -74,10 +74,10 @@ const written = (one: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null && value !== ""))
 
 /** What the rules of kits say against a new part: the same ones a single request meets. */
-const refusal = (part: Part, product: ProductRow | undefined, around: PartsAround): ReadonlyArray<string> | undefined => {
-  const parent = product ?? { ...initial(products, productFields), id: 0 } as ProductRow
+const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts): ReadonlyArray<string> | undefined => {
+  const parent = product ?? { ...initialRow(products, productFields), id: 0 } as ProductRow
   const { present: _present, ...values } = part
-  const row = { ...initial(product_components, componentFields), ...values, id: 0, product_id: parent.id } as ComponentRow
+  const row = { ...initialRow(product_components, componentFields), ...values, id: 0, product_id: parent.id } as ComponentRow
   const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max }
   const judged = saveComponent(row, undefined, facts)
   return Result.isFailure(judged) ? Object.values(judged.failure.errors ?? {}).flat() : undefined

@@ -1,6 +1,6 @@
 /** The columns of a product import: their names, the words spreadsheets use, and how a row is read. */
 import type { Fields } from "../kernel/field.ts"
-import { readFields, storableText, type Values } from "../kernel/input.ts"
+import { readFields, isStorableText, type Values } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { type ProductRow, product_types, productFields } from "../products/schema.ts"
@@ -33,7 +33,7 @@ const stockTypes: { readonly [word: string]: number } = { rental: 1, sale: 2, bo
 
 /** A cell as a body would hold it: what people write in a column of a spreadsheet. */
 const asWritten = (column: string, cell: Json): Json => {
-  const kind = ownColumns[column]?.shape.kind
+  const kind = ownColumns[column]?.type.kind
   if (kind === "text" && typeof cell === "number") return String(cell)
   if (typeof cell !== "string") return cell
   const word = cell.trim().toLowerCase()
@@ -80,5 +80,5 @@ export const readProduct = (cells: JsonObject, before: ProductRow | undefined, b
 /** What a row is recognised by. Numbers in a spreadsheet's sku column are text here. */
 export const textCell = (cells: JsonObject, column: string): string | undefined => {
   const cell = cells[column]
-  return typeof cell === "string" && storableText(cell) ? cell.trim() : typeof cell === "number" ? String(cell) : undefined
+  return typeof cell === "string" && isStorableText(cell) ? cell.trim() : typeof cell === "number" ? String(cell) : undefined
 }

@@ -2,25 +2,25 @@
 import { Effect } from "effect"
 import { containers } from "../packing/schema.ts"
 import { type CustomFieldFacts, customFieldFacts } from "../kernel/custom-field.ts"
-import type { Fault, Input } from "../kernel/endpoint.ts"
+import type { Failure, Input } from "../kernel/endpoint.ts"
 import { isJsonObject, type Json } from "../kernel/json.ts"
-import { initial } from "../kernel/register.ts"
+import { initialRow } from "../kernel/crud-resource.ts"
 import { bindings, columnList, quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import { fold } from "../kernel/table.ts"
+import { foldCase } from "../kernel/table.ts"
 import { type ComponentRow, product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { product_rates, type ProductRateRow, rate_definitions, type RateDefinitionRow } from "../rates/schema.ts"
 import { product_groups } from "../products/groups.ts"
-import { product_tax_classes } from "../registers/tax.ts"
+import { product_tax_classes } from "../reference-data/tax.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { type StoreRow, stores } from "../stores/stores.ts"
 import type { Group } from "./group-path.ts"
 import { partsIn } from "./part-rows.ts"
 import { productColumns, textCell } from "./product-columns.ts"
-import { type Importing, type importFields, readRows, type Row, waitFor } from "./rows.ts"
+import { type ImportContext, type importFields, readRows, type Row, lockForImport } from "./rows.ts"
 
-export interface ProductFacts extends Importing {
+export interface ProductFacts extends ImportContext {
   /** Live products with a sku or a name of the batch, parts of kits included. */
   readonly products: ReadonlyArray<ProductRow>
   readonly groups: ReadonlyArray<Group>
@@ -39,15 +39,15 @@ export interface ProductFacts extends Importing {
   readonly in_containers: ReadonlySet<number>
 }
 
-export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<ProductFacts, Fault, Store> {
+export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<ProductFacts, Failure, Store> {
   const store = yield* Store
   const rows = readRows(input.values.rows ?? [], productColumns)
   const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)
   const found = yield* productsNamed(rows)
   const with_stock = has("stock") ? found.map(({ id }) => id) : []
-  yield* waitFor([...found.map(({ id }) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
+  yield* lockForImport([...found.map(({ id }) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
   const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
-  yield* waitFor(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
+  yield* lockForImport(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
   return {
     rows, dry_run: input.values.dry_run ?? false,
     // Read again once nobody else can change them.
@@ -70,7 +70,7 @@ export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof 
 const productsNamed = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
   const store = yield* Store
   const skus = new Set(rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat()))
-  const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(fold))
+  const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
   if (skus.size === 0 && names.size === 0) return []
   const bound = bindings(store.dialect)
   const oneOf = (column: string, values: ReadonlySet<string>): string =>
@@ -98,4 +98,4 @@ const unitsNumbered = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
 
 /** Stores a dry run takes for granted: they stand for those that would be made before the rows. */
 const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> => values.dry_run !== true ? []
-  : (values.promised_stores ?? []).map((name, at) => ({ ...initial(stores, {}), id: -1 - at, name } as StoreRow))
+  : (values.promised_stores ?? []).map((name, at) => ({ ...initialRow(stores, {}), id: -1 - at, name } as StoreRow))

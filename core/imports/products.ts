@@ -4,11 +4,11 @@ import { command, type DecideContext, type Input } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { readCustomFields } from "../kernel/custom-field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
 import { type FieldErrors } from "../kernel/rejection.ts"
 import { baseCurrency } from "../kernel/settings.ts"
-import { type AnyRow, fold } from "../kernel/table.ts"
-import { can, type Viewer } from "../kernel/viewer.ts"
+import { type AnyRow, foldCase } from "../kernel/table.ts"
+import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import type { Composed } from "../kits/graph.ts"
 import { productFields, type ProductRow, products } from "../products/schema.ts"
 import { type GroupTree, groupTree, makeGroups, planGroup } from "./group-path.ts"
@@ -87,11 +87,11 @@ const planFor = (row: Row, key: string, identities: ReadonlyArray<string>, befor
   const read = readProduct(cells, before, base_currency)
   const errors: { [column: string]: ReadonlyArray<string> } = { ...read.errors }
   for (const [column, permission] of Object.entries(partPermissions)) {
-    if (cells[column] !== undefined && !can(viewer, permission)) errors[column] = [`This needs the permission ${permission}.`]
+    if (cells[column] !== undefined && !hasOnePermission(viewer, permission)) errors[column] = [`This needs the permission ${permission}.`]
   }
   const group = read.group === undefined ? undefined : planGroup(read.group, working.groups)
   if (group !== undefined && "error" in group) errors["group"] = [group.error]
-  const tax_class = read.tax_class === undefined ? undefined : facts.tax_classes.find((one) => fold(one.name) === fold(read.tax_class ?? ""))
+  const tax_class = read.tax_class === undefined ? undefined : facts.tax_classes.find((one) => foldCase(one.name) === foldCase(read.tax_class ?? ""))
   if (read.tax_class !== undefined && tax_class === undefined) errors["tax_class"] = [`There is no product tax class ${read.tax_class}.`]
   const custom = readCustom(facts, read.custom_fields, before)
   Object.assign(errors, custom?.errors)
@@ -143,7 +143,7 @@ const saveProduct = (before: ProductRow | undefined, set: AnyRow, context: Decid
     const updated = updatedEvent(products, before, set)
     return { product: { ...before, ...set }, events: updated === undefined ? [] : [updated] }
   }
-  const product = { ...initial(products, productFields), ...set, id: context.id(products) } as ProductRow
+  const product = { ...initialRow(products, productFields), ...set, id: context.id(products) } as ProductRow
   return { product, events: [createdEvent(products, product)] }
 }
 

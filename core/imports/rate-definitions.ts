@@ -1,13 +1,13 @@
 /** POST /rate_definitions/import: ways of charging brought along from another system (interface 2.1). */
 import { Effect, Result } from "effect"
 import type { NewEvent } from "../kernel/event.ts"
-import { command, type DecideContext, type Fault, type Input } from "../kernel/endpoint.ts"
+import { command, type DecideContext, type Failure, type Input } from "../kernel/endpoint.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
-import { fold } from "../kernel/table.ts"
+import { foldCase } from "../kernel/table.ts"
 import { composeMethod, type SubmittedMethod, updateMethod } from "../pricing/definition.ts"
 import type { RateMethod } from "../pricing/engine.ts"
 import { presets } from "../pricing/presets.ts"
@@ -16,7 +16,7 @@ import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "
 import { textCell } from "./product-columns.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 import {
-  answerVerdicts, verdictsShown, checkRows, type Columns, decideRows, importContext, importFields, type Importing, type Plan, readRows, rejectedPlan, type Row, waitFor
+  answerVerdicts, verdictsShown, checkRows, type Columns, decideRows, importContext, importFields, type ImportContext, type Plan, readRows, rejectedPlan, type Row, lockForImport
 } from "./rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
 import { verdictsResult } from "./rows.ts"
@@ -33,12 +33,12 @@ const columns: Columns = {
   spread: new Set(["strategy_config", "modifier_configs"])
 }
 
-interface DefinitionFacts extends Importing { readonly definitions: ReadonlyArray<RateDefinitionRow> }
+interface DefinitionFacts extends ImportContext { readonly definitions: ReadonlyArray<RateDefinitionRow> }
 
-const definitionFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<DefinitionFacts, Fault, Store> {
+const definitionFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<DefinitionFacts, Failure, Store> {
   const store = yield* Store
   const present = yield* store.find(rate_definitions, {})
-  yield* waitFor(present.map(({ id }) => `rate_definition:${id}`))
+  yield* lockForImport(present.map(({ id }) => `rate_definition:${id}`))
   return {
     rows: readRows(input.values.rows ?? [], columns), dry_run: input.values.dry_run ?? false,
     // Read again once nobody else can change them.
@@ -77,14 +77,14 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
     : Object.keys(sent).length === 0 ? Result.succeed(methodOf(before)) : updateMethod(before, sent)
   const errors: { [field: string]: ReadonlyArray<string> } = { ...text.errors, ...(Result.isFailure(method) ? method.failure : {}) }
   const saved = (id: number): RateDefinitionRow => ({
-    ...(before ?? initial(rate_definitions, rateDefinitionFields)), ...text.values, ...Result.getOrThrow(method), id
+    ...(before ?? initialRow(rate_definitions, rateDefinitionFields)), ...text.values, ...Result.getOrThrow(method), id
   } as RateDefinitionRow)
   // Two names of one preset (Daily Rate, Days Used Rate) may both stand in a batch, but not with different contents.
   if (before !== undefined && working.named.has(before.id) && Object.keys(errors).length === 0 && changes(before, saved(before.id)).length > 0) {
     errors["row"] = [`An earlier row is about ${before.name} already and says otherwise.`]
   }
   return {
-    key, identities: [preset === undefined ? `name ${fold(key)}` : `preset ${fold(key)}`], id: before?.id ?? null, errors,
+    key, identities: [preset === undefined ? `name ${foldCase(key)}` : `preset ${foldCase(key)}`], id: before?.id ?? null, errors,
     warnings: warning === undefined ? [] : [warning],
     carryOut: () => {
       const row = saved(before?.id ?? context.id(rate_definitions))
@@ -109,7 +109,7 @@ type Target = { readonly before: RateDefinitionRow | undefined; readonly warning
 const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Target => {
   const presetOf = (word: string): Target | undefined => {
     const source = sourceEngineSlug(word)
-    const before = definitions.bySlug.get(fold(word)) ?? (source === undefined ? undefined : definitions.bySlug.get(source.slug))
+    const before = definitions.bySlug.get(foldCase(word)) ?? (source === undefined ? undefined : definitions.bySlug.get(source.slug))
     return before === undefined ? undefined : { before, warning: source?.warning }
   }
   const warning = engine === undefined ? undefined : sourceEngineSlug(engine)?.warning
@@ -118,7 +118,7 @@ const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Ta
   const named = definitions.byName(name)
   if (named.length > 1) return { errors: { name: [`Several rate definitions are called ${name}; rename all but one.`] } }
   if (named[0] !== undefined) return { before: named[0], warning }
-  const only_names_it = engine === undefined || fold(engine) === fold(name)
+  const only_names_it = engine === undefined || foldCase(engine) === foldCase(name)
   const known = only_names_it && sourceEngineSlug(name) !== undefined ? presetOf(name) : undefined
   return known ?? { before: undefined, warning }
 }
@@ -126,8 +126,8 @@ const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Ta
 /** What an engine's name says about the method: that of the preset it stands for, as shipped. */
 const templateOf = (engine: string | undefined): SubmittedMethod | undefined => {
   if (engine === undefined) return undefined
-  const slug = sourceEngineSlug(engine)?.slug ?? fold(engine)
-  const found = presets.find((one) => one.slug === slug || fold(one.name) === slug)
+  const slug = sourceEngineSlug(engine)?.slug ?? foldCase(engine)
+  const found = presets.find((one) => one.slug === slug || foldCase(one.name) === slug)
   return found === undefined ? undefined
     : { calculation_strategy: found.calculation_strategy, base_period: found.base_period, enabled_modifiers: found.enabled_modifiers }
 }
@@ -140,9 +140,9 @@ const methodCells = (cells: JsonObject): SubmittedMethod => {
   const modifiers = written["enabled_modifiers"]
   return {
     ...written,
-    ...(typeof strategy === "string" ? { calculation_strategy: strategies.find(({ label }) => fold(label) === fold(strategy))?.identifier ?? fold(strategy) } : {}),
-    ...(typeof period === "string" ? { base_period: Object.entries(basePeriods).find(([, { label }]) => fold(label) === fold(period))?.[0] ?? fold(period) } : {}),
-    ...(typeof modifiers === "string" ? { enabled_modifiers: modifiers.split(/[,;]/).map((one) => fold(one.trim())).filter((one) => one !== "") } : {}),
+    ...(typeof strategy === "string" ? { calculation_strategy: strategies.find(({ label }) => foldCase(label) === foldCase(strategy))?.identifier ?? foldCase(strategy) } : {}),
+    ...(typeof period === "string" ? { base_period: Object.entries(basePeriods).find(([, { label }]) => foldCase(label) === foldCase(period))?.[0] ?? foldCase(period) } : {}),
+    ...(typeof modifiers === "string" ? { enabled_modifiers: modifiers.split(/[,;]/).map((one) => foldCase(one.trim())).filter((one) => one !== "") } : {}),
     ...(written["strategy_config"] === undefined ? {} : { strategy_config: fromText(written["strategy_config"]) }),
     ...(written["modifier_configs"] === undefined ? {} : { modifier_configs: fromText(written["modifier_configs"]) })
   }

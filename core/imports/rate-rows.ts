@@ -4,9 +4,9 @@ import type { NewEvent } from "../kernel/event.ts"
 import { choice, date, type Fields, integer, money, text } from "../kernel/field.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json } from "../kernel/json.ts"
-import { createdEvent, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, updatedEvent } from "../kernel/crud-resource.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
-import { fold } from "../kernel/table.ts"
+import { foldCase } from "../kernel/table.ts"
 import { presetSlugOfSourceEngine } from "../pricing/presets.ts"
 import { rateTransactionTypes } from "../pricing/strategies.ts"
 import { productRateErrors } from "../rates/product-rates.ts"
@@ -15,8 +15,8 @@ import type { StoreRow } from "../stores/stores.ts"
 
 /** The preset slug a name from the system rates come from stands for: its engine's name, or that name as a slug. */
 export const sourceEngineSlug = (name: string): { readonly slug: string; readonly warning?: string } | undefined => {
-  const word = fold(name).replace(/[\s_-]+/g, " ").trim()
-  const found = Object.entries(presetSlugOfSourceEngine).find(([engine]) => fold(engine) === word)
+  const word = foldCase(name).replace(/[\s_-]+/g, " ").trim()
+  const found = Object.entries(presetSlugOfSourceEngine).find(([engine]) => foldCase(engine) === word)
   if (found === undefined) return undefined
   const [engine, slug] = found
   return engine === "Days Used Rate"
@@ -32,15 +32,15 @@ export const definitionsOf = (rows: ReadonlyArray<RateDefinitionRow>): Definitio
   bySlug: new Map(rows.flatMap((row) => row.preset_slug === null ? [] : [[row.preset_slug, row]])),
   byName: (name) => {
     const exact = rows.filter((row) => row.name === name)
-    return exact.length > 0 ? exact : rows.filter((row) => fold(row.name) === fold(name))
+    return exact.length > 0 ? exact : rows.filter((row) => foldCase(row.name) === foldCase(name))
   }
 })
 
-export type Found = { readonly definition: RateDefinitionRow; readonly warning?: string } | { readonly error: string }
+export type DefinitionMatch = { readonly definition: RateDefinitionRow; readonly warning?: string } | { readonly error: string }
 
 /** The definition a word means: a preset's slug, a definition's name, or an engine's name in the system rates come from. */
-export const findDefinition = (word: string, definitions: Definitions): Found => {
-  const bySlug = definitions.bySlug.get(fold(word))
+export const findDefinition = (word: string, definitions: Definitions): DefinitionMatch => {
+  const bySlug = definitions.bySlug.get(foldCase(word))
   if (bySlug !== undefined) return { definition: bySlug }
   const named = definitions.byName(word)
   if (named.length > 1) return { error: `Several rate definitions are called ${word}; rename all but one.` }
@@ -54,7 +54,7 @@ export const findDefinition = (word: string, definitions: Definitions): Found =>
 
 /** A store by its name, in any letter case. */
 export const storeNamed = (name: string, stores: ReadonlyArray<StoreRow>): StoreRow | undefined =>
-  stores.find((one) => one.name === name) ?? stores.find((one) => fold(one.name) === fold(name))
+  stores.find((one) => one.name === name) ?? stores.find((one) => foldCase(one.name) === foldCase(name))
 
 const rateFields = (base_currency: string, default_type: string): Fields => ({
   preset: text({ required: true }),

@@ -7,10 +7,10 @@ import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { boolean, choice, integer, json, json_levels_max, list, text } from "../kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import { unstorableIn } from "../kernel/input.ts"
+import { findUnstorableText } from "../kernel/input.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 import { ok } from "../kernel/resource.ts"
 
 export const rows_max = 500
@@ -86,7 +86,7 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
   })
 const problemOf = (row: Json): FieldErrors | undefined => {
   if (!isJsonObject(row)) return { row: ["The row must be an object of columns."] }
-  const wrong = unstorableIn(row, json_levels_max)
+  const wrong = findUnstorableText(row, json_levels_max)
   return wrong === undefined ? undefined : { [wrong.at.join(".") || "row"]: [`The ${wrong.at.length === 0 ? "row" : columnName(wrong.at[0]!).replaceAll("_", " ")} ${wrong.says}`] }
 }
 
@@ -107,7 +107,7 @@ export const rejectedPlan = (key: string | null, errors: FieldErrors, id: number
   key, identities: [], id, errors, warnings: [], carryOut: () => { throw new Error("a rejected row is not carried out") }
 })
 
-export interface Importing {
+export interface ImportContext {
   readonly rows: ReadonlyArray<Row>
   readonly dry_run: boolean
 }
@@ -119,7 +119,7 @@ export const importContext = (context: DecideContext, dry_run: boolean): DecideC
 }
 
 /** Plans and carries out row after row, each on what the rows before it left. */
-export const decideRows = ({ rows, dry_run }: Importing, plan: (row: Row) => Plan): Decided<Verdicts> => {
+export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) => Plan): Decided<Verdicts> => {
   const keys = new Map<string, number>()
   const told = new Set<string>()
   const events: Array<NewEvent> = []
@@ -154,7 +154,7 @@ const countOf = (results: ReadonlyArray<RowVerdict>) => {
   return { created: count("created"), updated: count("updated"), unchanged: count("unchanged"), rejected: count("rejected") }
 }
 
-/** `Verdict` by `Verdict`, and how many there are of each. */
+/** `MergeResult` by `MergeResult`, and how many there are of each. */
 export const verdictsShown = {
   results: Shown.objects({
     row: integer(), status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }), id: integer({ nullable: true }),
@@ -169,7 +169,7 @@ type RowVerdict = Verdicts["results"][number]
 export const answerVerdicts = (result: Verdicts) => Effect.succeed(ok(result))
 
 /** Makes this import wait for whoever is changing one of these streams: which they are is only known from the rows. */
-export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
+export const lockForImport = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg" || streams.length === 0) return
   yield* store.run(

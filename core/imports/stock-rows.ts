@@ -4,7 +4,7 @@ import type { NewEvent } from "../kernel/event.ts"
 import type { Fields, ValuesOf } from "../kernel/field.ts"
 import { readFields, wholeNumber } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import { createdEvent, initial, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { firstStockLevel } from "../stock/first-level.ts"
 import { bulk, type ProductRow } from "../products/schema.ts"
@@ -40,7 +40,7 @@ export interface StockPlan {
   readonly warnings: ReadonlyArray<string>
   readonly holdings: ReadonlyArray<Holding>
 }
-export interface StockAround {
+export interface StockFacts {
   readonly stores: ReadonlyArray<StoreRow>
   readonly numbers: UnitNumbers
   /** The product's levels, sub-hired ones aside. */
@@ -48,7 +48,7 @@ export interface StockAround {
 }
 
 /** Compares what the row says with what is there. `product` is undefined for a new one. */
-export const planStock = (cell: Json, stock_method: number, product: ProductRow | undefined, around: StockAround): StockPlan => {
+export const planStock = (cell: Json, stock_method: number, product: ProductRow | undefined, around: StockFacts): StockPlan => {
   const standard = around.stores.find((one) => one.is_default) ?? around.stores[0]
   // A plain number means the default store.
   const byStore = isJsonObject(cell) ? Object.entries(cell) : standard === undefined ? [] : [[standard.name, cell] as const]
@@ -87,7 +87,7 @@ export const planStock = (cell: Json, stock_method: number, product: ProductRow 
 }
 
 const planUnits = (
-  units: ReadonlyArray<Json>, path: string, store: StoreRow, product: ProductRow | undefined, around: StockAround, seen: Set<string>
+  units: ReadonlyArray<Json>, path: string, store: StoreRow, product: ProductRow | undefined, around: StockFacts, seen: Set<string>
 ): StockPlan => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const warnings: Array<string> = []
@@ -120,7 +120,7 @@ const planUnits = (
 
 /** The unit a row means: by asset number, serial number, else its barcode among the product's own. */
 const findUnit = (
-  unit: Partial<Unit>, path: string, product: ProductRow | undefined, { numbers, levels }: StockAround
+  unit: Partial<Unit>, path: string, product: ProductRow | undefined, { numbers, levels }: StockFacts
 ): { readonly level: StockLevelRow | undefined } | { readonly errors: FieldErrors } => {
   const byAsset = typeof unit.asset_number === "string" ? numbers.assets.get(unit.asset_number) : undefined
   const bySerial = typeof unit.serial_number === "string" ? numbers.serials.get(unit.serial_number) : undefined
@@ -136,7 +136,7 @@ const findUnit = (
 
 /** The events that make stock what the row says; every move stands in the ledger. */
 export const stockEvents = (
-  product: ProductRow, is_new: boolean, holdings: ReadonlyArray<Holding>, around: StockAround, context: DecideContext
+  product: ProductRow, is_new: boolean, holdings: ReadonlyArray<Holding>, around: StockFacts, context: DecideContext
 ): ReadonlyArray<NewEvent> => {
   const events = holdings.flatMap((holding): ReadonlyArray<NewEvent> => {
     if (holding.kind === "quantity") return quantityEvents(product, holding, context)
@@ -153,7 +153,7 @@ export const stockEvents = (
 
 const newLevel = (product: ProductRow, store: StoreRow, over: Partial<StockLevelRow>, context: DecideContext) => {
   const level = {
-    ...initial(stock_levels, stock_levels.columns), ...over, id: context.id(stock_levels), product_id: product.id, store_id: store.id
+    ...initialRow(stock_levels, stock_levels.columns), ...over, id: context.id(stock_levels), product_id: product.id, store_id: store.id
   } as StockLevelRow
   return { level, events: [createdEvent(stock_levels, level), ...openingEvents(level, context)] }
 }
@@ -174,7 +174,7 @@ const quantityEvents = (product: ProductRow, { level, quantity, store }: Holding
   if (updated === undefined) return []
   return [
     createdEvent(stock_transactions, {
-      ...initial(stock_transactions, stock_transactions.columns), id: context.id(stock_transactions),
+      ...initialRow(stock_transactions, stock_transactions.columns), id: context.id(stock_transactions),
       stock_level_id: level.id, product_id: product.id, store_id: store.id, transaction_type: compareDecimals(difference, 0) > 0 ? increase : decrease,
       transaction_at: context.now, quantity: formatDecimal(difference.abs(), 2), quantity_move: formatDecimal(difference, 2),
       description: "Import", manual: false

@@ -7,8 +7,8 @@ import type { Catalogue } from "./catalogue.ts"
 import { auto_number, type CustomFieldRow, customFieldsFor } from "./custom-field.ts"
 import type { NewEvent } from "./event.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
-import { storableText } from "./input.ts"
-import { Site } from "./site.ts"
+import { isStorableText } from "./input.ts"
+import { CommandRuntime } from "./command-runtime.ts"
 
 const prefix_max = 50
 const pad_max = 20
@@ -29,7 +29,7 @@ const written = (definition: CustomFieldRow, nth: number): string => {
 export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
   const { pad, prefix, start } = settings ?? {}
   const isWhole = (value: unknown, min: number, max: number): boolean => value === undefined || value === null || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max)
-  if (prefix !== undefined && prefix !== null && !(typeof prefix === "string" && [...prefix].length <= prefix_max && storableText(prefix))) {
+  if (prefix !== undefined && prefix !== null && !(typeof prefix === "string" && [...prefix].length <= prefix_max && isStorableText(prefix))) {
     return `The setting prefix must be a text of at most ${prefix_max} characters.`
   }
   if (!isWhole(pad, 0, pad_max)) return `The setting pad must be a whole number from 0 to ${pad_max}.`
@@ -50,8 +50,8 @@ const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
 
 /** The same events, with the numbers in what they make. */
 export const withAutoNumbers = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>) {
-  const site = yield* Site
-  const moduleOf = modulesOf(site.catalogue)
+  const runtime = yield* CommandRuntime
+  const moduleOf = modulesOf(runtime.catalogue)
   const wanted = [...new Set(events.flatMap(({ type }) => moduleOf.get(type) ?? []))]
   const definitions = (yield* Effect.forEach(wanted, customFieldsFor)).flat()
     .filter((one) => one.field_type === auto_number).toSorted((one, other) => one.id - other.id)
@@ -61,7 +61,7 @@ export const withAutoNumbers = Effect.fnUntraced(function*(events: ReadonlyArray
   for (const definition of definitions) {
     for (const [at, event] of events.entries()) {
       if (moduleOf.get(event.type) !== definition.module_type) continue
-      const nth = yield* site.takeNumber(`custom_field:${definition.id}`)
+      const nth = yield* runtime.nextNumber(`custom_field:${definition.id}`)
       made[at]![String(definition.id)] = nth === null ? null : written(definition, nth)
     }
   }

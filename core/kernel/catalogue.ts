@@ -1,9 +1,9 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
-import type { Endpoint, Reads } from "./endpoint.ts"
-import type { EventMeta, Fold, NewEvent, Projection, Scrubs } from "./event.ts"
+import type { Endpoint, StoreRead } from "./endpoint.ts"
+import type { ProjectionContext, Projector, NewEvent, Projection, Scrubs } from "./event.ts"
 import { type AnyEventType, decodeData, type Follower } from "./event-type.ts"
 import type { JsonObject } from "./json.ts"
-import { rowsToldEvent } from "./rows-told.ts"
+import { rowsToldEvent } from "./redacted-event.ts"
 import { type Reaction, type Reactions, reactionsOf } from "./react.ts"
 import { clearableTables, type References, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
 import { type Include, includeAlso, type Resource } from "./resource.ts"
@@ -14,7 +14,7 @@ import type { Table } from "./table.ts"
  * A table outside the journal that takes the place of one an earlier release kept, which cannot be folded anew: its rows are
  * copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
  */
-export interface Succession {
+export interface TableSuccession {
   readonly table: Table
   readonly from: string
   /** An expression over the earlier table for each column, in SQL that both engines understand. */
@@ -28,7 +28,7 @@ export interface Slice {
   /** Tables outside the journal, on the server only. */
   readonly server_tables?: ReadonlyArray<Table>
   /** What those tables take over from tables of earlier releases. */
-  readonly successions?: ReadonlyArray<Succession>
+  readonly successions?: ReadonlyArray<TableSuccession>
   /** What happens to its things: every kind of event it records. */
   readonly events?: ReadonlyArray<AnyEventType>
   /** Its own folds of what other slices record. */
@@ -47,7 +47,7 @@ export interface Slice {
   /** What lists of other slices include on request of the rows here that point at theirs, by the plural of their resource. */
   readonly includes?: { readonly [resource: string]: { readonly [name: string]: Include } }
   /** Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is anonymised. */
-  readonly streams_of_user?: (user_id: number) => Reads<ReadonlyArray<string>>
+  readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
 }
 
 export interface Catalogue {
@@ -71,9 +71,9 @@ export interface Catalogue {
 }
 
 /** One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order of the list. */
-const foldsOf = (events: ReadonlyMap<string, AnyEventType>, slices: ReadonlyArray<Slice>): Projection => {
-  const folds: { [eventType: string]: Fold } = {}
-  const add = (type: string, fold: Fold): void => {
+const projectionOf = (events: ReadonlyMap<string, AnyEventType>, slices: ReadonlyArray<Slice>): Projection => {
+  const folds: { [eventType: string]: Projector } = {}
+  const add = (type: string, fold: Projector): void => {
     const before = folds[type]
     folds[type] = before === undefined ? fold : (data, meta) => [...before(data, meta), ...fold(data, meta)]
   }
@@ -91,8 +91,8 @@ const eventsOf = (declared: ReadonlyArray<AnyEventType>): ReadonlyMap<string, An
 }
 /** The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds as they meant it. */
 export const foldStored = (
-  { events, projection }: Pick<Catalogue, "events" | "projection">, { data, type }: { readonly type: string; readonly data: JsonObject }, meta: EventMeta
-): ReturnType<Fold> => {
+  { events, projection }: Pick<Catalogue, "events" | "projection">, { data, type }: { readonly type: string; readonly data: JsonObject }, meta: ProjectionContext
+): ReturnType<Projector> => {
   const kind = events.get(type)
   return kind === undefined ? [] : projection[type]?.(decodeData(kind, data), meta) ?? []
 }
@@ -123,7 +123,7 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
       return found
     },
-    projection: withReferences(foldsOf(events, slices), tables, references),
+    projection: withReferences(projectionOf(events, slices), tables, references),
     endpoint: (name) => endpointByName.get(name),
     pathsOf: ({ path }) => [path, ...path_aliases.flatMap(([of, others]) =>
       path === of || path.startsWith(`${of}/`) ? others.map((other) => other + path.slice(of.length)) : [])],

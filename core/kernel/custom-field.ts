@@ -1,14 +1,14 @@
 /** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
 import { Effect } from "effect"
-import { boolean, code, date, decimal, type Field, integer, json, prose, ref, text, timestamp } from "./field.ts"
+import { boolean, code, date, decimal, type Field, integer, json, longText, ref, text, timestamp } from "./field.ts"
 import { readFields } from "./input.ts"
 import { patternFrom } from "./pattern.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
-import type { Reads } from "./endpoint.ts"
+import type { StoreRead } from "./endpoint.ts"
 import { Store } from "./store/store.ts"
 import type { CustomColumn } from "./query.ts"
-import { open_to_all } from "./sight.ts"
-import { fold, type RowOf, table } from "./table.ts"
+import { visible_to_all } from "./visibility.ts"
+import { foldCase, type RowOf, table } from "./table.ts"
 
 export const field_types = {
   0: "String", 1: "Text Area", 2: "Number", 3: "Boolean", 4: "Date & Time", 5: "Date", 6: "Time", 7: "Email", 8: "Website",
@@ -21,7 +21,7 @@ export const auto_number = 11
 export const custom_fields = table("custom_fields", {
   name: text({ required: true, search: true }),
   display_name: text({ nullable: true, on_null: "clear" }),
-  description: prose({ nullable: true, on_null: "clear" }),
+  description: longText({ nullable: true, on_null: "clear" }),
   module_type: text({ required: true, create_only: true, search: true }),
   field_type: code(field_types, { required: true, create_only: true }),
   custom_field_group_id: ref("custom_field_groups", { nullable: true, on_null: "clear", on_delete: "clear" }),
@@ -39,7 +39,7 @@ export const custom_fields = table("custom_fields", {
   is_active: boolean({ default: true })
 }, {
   reference: true,
-  sight: open_to_all,
+  visibility: visible_to_all,
   indexes: [["module_type"]],
   uniques: [{ columns: ["module_type", "name"], field: "name", message: "The name has already been taken in this module." }]
 })
@@ -52,7 +52,7 @@ export const list_values = table("list_values", {
   is_system: boolean({ computed: true, default: false }),
   is_active: boolean({ default: true }),
   metadata: json<JsonObject>({ nullable: true })
-}, { reference: true, sight: open_to_all, indexes: [["list_name_id", "sort_order"]] })
+}, { reference: true, visibility: visible_to_all, indexes: [["list_name_id", "sort_order"]] })
 
 /** The active definitions of a module, in their order. */
 export const customFieldsFor = Effect.fnUntraced(function*(module: string) {
@@ -68,7 +68,7 @@ const kindOf = (definition: CustomFieldRow): Field | undefined => {
   const max_length = typeof rules["max_length"] === "number" ? rules["max_length"] : undefined
   switch (definition.field_type) {
     case 0: return text({ max: max_length ?? text_length_max })
-    case 1: case 15: return prose(max_length === undefined ? {} : { max: max_length })
+    case 1: case 15: return longText(max_length === undefined ? {} : { max: max_length })
     case 2: case 12: case 18: return decimal({ scale: 4, ...bound("min"), ...bound("max") })
     case 3: return boolean()
     case 4: return timestamp()
@@ -98,7 +98,7 @@ export const customFieldFacts = Effect.fnUntraced(function*(module: string) {
 export const searchableCustomFields = ({ definitions, values }: CustomFieldFacts): ReadonlyMap<string, CustomColumn> =>
   new Map(definitions.filter((one) => one.is_searchable).flatMap((one) => {
     const listed = one.field_type === 9 || one.field_type === 10
-    const names = new Map(values.filter((value) => value.list_name_id === one.list_name_id).map((value) => [fold(value.name), value.id]))
+    const names = new Map(values.filter((value) => value.list_name_id === one.list_name_id).map((value) => [foldCase(value.name), value.id]))
     const entry: CustomColumn = {
       key: String(one.id), field: kindOf(one) ?? text(), ...(listed ? { names } : {}), ...(one.field_type === 10 ? { many: true } : {})
     }
@@ -203,7 +203,7 @@ export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefi
 /** Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name. */
 export const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>, documents: ReadonlyArray<JsonObject | null>
-): Reads<ReadonlyArray<JsonObject>> => definitions.length === 0 ? Effect.succeed(documents.map(() => ({}))) : Effect.gen(function*() {
+): StoreRead<ReadonlyArray<JsonObject>> => definitions.length === 0 ? Effect.succeed(documents.map(() => ({}))) : Effect.gen(function*() {
   const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
   const ids = lists.flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? [])).filter((id): id is number => typeof id === "number")
   const names = new Map<number, string>()

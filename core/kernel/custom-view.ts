@@ -3,8 +3,8 @@
  * with `view_id` reads one row more; one that is not reads nothing more.
  */
 import { Effect } from "effect"
-import type { Reads } from "./endpoint.ts"
-import { boolean, choice, integer, json, list, object, prose, ref, text } from "./field.ts"
+import type { StoreRead } from "./endpoint.ts"
+import { boolean, choice, integer, json, list, object, longText, ref, text } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { type Condition, conditionSql, type Listing, type Predicate, predicates, type Query, valueOf } from "./query.ts"
 import { notFound } from "./rejection.ts"
@@ -12,7 +12,7 @@ import type { Dialect } from "./store/dialect.ts"
 import type { Bindings } from "./store/statement.ts"
 import { Store } from "./store/store.ts"
 import { type AnyRow, type RowOf, table } from "./table.ts"
-import { can, type Viewer } from "./viewer.ts"
+import { hasOnePermission, type Viewer } from "./viewer.ts"
 
 export const visibilities = { personal: "Personal", shared: "Shared", system: "System" } as const
 export const logics = { and: "And", or: "Or", nand: "And not", nor: "Or not" } as const
@@ -28,7 +28,7 @@ const filterFields = {
 /** What a body may hold. System views come with the house: nobody makes one. */
 export const viewFields = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true, max: 1000 }),
+  description: longText({ nullable: true, max: 1000 }),
   entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as members" }),
   visibility: choice({ personal: "Personal", shared: "Shared" }, { default: "personal" }),
   columns: list(text(), { required: true, min_items: 1, max_items: 200, distinct: true, describe: "Keys of the columns; custom fields as cf.<name>" }),
@@ -49,7 +49,7 @@ export const custom_views = table("custom_views", {
 }, {
   indexes: [["visibility", "name_folded"], ["user_id"]],
   // Whether a view is for somebody lies in the row: events of views carry whole rows.
-  sight: { whole: ["settings.manage"], by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer) }
+  visibility: { all_columns: ["settings.manage"], by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer) }
 })
 export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */
@@ -60,13 +60,13 @@ export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
     case "system": return true
     case "personal": return view.user_id === viewer.user_id
-    case "shared": return can(viewer, "settings.manage") || view.role_ids.some((role) => viewer.role_ids.includes(role))
+    case "shared": return hasOnePermission(viewer, "settings.manage") || view.role_ids.some((role) => viewer.role_ids.includes(role))
   }
 }
 
 export const noSuchView = () => notFound("No such view of this list.")
 /** The view a list is asked with; one that is not there, lists something else or is not for this person is not found. */
-export const viewAsked = (query: Query, entity_type: string, viewer: Viewer): Reads<CustomViewRow | undefined> => {
+export const requestedView = (query: Query, entity_type: string, viewer: Viewer): StoreRead<CustomViewRow | undefined> => {
   const asked = valueOf(query, "view_id")?.trim() ?? ""
   if (asked === "") return Effect.succeed(undefined)
   return Effect.gen(function*() {
@@ -81,7 +81,7 @@ export const viewAsked = (query: Query, entity_type: string, viewer: Viewer): Re
  * A column of views that is no key of the answer by that name: the key it stands for, or how its values are found for a
  * whole page at once.
  */
-export type ViewColumn = string | ((rows: ReadonlyArray<AnyRow>) => Reads<(row: AnyRow) => Json>)
+export type ViewColumn = string | ((rows: ReadonlyArray<AnyRow>) => StoreRead<(row: AnyRow) => Json>)
 export type ViewColumns = { readonly [column: string]: ViewColumn }
 
 /** A view's column or field by the name answers use. */
@@ -130,13 +130,13 @@ export const viewOrder = (view: CustomViewRow, columns: ViewColumns, listing: Li
   const key = keyOf(view.sort_column, columns)
   const name = Object.hasOwn(listing.aliases, key) ? listing.aliases[key]! : key
   const field = Object.hasOwn(listing.table.columns, name) ? listing.table.columns[name] : undefined
-  if (field === undefined || field.hidden || ["json", "list", "object"].includes(field.shape.kind)) return undefined
-  if (field.visible_to !== undefined && !can(viewer, field.visible_to)) return undefined
+  if (field === undefined || field.hidden || ["json", "list", "object"].includes(field.type.kind)) return undefined
+  if (field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to)) return undefined
   return view.sort_direction === "desc" ? `-${name}` : name
 }
 
 /** Whole answers → what the view shows of them: the id, and its columns that this person may see (conventions 6). */
-export const sparse = Effect.fnUntraced(function*(
+export const selectColumns = Effect.fnUntraced(function*(
   view: CustomViewRow, columns: ViewColumns, rows: ReadonlyArray<AnyRow>, answers: ReadonlyArray<JsonObject>
 ) {
   const plain = view.columns.filter((name) => !name.startsWith("cf."))

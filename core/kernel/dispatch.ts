@@ -2,13 +2,13 @@
 import { Clock, Effect } from "effect"
 import { instantOf } from "../values/time.ts"
 import type { Catalogue } from "./catalogue.ts"
-import type { Answer, Endpoint, Fault, Request } from "./endpoint.ts"
+import type { Answer, Endpoint, Failure, Request } from "./endpoint.ts"
 import { noSuchView } from "./custom-view.ts"
-import { type Call, type Origin, type Outcome, prepare, runCommand } from "./engine.ts"
+import { type EndpointCall, type CommandMetadata, type Outcome, prepare, runCommand } from "./engine.ts"
 import { isJsonObject } from "./json.ts"
 import { valueOf } from "./query.ts"
 import { notFound, Rejection } from "./rejection.ts"
-import type { Site } from "./site.ts"
+import type { CommandRuntime } from "./command-runtime.ts"
 import type { Store } from "./store/store.ts"
 import type { Viewer } from "./viewer.ts"
 
@@ -81,11 +81,11 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
 }
 
 /** Answers a read, or decides and records a write. */
-export const dispatch = (call: Call, origin?: Origin): Effect.Effect<Answer, Fault, Store | Site> =>
+export const dispatch = (call: EndpointCall, command_metadata?: CommandMetadata): Effect.Effect<Answer, Failure, Store | CommandRuntime> =>
   call.endpoint.kind === "query" ? answerQuery(call)
-    : Effect.map(runCommand(call, origin), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
+    : Effect.map(runCommand(call, command_metadata), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
 
-const answerQuery = Effect.fnUntraced(function*(call: Call): Effect.fn.Return<Answer, Fault, Store | Site> {
+const answerQuery = Effect.fnUntraced(function*(call: EndpointCall): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
@@ -97,7 +97,7 @@ const isPlainList = (body: Answer["body"]): boolean =>
   isJsonObject(body) && Array.isArray(Object.values(body)[0]) && !(isJsonObject(body["meta"]) && "view" in body["meta"])
 
 /** Matches and answers in one go, for a viewer already known. */
-export const answer = (catalogue: Catalogue, request: Request, viewer: Viewer): Effect.Effect<Answer, Fault, Store | Site> => {
+export const answer = (catalogue: Catalogue, request: Request, viewer: Viewer): Effect.Effect<Answer, Failure, Store | CommandRuntime> => {
   const found = match(catalogue, request.method, request.path)
   return found instanceof Rejection ? Effect.fail(found) : dispatch({ ...found, request, viewer })
 }

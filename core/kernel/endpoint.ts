@@ -11,8 +11,8 @@ import type { Query } from "./query.ts"
 import type { FieldErrors, Rejection } from "./rejection.ts"
 import type { Settings } from "./settings.ts"
 import { wholeNumber } from "./field-schema.ts"
-import { answerSchema, type AnswerShown, type BodyShown, type Part } from "./shown.ts"
-import type { Site } from "./site.ts"
+import { answerSchema, type AnswerShown, type BodyShown, type Part } from "./answer-schema.ts"
+import type { CommandRuntime } from "./command-runtime.ts"
 import type { Store } from "./store/store.ts"
 import type { RowOf, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
@@ -40,7 +40,7 @@ export interface Request {
   /** Parsed JSON, or undefined when nothing was sent. */
   readonly body: Json | undefined
   /** The JSON text the body was read from, where it came as one: it tells `1.0` from `1`. */
-  readonly written?: string
+  readonly raw_text?: string
   /** What is wrong with the body as it came; told once path and permissions have had their say (conventions 1). */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
@@ -92,18 +92,18 @@ export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
 /** The Schema of a result that is the id of a row. */
 export const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
 
-export type Fault = Rejection | SqlError.SqlError
-export type Reads<A> = Effect.Effect<A, Fault, Store>
+export type Failure = Rejection | SqlError.SqlError
+export type StoreRead<A> = Effect.Effect<A, Failure, Store>
 
 /** `body`: the values of declared fields that hold, not yet looked up. */
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
 /** Who asks, as far as it is known without the body. */
-export type Caller<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
-export type Refuses = { readonly [status: number]: AnswerShown | null }
+export type CallerContext<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
+export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
 /** The body of a refusal as every endpoint gives it. */
 export interface ErrorBody { readonly message: string; readonly errors?: { readonly [field: string]: ReadonlyArray<string> } }
-type RefusalShown<X extends Refuses> = RefusalOf<X[keyof X]>
+type RefusalShown<X extends ErrorAnswers> = RefusalOf<X[keyof X]>
 type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
 
 interface Common<P extends Params, B extends Fields> {
@@ -116,7 +116,7 @@ interface Common<P extends Params, B extends Fields> {
   readonly ability: string | ReadonlyArray<string> | null
   readonly permission: string | ReadonlyArray<string> | null
   /** What one call counts in metering (conventions 16). */
-  readonly weight: number
+  readonly metering_weight: number
   readonly params: P
   /** Fields of the body (writes) or of the query string (reads). */
   readonly fields: B
@@ -131,15 +131,15 @@ interface Common<P extends Params, B extends Fields> {
   /** The longest body it takes, in bytes; without it what the server takes of JSON. */
   readonly body_max: number | undefined
   /** What else whoever asks must be, beside permission and ability; like these it is looked at before a long body is read. */
-  readonly admits: ((caller: Caller<P>) => Effect.Effect<void, Fault, Store | Site>) | undefined
+  readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
-  readonly answers: number | undefined
+  readonly success_status: number | undefined
   /** What a good answer holds; undefined where it has no body. */
   readonly answer: Part | undefined
   /** Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no error as usual. */
-  readonly refuses: { readonly [status: number]: Part | null }
+  readonly error_answers: { readonly [status: number]: Part | null }
   /** Headers of its answers beside those of every answer, and what each says. */
   readonly answer_headers: { readonly [name: string]: string }
   /** What it answers in, where that is not JSON. */
@@ -156,7 +156,7 @@ export type History = "everything" | { readonly of: string }
 /** `A`: the body of its answers. */
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
   readonly kind: "query"
-  readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Fault, Store | Site>
+  readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Failure, Store | CommandRuntime>
 }
 /** `F`: its facts; `R`: its result; `A`: the body of its answers. */
 export interface CommandEndpoint<P extends Params = Params, B extends Fields = Fields, F = unknown, R = JsonObject, A = Json> extends Common<P, B> {
@@ -166,22 +166,22 @@ export interface CommandEndpoint<P extends Params = Params, B extends Fields = F
   /** The streams whose writers wait for each other; by default that of the first row in the path. */
   readonly streams: Streams | undefined
   /** Tables that one of these commands surely makes a row in: an id is drawn before deciding. */
-  readonly mints: ReadonlyArray<Table>
+  readonly creates: ReadonlyArray<Table>
   /** What the rules must know, read inside the transaction. */
-  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Fault, Store | Site>
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
-  readonly respond: (result: R, input: Input<P, B>) => Reads<Answer<A>>
+  readonly respond: (result: R, input: Input<P, B>) => StoreRead<Answer<A>>
 }
 // Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
-type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends Refuses> = {
+type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = {
   readonly name: string
   readonly summary: string
   readonly ability: string | ReadonlyArray<string> | null
   readonly permission: string | ReadonlyArray<string> | null
-  readonly weight?: number
+  readonly metering_weight?: number
   readonly params?: P
   readonly fields?: B
   readonly mode?: "create" | "update"
@@ -189,62 +189,62 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly public?: boolean
   readonly unlimited?: boolean
   readonly body_max?: number
-  readonly admits?: (caller: Caller<P>) => Effect.Effect<void, Fault, Store | Site>
+  readonly authorize?: (caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>
   readonly uploads?: boolean
-  readonly answers?: number
+  readonly success_status?: number
   readonly answer?: A
-  readonly refuses?: X
+  readonly error_answers?: X
   readonly answer_headers?: { readonly [name: string]: string }
   readonly produces?: string
   readonly together?: ReadonlyArray<ReadonlyArray<string>>
   readonly reads_history?: History
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
-const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B, AnswerShown, Refuses>): Common<P, B> => ({
+const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B, AnswerShown, ErrorAnswers>): Common<P, B> => ({
   name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
-  weight: draft.weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
+  metering_weight: draft.metering_weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
   mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
-  public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, admits: draft.admits, uploads: draft.uploads ?? false, answers: draft.answers,
-  answer: draft.answer === undefined ? undefined : answerSchema(draft.answer), refuses: refusalsOf(draft.refuses ?? {}),
+  public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, authorize: draft.authorize, uploads: draft.uploads ?? false, success_status: draft.success_status,
+  answer: draft.answer === undefined ? undefined : answerSchema(draft.answer), error_answers: refusalsOf(draft.error_answers ?? {}),
   answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check,
   together: draft.together ?? [], reads_history: draft.reads_history
 })
-const refusalsOf = (refuses: Refuses): Common<Params, Fields>["refuses"] =>
+const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
   Object.fromEntries(Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)]))
 
 /** What it answers with: its good answer, or one of the refusals it declares. */
-type Answered<A extends AnswerShown, X extends Refuses> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
-type Read<P extends Params, B extends Fields, A extends AnswerShown, X extends Refuses> = Draft<P, B, A, X> & {
-  readonly run: (input: Input<P, B>) => Effect.Effect<NoInfer<Answered<A, X>>, Fault, Store | Site>
+type Answered<A extends AnswerShown, X extends ErrorAnswers> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
+type Read<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = Draft<P, B, A, X> & {
+  readonly run: (input: Input<P, B>) => Effect.Effect<NoInfer<Answered<A, X>>, Failure, Store | CommandRuntime>
 }
-type ReadEndpoint<P extends Params, B extends Fields, A extends AnswerShown, X extends Refuses> = QueryEndpoint<P, B, BodyShown<A> | RefusalShown<X>>
+type ReadEndpoint<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = QueryEndpoint<P, B, BodyShown<A> | RefusalShown<X>>
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
-export const get = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends Refuses = {}>(
+export const get = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends ErrorAnswers = {}>(
   path: string, draft: Read<P, B, A, X>
 ): ReadEndpoint<P, B, A, X> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
 
 /** A read with a body (calculations): it writes nothing, needs no transaction and leaves no trace. */
-export const ask = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends Refuses = {}>(
+export const postQuery = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends ErrorAnswers = {}>(
   path: string, draft: Read<P, B, A, X>
 ): ReadEndpoint<P, B, A, X> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
 
-type Write<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends Refuses> = Draft<P, B, A, X> & {
+type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends ErrorAnswers> = Draft<P, B, A, X> & {
   readonly streams?: Streams
-  readonly mints?: ReadonlyArray<Table>
+  readonly creates?: ReadonlyArray<Table>
   /** What deciding gives `respond`; without it the id of a row. */
   readonly result?: Schema.Codec<R>
-  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Fault, Store | Site>
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<NoInfer<R>>
-  readonly respond: (result: NoInfer<R>, input: Input<P, B>) => Reads<NoInfer<Answered<A, X>>>
+  readonly respond: (result: NoInfer<R>, input: Input<P, B>) => StoreRead<NoInfer<Answered<A, X>>>
 }
 /** A write: `command("POST", "/api/v1/products/{id}/merge", { …, facts, decide, respond })`. */
 export const command = <
-  const P extends Params = {}, const B extends Fields = {}, F = unknown, R = Id, const A extends AnswerShown = never, const X extends Refuses = {}
+  const P extends Params = {}, const B extends Fields = {}, F = unknown, R = Id, const A extends AnswerShown = never, const X extends ErrorAnswers = {}
 >(
-  method: Exclude<Method, "GET">, path: string, draft: Write<P, B, F, R, A, X>
+  method: Exclude<Method, "GET">, path: string, draft: CommandDraft<P, B, F, R, A, X>
 ): CommandEndpoint<P, B, F, R, BodyShown<A> | RefusalShown<X>> => ({
-  ...common(method, path, draft), kind: "command", streams: draft.streams, mints: draft.mints ?? [],
+  ...common(method, path, draft), kind: "command", streams: draft.streams, creates: draft.creates ?? [],
   // Without one R is Id, its default.
   result: draft.result ?? idResult as unknown as Schema.Codec<R>,
   facts: draft.facts, decide: draft.decide, respond: draft.respond
@@ -255,7 +255,7 @@ export const resourceOf = (endpoint: { readonly name: string }): string => endpo
 export const operationOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
 /** The status of a good answer: as declared, or as its name says. */
 export const statusOfAnswer = (endpoint: Endpoint): number => {
-  if (endpoint.answers !== undefined) return endpoint.answers
+  if (endpoint.success_status !== undefined) return endpoint.success_status
   if (endpoint.method === "DELETE") return 204
   return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
 }

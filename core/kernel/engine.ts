@@ -5,30 +5,30 @@
 import { Clock, Effect, Result, Schema } from "effect"
 import { instantOf } from "../values/time.ts"
 import { withAutoNumbers } from "./auto-number.ts"
-import type { Answer, CommandEndpoint, DecideContext, Decided, Decision, Endpoint, Fault, Input, Request } from "./endpoint.ts"
+import type { Answer, CommandEndpoint, DecideContext, Decided, Decision, Endpoint, Failure, Input, Request } from "./endpoint.ts"
 import { type StoredEvent, streamOf } from "./event.ts"
 import type { Fields } from "./field.ts"
-import { missingReference, readFields, type Reference } from "./input.ts"
+import { missingReferenceText, readFields, type Reference } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
 import { factsOf, react, reactionsTo, rounds_max } from "./react.ts"
-import { changesBy, followDeletions, holdReferred } from "./reference-checks.ts"
+import { changesOf, cascadeDeletions, lockReferencedRows } from "./reference-checks.ts"
 import { isDeletable } from "./references.ts"
 import { forbidden, invalid, invalidField, notFound, Rejection } from "./rejection.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
-import { Site } from "./site.ts"
-import { isRetryable, refusalOf, Store } from "./store/store.ts"
+import { CommandRuntime } from "./command-runtime.ts"
+import { isRetryable, constraintRejection, Store } from "./store/store.ts"
 import type { AnyRow, Table } from "./table.ts"
-import { able, can, type Viewer } from "./viewer.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "./viewer.ts"
 
 /** What was matched and by whom it is asked. */
-export interface Call {
+export interface EndpointCall {
   readonly endpoint: Endpoint
   readonly params: { readonly [name: string]: string }
   readonly request: Request
   readonly viewer: Viewer
 }
 /** Where a command comes from: ids it drew when it was first decided are drawn again. */
-export interface Origin {
+export interface CommandMetadata {
   readonly command_id?: string
   readonly replica_id?: number | null
   readonly ids?: { readonly [table: string]: ReadonlyArray<number> }
@@ -43,83 +43,83 @@ export interface Outcome {
   readonly ids: { readonly [table: string]: ReadonlyArray<number> }
 }
 
-const tries_max = 8
+const attempts_max = 8
 
 /** Decides and records one command. Faults the database calls transient are tried again from the start. */
-export const runCommand = (call: Call, origin: Origin = {}): Effect.Effect<Outcome, Fault, Store | Site> =>
+export const runCommand = (call: EndpointCall, command_metadata: CommandMetadata = {}): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
   Effect.gen(function*() {
     const store = yield* Store
-    return yield* store.transaction(decideCommand(call, origin))
-  }).pipe(retried)
+    return yield* store.transaction(decideCommand(call, command_metadata))
+  }).pipe(retryOnConflict)
 
 /** Tries a transaction again after conflicts with other writers; a lasting overlap is told as what it is. */
-export const retried = <A, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect<A, Fault, R | Site> => {
-  const attempt = (left: number): Effect.Effect<A, Fault, R | Site> => Effect.catch(effect, (fault): Effect.Effect<A, Fault, R | Site> =>
-    fault instanceof Rejection ? Effect.fail(fault) : Effect.gen(function*() {
-      const refusal = refusalOf(fault, (yield* Site).catalogue.tables)
+export const retryOnConflict = <A, R>(effect: Effect.Effect<A, Failure, R>): Effect.Effect<A, Failure, R | CommandRuntime> => {
+  const attempt = (left: number): Effect.Effect<A, Failure, R | CommandRuntime> => Effect.catch(effect, (failure): Effect.Effect<A, Failure, R | CommandRuntime> =>
+    failure instanceof Rejection ? Effect.fail(failure) : Effect.gen(function*() {
+      const refusal = constraintRejection(failure, (yield* CommandRuntime).catalogue.tables)
       if (refusal instanceof Rejection) return yield* refusal
-      if ((refusal === "overlap" || isRetryable(fault)) && left > 1) {
-        yield* Effect.sleep((tries_max - left + 1) * 5)
+      if ((refusal === "overlap" || isRetryable(failure)) && left > 1) {
+        yield* Effect.sleep((attempts_max - left + 1) * 5)
         return yield* attempt(left - 1)
       }
-      if (refusal === "overlap") return yield* lastingOverlap
-      return yield* fault
+      if (refusal === "overlap") return yield* overlapRejection
+      return yield* failure
     }))
-  return attempt(tries_max)
+  return attempt(attempts_max)
 }
 
 /**
  * Decides and records in a savepoint of the caller's transaction: refused, it leaves nothing. What the database refuses is
  * told as the field to blame; a claim that lost a race is decided once more, so that the rule can name the holder.
  */
-export const decideInSavepoint = (call: Call, origin: Origin): Effect.Effect<Outcome, Fault, Store | Site> => {
-  const attempt = (left: number): Effect.Effect<Outcome, Fault, Store | Site> =>
-    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, origin))).pipe(Effect.catch((fault) => Effect.gen(function*() {
-      const refusal = fault instanceof Rejection ? fault : refusalOf(fault, (yield* Site).catalogue.tables)
-      if (refusal === "overlap") return left > 0 ? yield* attempt(left - 1) : yield* lastingOverlap
-      return yield* refusal ?? fault
+export const decideInSavepoint = (call: EndpointCall, command_metadata: CommandMetadata): Effect.Effect<Outcome, Failure, Store | CommandRuntime> => {
+  const attempt = (left: number): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
+    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata))).pipe(Effect.catch((failure) => Effect.gen(function*() {
+      const refusal = failure instanceof Rejection ? failure : constraintRejection(failure, (yield* CommandRuntime).catalogue.tables)
+      if (refusal === "overlap") return left > 0 ? yield* attempt(left - 1) : yield* overlapRejection
+      return yield* refusal ?? failure
     })))
   return attempt(1)
 }
-const lastingOverlap = invalidField("base", "Something it claims is held by somebody else in that window.")
+const overlapRejection = invalidField("base", "Something it claims is held by somebody else in that window.")
 
 /** Decides and records inside the caller's transaction (or savepoint). */
-export const decideCommand = Effect.fnUntraced(function*(call: Call, origin: Origin): Effect.fn.Return<Outcome, Fault, Store | Site> {
-  const site = yield* Site
+export const decideCommand = Effect.fnUntraced(function*(call: EndpointCall, command_metadata: CommandMetadata): Effect.fn.Return<Outcome, Failure, Store | CommandRuntime> {
+  const runtime = yield* CommandRuntime
   const endpoint = call.endpoint as CommandEndpoint
   const now = instantOf(yield* Clock.currentTimeMillis)
-  yield* lockStreams(endpoint, call)
+  yield* lockCommandStreams(endpoint, call)
   const input = yield* prepare(call, now)
   const facts = yield* endpoint.facts(input)
-  const ids = yield* supplied(origin.ids ?? {}, endpoint.mints)
-  const decision = yield* decideWithSupplies(endpoint, facts, input, ids)
-  const command_id = origin.command_id ?? (yield* site.commandId)
+  const ids = yield* makeIdAllocator(command_metadata.ids ?? {}, endpoint.creates)
+  const decision = yield* decideWithIds(endpoint, facts, input, ids)
+  const command_id = command_metadata.command_id ?? (yield* runtime.commandId)
   const decided = yield* withAutoNumbers(decision.events)
-  const { projection } = site.catalogue
-  const changes = changesBy(projection, decided, now)
-  const cleared = yield* followDeletions(site.catalogue, changes, call.viewer)
+  const { projection } = runtime.catalogue
+  const changes = changesOf(projection, decided, now)
+  const cleared = yield* cascadeDeletions(runtime.catalogue, changes, call.viewer)
   const happened = [...decided, ...cleared]
-  const recording = {
-    command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: origin.replica_id ?? null, recorded_at: now
+  const metadata = {
+    command_id, actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id, replica_id: command_metadata.replica_id ?? null, recorded_at: now
   }
-  yield* site.fold(happened, recording)
-  yield* holdReferred(site.catalogue, [...changes, ...changesBy(projection, cleared, now)], now)
+  yield* runtime.project(happened, metadata)
+  yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
   const answer = yield* endpoint.respond(decision.result, input)
-  return { answer, result: decision.result, events: yield* site.append(happened, recording), command_id, ids: ids.used() }
+  return { answer, result: decision.result, events: yield* runtime.append(happened, metadata), command_id, ids: ids.used() }
 })
 
 /**
  * The answer of a command that was carried out before, of what it made as that is by now. It changes nothing. A stored
  * result that its endpoint does not read any more is a defect.
  */
-export const answerAgain = Effect.fnUntraced(function*(call: Call, result: unknown): Effect.fn.Return<Answer, Fault, Store | Site> {
+export const replayAnswer = Effect.fnUntraced(function*(call: EndpointCall, result: unknown): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
   const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
   const endpoint = call.endpoint as CommandEndpoint
   return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
 })
 
 /** The row locks of an event-sourced store: writers of one stream wait for each other. SQLite has one writer anyway. */
-const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call: Call) {
+const lockCommandStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call: EndpointCall) {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const first = Object.entries(endpoint.params)[0]
@@ -128,10 +128,10 @@ const lockStreams = Effect.fnUntraced(function*(endpoint: CommandEndpoint, call:
     : readFields(endpoint.fields, call.request.body, { mode: endpoint.mode, base_currency: "GBP" }).values
   const streams = endpoint.streams?.(call.params, body) ??
     (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
-  yield* waitFor(streams)
+  yield* lockStreams(streams)
 })
 /** Waits until no other writer holds these streams, and holds them to the end: for facts that find out late what changes. */
-export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
+export const lockStreams = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg") return
   // Named after what was sent, before it is looked at: Postgres takes no NUL and no half of a character, not even to lock.
@@ -144,19 +144,19 @@ export const waitFor = Effect.fnUntraced(function*(streams: ReadonlyArray<string
 })
 
 /** 404, then 403, for which no body is needed; gives the rows of the path. */
-export const admitted = Effect.fnUntraced(function*({ endpoint, params, request: { query }, viewer }: Omit<Call, "request"> & { readonly request: Pick<Request, "query"> }) {
+export const authorizeCall = Effect.fnUntraced(function*({ endpoint, params, request: { query }, viewer }: Omit<EndpointCall, "request"> & { readonly request: Pick<Request, "query"> }) {
   const rows = yield* pathRows(endpoint, params)
-  yield* permitted(endpoint, viewer)
-  if (endpoint.admits !== undefined) yield* endpoint.admits({ rows, query, viewer })
+  yield* checkPermission(endpoint, viewer)
+  if (endpoint.authorize !== undefined) yield* endpoint.authorize({ rows, query, viewer })
   return rows
 })
 
 /** 404, then 403, then 422: the order every endpoint answers in (conventions 1). */
-export const prepare = Effect.fnUntraced(function*(call: Call, now: string): Effect.fn.Return<Input, Fault, Store | Site> {
+export const prepare = Effect.fnUntraced(function*(call: EndpointCall, now: string): Effect.fn.Return<Input, Failure, Store | CommandRuntime> {
   const { endpoint, params, request, viewer } = call
-  const rows = yield* admitted(call)
+  const rows = yield* authorizeCall(call)
   if (request.body_fault !== undefined) return yield* request.body_fault
-  const settings: Settings = yield* (yield* Site).settings
+  const settings: Settings = yield* (yield* CommandRuntime).settings
   const given = endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request, endpoint.fields) : request.body ?? {}
   if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
   // Money is read in the currency of what is changed, or of what something is added to.
@@ -176,7 +176,7 @@ const pathRows = Effect.fnUntraced(function*(endpoint: Endpoint, params: { reado
   const store = yield* Store
   const rows: { [name: string]: AnyRow } = {}
   for (const [name, param] of Object.entries(endpoint.params as Input["rows"] & { [name: string]: { table: Table; with_deleted?: boolean; of?: { param: string; column: string } } })) {
-    const key = param.table.columns[param.table.key]?.shape.kind === "text" ? params[name]! : rowId(params[name])
+    const key = param.table.columns[param.table.key]?.type.kind === "text" ? params[name]! : rowId(params[name])
     const row = key === undefined ? undefined : (yield* store.get(param.table, key)) as AnyRow | undefined
     const gone = row === undefined || (param.table.soft_delete && param.with_deleted !== true && row["deleted_at"] !== null)
     const foreign = !gone && param.of !== undefined && row[param.of.column] !== rows[param.of.param]?.["id"]
@@ -192,19 +192,19 @@ export const rowId = (text: string | undefined): number | undefined =>
 /** What whoever has no account any more is told, their devices too. */
 export const deactivated_message = "This account has been deactivated."
 /** Deactivated account, then permission, then ability, each 403. */
-export const permitted = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
+export const checkPermission = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
   if (!viewer.is_active) return Effect.fail(forbidden(deactivated_message))
-  const permissions = oneOrMore(endpoint.permission)
-  if (permissions.length > 0 && !permissions.some((one) => can(viewer, one))) {
+  const permissions = asList(endpoint.permission)
+  if (permissions.length > 0 && !permissions.some((one) => hasOnePermission(viewer, one))) {
     return Effect.fail(forbidden(`This needs the permission ${permissions.join(" or ")}.`))
   }
-  const abilities = oneOrMore(endpoint.ability)
-  if (abilities.length > 0 && !abilities.some((one) => able(viewer, one))) {
+  const abilities = asList(endpoint.ability)
+  if (abilities.length > 0 && !abilities.some((one) => hasAbility(viewer, one))) {
     return Effect.fail(forbidden(`The token lacks the ability ${abilities.join(" or ")}.`))
   }
   return Effect.void
 }
-const oneOrMore = (value: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
+const asList = (value: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
   value === null ? [] : typeof value === "string" ? [value] : value
 
 /**
@@ -220,7 +220,7 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
   for (const [key, value] of request.query) {
     const many = key.startsWith("q[") ? null : /^(.*)\[\d*\]$/.exec(key)
     if (many !== null) add(many[1]!, [value])
-    else if (!Object.hasOwn(fields, key) || fields[key]!.shape.kind !== "list") body[key] = value
+    else if (!Object.hasOwn(fields, key) || fields[key]!.type.kind !== "list") body[key] = value
     // Nothing after the equals sign is no value, not one empty text.
     else if (value.trim() !== "") add(key, value.split(",").map((one) => one.trim()))
     else body[key] ??= value
@@ -231,27 +231,27 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
 /** `hold`: what a command is about to refer to must still be there when it commits. */
 const missingReferences = Effect.fnUntraced(function*(references: ReadonlyArray<Reference>, hold: boolean) {
   const store = yield* Store
-  const { catalogue } = yield* Site
+  const { catalogue } = yield* CommandRuntime
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   const tables = new Map<string, Array<Reference>>()
   for (const one of references) tables.set(one.table, [...tables.get(one.table) ?? [], one])
   for (const [name, wanted] of tables) {
     const table = catalogue.table(name)
-    const read = hold && isDeletable(catalogue.references, table) ? store.getManyHeld : store.getMany
+    const read = hold && isDeletable(catalogue.references, table) ? store.getManyLocked : store.getMany
     const rows = new Map((yield* read(table, wanted.map((one) => one.id))).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
     for (const one of wanted) {
       const row = rows.get(one.id)
-      if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors[one.path] = [missingReference(one.path)]
+      if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors[one.path] = [missingReferenceText(one.path)]
     }
   }
   return errors
 })
 
-interface Supplies {
+interface IdAllocator {
   readonly context: Pick<DecideContext, "id" | "number">
-  readonly rewind: () => void
+  readonly reset: () => void
   /** How many more of each were asked for than there were, since the last rewind. */
-  readonly lacking: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
+  readonly shortfall: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
   readonly add: (table: string, ids: ReadonlyArray<number>) => void
   readonly addNumber: (sequence: string, number: number | null) => void
   readonly used: () => { readonly [table: string]: ReadonlyArray<number> }
@@ -259,64 +259,64 @@ interface Supplies {
   readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
 }
 /** What stands in for ids that are not drawn yet: the rule is asked again before anything comes of them. */
-const first_stand_in = 2 ** 52
-const supplied = Effect.fnUntraced(function*(recorded: { readonly [table: string]: ReadonlyArray<number> }, mints: ReadonlyArray<Table>) {
-  const site = yield* Site
+const first_placeholder_id = 2 ** 52
+const makeIdAllocator = Effect.fnUntraced(function*(recorded: { readonly [table: string]: ReadonlyArray<number> }, creates: ReadonlyArray<Table>) {
+  const runtime = yield* CommandRuntime
   const ids = new Map<string, Array<number>>(Object.entries(recorded).map(([table, list]) => [table, [...list]]))
   const before = new Map([...ids].map(([table, list]) => [table, list.length]))
   const numbers = new Map<string, Array<number | null>>()
   const asked = { ids: new Map<string, number>(), numbers: new Map<string, number>() }
-  let stand_in = first_stand_in
+  let placeholder_id = first_placeholder_id
   const next = (counts: Map<string, number>, name: string): number => { const index = counts.get(name) ?? 0; counts.set(name, index + 1); return index }
   const beyond = (counts: ReadonlyMap<string, number>, there: ReadonlyMap<string, ReadonlyArray<unknown>>): ReadonlyMap<string, number> =>
     new Map([...counts].map(([name, count]) => [name, count - (there.get(name)?.length ?? 0)] as const).filter(([, count]) => count > 0))
-  const supplies: Supplies = {
+  const allocator: IdAllocator = {
     context: {
       id: ({ name }) => {
         const index = next(asked.ids, name)
-        return ids.get(name)?.[index] ?? stand_in++
+        return ids.get(name)?.[index] ?? placeholder_id++
       },
       number: (sequence) => {
         const index = next(asked.numbers, sequence)
         const found = numbers.get(sequence)?.[index]
-        return found === undefined ? stand_in++ : found
+        return found === undefined ? placeholder_id++ : found
       }
     },
-    rewind: () => {
+    reset: () => {
       asked.ids.clear()
       asked.numbers.clear()
     },
-    lacking: () => ({ ids: beyond(asked.ids, ids), numbers: beyond(asked.numbers, numbers) }),
+    shortfall: () => ({ ids: beyond(asked.ids, ids), numbers: beyond(asked.numbers, numbers) }),
     add: (table, more) => { ids.set(table, [...ids.get(table) ?? [], ...more]) },
     addNumber: (sequence, number) => { numbers.set(sequence, [...numbers.get(sequence) ?? [], number]) },
     used: () => Object.fromEntries([...ids].map(([table, list]) => [table, list.slice(0, asked.ids.get(table) ?? 0)])),
     unused: () => [...ids].map(([table, list]) => [table, list.slice(Math.max(asked.ids.get(table) ?? 0, before.get(table) ?? 0))] as const)
       .filter(([, list]) => list.length > 0)
   }
-  for (const table of mints) if (!ids.has(table.name)) supplies.add(table.name, yield* site.takeIds(table.name, 1))
-  return supplies
+  for (const table of creates) if (!ids.has(table.name)) allocator.add(table.name, yield* runtime.allocateIds(table.name, 1))
+  return allocator
 })
 
 /**
  * A rule is pure, and so are the reactions to what it decides: they are asked once to learn how many ids and numbers they
  * need beyond those drawn, and again with them.
  */
-const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint, facts: unknown, input: Input, supplies: Supplies) {
-  const site = yield* Site
-  const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, ...supplies.context }
+const decideWithIds = Effect.fnUntraced(function*(endpoint: CommandEndpoint, facts: unknown, input: Input, allocator: IdAllocator) {
+  const runtime = yield* CommandRuntime
+  const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, ...allocator.context }
   const read: Array<ReadonlyArray<unknown>> = []
   for (;;) {
-    supplies.rewind()
+    allocator.reset()
     const decided = yield* Effect.sync((): Decided<JsonObject> => endpoint.decide(facts, input, context))
-    const whole = Result.isFailure(decided) ? decided : yield* withReactions(decided.success, read, context, supplies)
+    const whole = Result.isFailure(decided) ? decided : yield* withReactions(decided.success, read, context, allocator)
     if (whole !== undefined) {
-      for (const [table, left] of supplies.unused()) yield* site.giveBackIds(table, left)
+      for (const [table, left] of allocator.unused()) yield* runtime.releaseIds(table, left)
       return yield* Effect.fromResult(whole)
     }
-    const { ids, numbers } = supplies.lacking()
-    for (const [table, count] of ids) supplies.add(table, yield* site.takeIds(table, count))
+    const { ids, numbers } = allocator.shortfall()
+    for (const [table, count] of ids) allocator.add(table, yield* runtime.allocateIds(table, count))
     for (const [sequence, count] of numbers) {
-      for (let more = 0; more < count; more++) supplies.addNumber(sequence, yield* site.takeNumber(sequence))
+      for (let more = 0; more < count; more++) allocator.addNumber(sequence, yield* runtime.nextNumber(sequence))
     }
   }
 })
@@ -325,9 +325,9 @@ const decideWithSupplies = Effect.fnUntraced(function*(endpoint: CommandEndpoint
  * A decision with the events that follow from it, and from those, round by round; undefined while ids or numbers are
  * lacking. `read` keeps the facts of each round: they are read once the events before it are as they will be recorded.
  */
-const withReactions = Effect.fnUntraced(function*(decision: Decision<JsonObject>, read: Array<ReadonlyArray<unknown>>, context: DecideContext, supplies: Supplies): Effect.fn.Return<Decided<JsonObject> | undefined, Fault, Store | Site> {
-  const { reactions } = (yield* Site).catalogue
-  const isLacking = (): boolean => { const { ids, numbers } = supplies.lacking(); return ids.size > 0 || numbers.size > 0 }
+const withReactions = Effect.fnUntraced(function*(decision: Decision<JsonObject>, read: Array<ReadonlyArray<unknown>>, context: DecideContext, allocator: IdAllocator): Effect.fn.Return<Decided<JsonObject> | undefined, Failure, Store | CommandRuntime> {
+  const { reactions } = (yield* CommandRuntime).catalogue
+  const isLacking = (): boolean => { const { ids, numbers } = allocator.shortfall(); return ids.size > 0 || numbers.size > 0 }
   let events = decision.events
   let due = reactionsTo(reactions, events, events)
   for (let round = 0; due.length > 0; round++) {

@@ -8,8 +8,8 @@
  * same, `upcast` brings what earlier releases recorded to the present form.
  */
 import { Schema } from "effect"
-import type { RowChange } from "./change.ts"
-import { type EventMeta, type Fold, type NewEvent, type Scrub, streamOf } from "./event.ts"
+import type { RowChange } from "./row-change.ts"
+import { type ProjectionContext, type Projector, type NewEvent, type Scrub, streamOf } from "./event.ts"
 import type { JsonObject } from "./json.ts"
 import type { Stored } from "./stored-schema.ts"
 
@@ -25,7 +25,7 @@ export interface EventType<Data = unknown, Made = Data> {
   /** The event, ready to be recorded. `stream` only where it is not that of the event's own entity and `id`. */
   readonly make: (data: Made, stream?: string) => NewEvent
   /** The row changes it makes; undefined for events that change no table. */
-  readonly project: Fold | undefined
+  readonly project: Projector | undefined
   /** Old and new values for the activity of what it happened to. */
   readonly activity: ((data: JsonObject) => ActivityValues) | undefined
   /** Personal data it takes out of earlier events. */
@@ -41,7 +41,7 @@ interface Declaration<Data> {
   readonly meaning: string
   readonly data: () => Stored<Data>
   /** Every event says what it does to tables, be it nothing. */
-  readonly project: "changes_no_table" | ((data: Data, meta: EventMeta) => ReadonlyArray<RowChange>)
+  readonly project: "changes_no_table" | ((data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>)
   /** The stream, where it is not that of the event's own entity and `id`. */
   readonly stream?: (data: Data) => string
   readonly activity?: (data: Data) => ActivityValues
@@ -67,16 +67,16 @@ export const eventType = <Data extends object, Made = Data>(type: string, declar
       return { stream: of ?? stream?.(data) ?? ownStream(type, data), type, data: data as object as JsonObject }
     },
     // A catalogue asks by type and hands over data of that type: typed when it was made, decoded when it was read.
-    project: project === "changes_no_table" ? undefined : project as unknown as Fold,
+    project: project === "changes_no_table" ? undefined : project as unknown as Projector,
     activity: activity as unknown as EventType["activity"],
     scrub: scrub as unknown as EventType["scrub"]
   }
 }
 
 /** Some rows of a slice that follow what happens elsewhere: its own fold of an event that another slice declares. */
-export interface Follower { readonly type: string; readonly fold: Fold }
+export interface Follower { readonly type: string; readonly fold: Projector }
 /** `data`: the part of the event's data that the fold reads. */
-export const follow = <Data>(type: string, data: () => Schema.Codec<Data, unknown>, fold: (data: Data, meta: EventMeta) => ReadonlyArray<RowChange>): Follower => {
+export const follow = <Data>(type: string, data: () => Schema.Codec<Data, unknown>, fold: (data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>): Follower => {
   const read = once(() => Schema.decodeUnknownSync(data()))
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }

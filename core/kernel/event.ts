@@ -1,5 +1,5 @@
 /** What happened, and the only fold there is: event → row changes. Read model, rebuild and every replica come from it. */
-import type { RowChange } from "./change.ts"
+import type { RowChange } from "./row-change.ts"
 import type { JsonObject } from "./json.ts"
 import type { AnyRow, Table } from "./table.ts"
 
@@ -18,14 +18,14 @@ export interface StoredEvent extends NewEvent {
   readonly recorded_at: string
 }
 /** What a fold may know beside the event's own data. */
-export interface EventMeta {
+export interface ProjectionContext {
   readonly recorded_at: string
   readonly actor_id: number | null
   readonly position: number
 }
 /** One event's effect on the tables, as data. Pure: no reads, no clock; events carry absolute results. */
-export type Fold = (data: JsonObject, meta: EventMeta) => ReadonlyArray<RowChange>
-export type Projection = { readonly [eventType: string]: Fold }
+export type Projector = (data: JsonObject, meta: ProjectionContext) => ReadonlyArray<RowChange>
+export type Projection = { readonly [eventType: string]: Projector }
 
 /**
  * Personal data to take out of what was recorded before: in events of these streams the values of these keys become the
@@ -51,5 +51,5 @@ export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number })
   table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
 
 /** The row changes of an event that was just made; none for a type this version does not know (it stays in the journal for one that does). */
-export const foldEvent = (projection: Projection, event: { readonly type: string; readonly data: JsonObject }, meta: EventMeta): ReadonlyArray<RowChange> =>
+export const projectEvent = (projection: Projection, event: { readonly type: string; readonly data: JsonObject }, meta: ProjectionContext): ReadonlyArray<RowChange> =>
   projection[event.type]?.(event.data, meta) ?? []

@@ -1,6 +1,6 @@
 /** Declared fields as Schemas: the form their values have in answers. */
 import { Schema } from "effect"
-import type { Field, Fields, Shape } from "./field.ts"
+import type { Field, Fields, FieldType } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
@@ -32,21 +32,21 @@ export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, 
 const labelled = (labels: { readonly [value: string]: string }): string =>
   Object.entries(labels).map(([value, label]) => value === label ? value : `${value}: ${label}`).join(", ")
 
-const ofShape = (shape: Shape): Schema.Codec<unknown> => {
-  switch (shape.kind) {
+const ofShape = (type: FieldType): Schema.Codec<unknown> => {
+  switch (type.kind) {
     case "text": return Schema.String
     case "integer": return wholeNumber
     case "boolean": return Schema.Boolean
     case "money": return moneyText
-    case "decimal": return textLike(new RegExp(`^-?\\d+(\\.\\d{1,${Math.max(shape.scale, 1)}})?$`))
+    case "decimal": return textLike(new RegExp(`^-?\\d+(\\.\\d{1,${Math.max(type.scale, 1)}})?$`))
     case "date": return dateText
     case "timestamp": return timestampText
-    case "choice": return Schema.Literals(Object.keys(shape.labels)).annotate({ description: labelled(shape.labels) })
-    case "code": return Schema.Literals(Object.keys(shape.labels).map(Number)).annotate({ description: labelled(shape.labels) })
-    case "ref": return wholeNumber.annotate({ description: `Id in ${shape.table.replaceAll("_", " ")}` })
-    case "json": return shape.form === "object" ? anyObject : shape.form === "array" ? Schema.Array(anyJson) : anyJson
-    case "list": return Schema.Array(schemaOfField(shape.of))
-    case "object": return structOf(shape.fields)
+    case "choice": return Schema.Literals(Object.keys(type.labels)).annotate({ description: labelled(type.labels) })
+    case "code": return Schema.Literals(Object.keys(type.labels).map(Number)).annotate({ description: labelled(type.labels) })
+    case "ref": return wholeNumber.annotate({ description: `Id in ${type.table.replaceAll("_", " ")}` })
+    case "json": return type.form === "object" ? anyObject : type.form === "array" ? Schema.Array(anyJson) : anyJson
+    case "list": return Schema.Array(schemaOfField(type.of))
+    case "object": return structOf(type.fields)
   }
 }
 const structOf = (fields: Fields): Schema.Codec<unknown> =>
@@ -65,7 +65,7 @@ const known = new WeakMap<Field, Schema.Codec<unknown>>()
 export const schemaOfField = (field: Field): Schema.Codec<unknown> => {
   let schema = known.get(field)
   if (schema === undefined) {
-    const one = ofShape(field.shape)
+    const one = ofShape(field.type)
     const own = field.nullable && one !== anyJson ? Schema.NullOr(one) : one
     known.set(field, schema = describedAs(own, field, Schema.resolveAnnotations(one)?.description))
   }

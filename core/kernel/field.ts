@@ -7,7 +7,7 @@
  */
 import type { Json, JsonObject } from "./json.ts"
 
-export type Shape =
+export type FieldType =
   | { readonly kind: "text"; readonly max: number; readonly search: boolean; readonly format?: TextFormat; readonly length?: number }
   /** `names`: the table of the row it is the id of, where the rule itself says whether there is one (else `ref`). */
   | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable }
@@ -69,7 +69,7 @@ export type OnNull = "keep" | "clear" | "reject"
 
 /** `T`: the value in memory; `S`: the same in answers. */
 export interface Field<out T = unknown, out S = T> {
-  readonly shape: Shape
+  readonly type: FieldType
   readonly nullable: boolean
   readonly required: boolean
   readonly default: Json | undefined
@@ -107,8 +107,8 @@ export interface Options {
 }
 type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
 
-const field = <T, O extends Options, S = T>(shape: Shape, o: O | undefined): Field<Out<O, T>, Out<O, S>> => ({
-  shape,
+const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): Field<Out<O, T>, Out<O, S>> => ({
+  type,
   nullable: o?.nullable ?? false,
   required: o?.required ?? false,
   default: o?.default,
@@ -130,7 +130,7 @@ export const text = <const O extends Options & {
     ...(o?.format === undefined ? {} : { format: o.format }), ...(o?.length === undefined ? {} : { length: o.length })
   }, o)
 /** Free text of some length: descriptions, notes. */
-export const prose = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(o?: O): Field<Out<O, string>> =>
+export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(o?: O): Field<Out<O, string>> =>
   field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
 export const integer = <const O extends Options & { readonly min?: number; readonly max?: number; readonly names?: NamedTable }>(o?: O): Field<Out<O, number>> =>
   field<number, O>({

@@ -12,7 +12,7 @@ const sequenceName = (table: string): string => `ids_${table}`
 export const hasOwnIds = (table: Table): boolean => table.key === "id" && table.columns["id"]?.computed === true
 
 /** Draws ids. On Postgres by a native sequence, which no writer waits for; on SQLite inside the one writer's transaction. */
-export const drawIds = Effect.fnUntraced(function*(table: string, count: number) {
+export const allocateIds = Effect.fnUntraced(function*(table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {
     const rows = yield* store.run<{ id: number }>(`select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)`, [count])
@@ -24,7 +24,7 @@ export const drawIds = Effect.fnUntraced(function*(table: string, count: number)
 })
 
 /** Draws ids as unbroken runs, in order: writers beside us may draw in between, and what they drew is theirs. */
-export const drawRuns = Effect.fnUntraced(function*(table: string, count: number) {
+export const allocateIdRanges = Effect.fnUntraced(function*(table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {
     const rows = yield* store.run<{ from: number; to: number }>(
@@ -38,7 +38,7 @@ export const drawRuns = Effect.fnUntraced(function*(table: string, count: number
 })
 
 /** Returns the last ids drawn; only where nobody else can have drawn since. */
-export const returnIds = Effect.fnUntraced(function*(table: string, ids: ReadonlyArray<number>) {
+export const releaseIds = Effect.fnUntraced(function*(table: string, ids: ReadonlyArray<number>) {
   const store = yield* Store
   if (store.dialect === "pg" || ids.length === 0) return
   yield* store.run("update id_sequences set next = next - ? where name = ? and next = ?", [ids.length, table, ids.at(-1)! + 1])
@@ -72,7 +72,7 @@ export const nextIds = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>)
 })
 
 /** From now on ids of this table begin at `next` at the lowest. */
-export const raiseIds = Effect.fnUntraced(function*(table: string, next: number) {
+export const advanceIdSequence = Effect.fnUntraced(function*(table: string, next: number) {
   const store = yield* Store
   const name = sequenceName(table)
   if (store.dialect === "pg") yield* store.run(`select setval('${name}', greatest($1::bigint, (select last_value + is_called::int from ${name})), false)`, [next])
@@ -80,7 +80,7 @@ export const raiseIds = Effect.fnUntraced(function*(table: string, next: number)
 })
 
 /** The next number of a document sequence. Its row stays locked until the transaction ends: no gap, no double. */
-export const drawNumber = (store: StoreShape, sequence: string): Effect.Effect<number, SqlError.SqlError> => {
+export const nextDocumentNumber = (store: StoreShape, sequence: string): Effect.Effect<number, SqlError.SqlError> => {
   const [first, second] = store.dialect === "pg" ? ["$1", "$1"] : ["?1", "?1"]
   return Effect.map(
     store.run<{ next: number }>(

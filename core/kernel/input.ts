@@ -1,5 +1,5 @@
 /** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
-import type { Field, Fields, Shape, TextFormat } from "./field.ts"
+import type { Field, Fields, FieldType, TextFormat } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { isCurrency, normaliseCurrency } from "../values/currency.ts"
 import { parseDecimal } from "../values/decimal.ts"
@@ -9,7 +9,7 @@ import { Result } from "effect"
 
 export type Values = { readonly [name: string]: Json }
 export interface Reference { readonly path: string; readonly table: string; readonly live: boolean; readonly id: number }
-export interface Read {
+export interface ReadResult {
   /** Only what was sent and is to be changed (update), or everything with defaults in place (create). */
   readonly values: Values
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }
@@ -26,7 +26,7 @@ export interface ReadOptions {
 }
 
 /** Reads the writable fields out of a body. Unknown keys are ignored (conventions 8). */
-export const readFields = (fields: Fields, body: JsonObject, options: ReadOptions): Read => {
+export const readFields = (fields: Fields, body: JsonObject, options: ReadOptions): ReadResult => {
   const values: { [name: string]: Json } = {}
   const errors: { [path: string]: Array<string> } = {}
   const references: Array<Reference> = []
@@ -39,21 +39,21 @@ export const readFields = (fields: Fields, body: JsonObject, options: ReadOption
     const raw = Object.hasOwn(body, name) ? body[name] : undefined
     if (raw === undefined || (raw === null && options.mode === "create")) {
       if (options.mode === "update") continue
-      if (field.required) context.fail(path, `The ${label(name)} field is required.`)
+      if (field.required) context.fail(path, `The ${fieldLabel(name)} field is required.`)
       else if (field.default !== undefined) values[name] = field.default
       else if (field.nullable) values[name] = null
       continue
     }
     if (raw === null) {
-      if (field.on_null === "reject") context.fail(path, `The ${label(name)} field must have a value; leave it out to keep it.`)
+      if (field.on_null === "reject") context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
       if (field.on_null === "clear") values[name] = field.nullable ? null : field.default ?? null
       continue
     }
     if (typeof raw === "string" && raw.trim() === "") {
-      if (field.shape.kind === "text" && !field.required && !field.nullable) values[name] = ""
+      if (field.type.kind === "text" && !field.required && !field.nullable) values[name] = ""
       else if (field.nullable) values[name] = null
-      else if (field.required) context.fail(path, `The ${label(name)} field is required.`)
-      else context.fail(path, `The ${label(name)} field must have a value; leave it out to keep it.`)
+      else if (field.required) context.fail(path, `The ${fieldLabel(name)} field is required.`)
+      else context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
       continue
     }
     const value = readValue(field, raw, path, name, context)
@@ -71,10 +71,10 @@ interface Context {
 
 /** A value that fits, or undefined after having said why not. */
 const readValue = (field: Field, raw: Json, path: string, name: string, context: Context): Json | undefined => {
-  const shape = field.shape
-  const fail = (text: string): undefined => { context.fail(path, `The ${label(name)} field ${text}`) }
-  switch (shape.kind) {
-    case "text": return readText(shape, raw, fail)
+  const type = field.type
+  const fail = (text: string): undefined => { context.fail(path, `The ${fieldLabel(name)} field ${text}`) }
+  switch (type.kind) {
+    case "text": return readText(type, raw, fail)
     case "boolean":
       return raw === true || raw === 1 || raw === "1" ? true
         : raw === false || raw === 0 || raw === "0" ? false
@@ -82,25 +82,25 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
     case "integer": {
       const value = wholeNumber(raw)
       return value === undefined ? fail("must be an integer.")
-        : value < shape.min ? fail(`must be at least ${shape.min}.`)
-        : value > shape.max ? fail(`must not be greater than ${shape.max}.`)
+        : value < type.min ? fail(`must be at least ${type.min}.`)
+        : value > type.max ? fail(`must not be greater than ${type.max}.`)
         : value
     }
     case "code": {
       const value = wholeNumber(raw)
-      return value !== undefined && Object.hasOwn(shape.labels, String(value)) ? value
-        : fail(`must be one of ${Object.entries(shape.labels).map(([k, v]) => `${k} (${v})`).join(", ")}.`)
+      return value !== undefined && Object.hasOwn(type.labels, String(value)) ? value
+        : fail(`must be one of ${Object.entries(type.labels).map(([k, v]) => `${k} (${v})`).join(", ")}.`)
     }
     case "choice": {
-      const value = typeof raw === "string" ? (shape.any_case ? raw.trim().toLowerCase() : raw.trim()) : undefined
-      return value !== undefined && Object.hasOwn(shape.labels, value) ? value
-        : fail(`must be one of ${Object.keys(shape.labels).join(", ")}.`)
+      const value = typeof raw === "string" ? (type.any_case ? raw.trim().toLowerCase() : raw.trim()) : undefined
+      return value !== undefined && Object.hasOwn(type.labels, value) ? value
+        : fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
     }
     case "ref": {
       const value = wholeNumber(raw)
       if (value === undefined) return fail("must be an integer.")
-      if (value < 1 || value > Number.MAX_SAFE_INTEGER) { context.fail(path, missingReference(name)); return undefined }
-      context.references.push({ path, table: shape.table, live: shape.live, id: value })
+      if (value < 1 || value > Number.MAX_SAFE_INTEGER) { context.fail(path, missingReferenceText(name)); return undefined }
+      context.references.push({ path, table: type.table, live: type.live, id: value })
       return value
     }
     case "date": {
@@ -111,27 +111,27 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
       const value = typeof raw === "string" ? parseTimestamp(raw.trim()) : undefined
       return value ?? fail("must be a date or a time (ISO 8601).")
     }
-    case "decimal": return readDecimal(shape, raw, fail)
-    case "money": return readMoney(shape, raw, context, fail)
+    case "decimal": return readDecimal(type, raw, fail)
+    case "money": return readMoney(type, raw, context, fail)
     case "json":
-      if (shape.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
-      if (shape.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
-      return shape.by_item === true ? raw : readDocument(raw, shape.levels, path, name, context)
+      if (type.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
+      if (type.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
+      return type.by_item === true ? raw : readDocument(raw, type.levels, path, name, context)
     case "list": {
       if (!Array.isArray(raw)) return fail("must be an array.")
-      if (raw.length < shape.min_items) return fail(`must have at least ${shape.min_items} item${shape.min_items === 1 ? "" : "s"}.`)
-      if (raw.length > shape.max_items) return fail(`must not have more than ${shape.max_items} items.`)
+      if (raw.length < type.min_items) return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
+      if (raw.length > type.max_items) return fail(`must not have more than ${type.max_items} items.`)
       const items = raw.map((item: Json, index: number) =>
-        item === null && !shape.of.nullable
-          ? void context.fail(`${path}.${index}`, `The ${label(name)} field must not hold null.`)
-          : item === null ? null : readValue(shape.of, item, `${path}.${index}`, `${name}.${index}`, context))
+        item === null && !type.of.nullable
+          ? void context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
+          : item === null ? null : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context))
       if (items.some((item) => item === undefined)) return undefined
       const kept = items.filter((item) => item !== undefined)
-      return shape.distinct ? [...new Set(kept)] : kept
+      return type.distinct ? [...new Set(kept)] : kept
     }
     case "object": {
       if (!isJsonObject(raw)) return fail("must be an object.")
-      const inner = readFields(shape.fields, raw, { ...context.options, mode: "create", path: `${path}.` })
+      const inner = readFields(type.fields, raw, { ...context.options, mode: "create", path: `${path}.` })
       for (const [at, texts] of Object.entries(inner.errors)) for (const text of texts) context.fail(at, text)
       context.references.push(...inner.references)
       return Object.keys(inner.errors).length > 0 ? undefined : inner.values
@@ -141,32 +141,32 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
 
 type Fail = (text: string) => undefined
 
-const readText = (shape: Shape & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
+const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
   if (typeof raw !== "string") return fail("must be a string.")
   const value = raw.trim()
-  if (!storableText(value)) return fail(broken_text)
-  if (shape.length !== undefined && value.length !== shape.length) return fail(`must be ${shape.length} characters.`)
-  if ([...value].length > shape.max) return fail(`must not be longer than ${shape.max} characters.`)
-  if (shape.format !== undefined && !formats[shape.format].test(value)) return fail(`must be ${formats[shape.format].words}.`)
-  return shape.format === "currency" || shape.format === "country" ? value.toUpperCase() : value
+  if (!isStorableText(value)) return fail(broken_text)
+  if (type.length !== undefined && value.length !== type.length) return fail(`must be ${type.length} characters.`)
+  if ([...value].length > type.max) return fail(`must not be longer than ${type.max} characters.`)
+  if (type.format !== undefined && !formats[type.format].test(value)) return fail(`must be ${formats[type.format].words}.`)
+  return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value
 }
 
 /** What is wrong inside is told where it stands: `custom_fields.colour`. */
 const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
-  const wrong = unstorableIn(raw, levels)
+  const wrong = findUnstorableText(raw, levels)
   if (wrong === undefined) return raw
-  context.fail([path, ...wrong.at].join("."), `The ${label([name, ...wrong.at].join("."))} field ${wrong.says}`)
+  context.fail([path, ...wrong.at].join("."), `The ${fieldLabel([name, ...wrong.at].join("."))} field ${wrong.says}`)
   return undefined
 }
 
-const readDecimal = (shape: Shape & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {
-  const parsed = parseDecimal(raw, { min: "-1000000000000", max: "1000000000000", ...shape })
+const readDecimal = (type: FieldType & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {
+  const parsed = parseDecimal(raw, { min: "-1000000000000", max: "1000000000000", ...type })
   return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
 }
 
-const readMoney = (shape: Shape & { kind: "money" }, raw: Json, context: Context, fail: Fail): Json | undefined => {
-  const named = shape.currency === undefined ? undefined : context.body[shape.currency] ?? context.options.current?.[shape.currency]
-  const parsed = parseMoney(raw, normaliseCurrency(named) ?? context.options.base_currency, shape)
+const readMoney = (type: FieldType & { kind: "money" }, raw: Json, context: Context, fail: Fail): Json | undefined => {
+  const named = type.currency === undefined ? undefined : context.body[type.currency] ?? context.options.current?.[type.currency]
+  const parsed = parseMoney(raw, normaliseCurrency(named) ?? context.options.base_currency, type)
   return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
 }
 
@@ -178,24 +178,24 @@ export const wholeNumber = (raw: unknown): number | undefined => {
 }
 
 /** Text both databases can hold: no NUL, no lone surrogate. */
-export const storableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
+export const isStorableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
 const broken_text = "holds a NUL or a broken character."
 /** The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be held is told by what it is a key of. */
-export const unstorableIn = (
+export const findUnstorableText = (
   value: Json, levels: number, at: ReadonlyArray<string> = []
 ): { readonly at: ReadonlyArray<string>; readonly says: string } | undefined => {
-  if (typeof value === "string") return storableText(value) ? undefined : { at, says: broken_text }
+  if (typeof value === "string") return isStorableText(value) ? undefined : { at, says: broken_text }
   if (typeof value !== "object" || value === null) return undefined
   if (at.length >= levels) return { at: [], says: `must not hold more than ${levels} levels.` }
   for (const [key, item] of Object.entries(value)) {
-    const wrong = storableText(key) ? unstorableIn(item, levels, [...at, key]) : { at, says: broken_text }
+    const wrong = isStorableText(key) ? findUnstorableText(item, levels, [...at, key]) : { at, says: broken_text }
     if (wrong !== undefined) return wrong
   }
   return undefined
 }
 
-export const label = (name: string): string => name.replace(/_id$/, "").replace(/_/g, " ")
-export const missingReference = (name: string): string => `The selected ${label(name)} does not exist.`
+export const fieldLabel = (name: string): string => name.replace(/_id$/, "").replace(/_/g, " ")
+export const missingReferenceText = (name: string): string => `The selected ${fieldLabel(name)} does not exist.`
 
 const matches = (pattern: RegExp, words: string) => ({ test: (value: string) => pattern.test(value), words })
 const formats: { readonly [F in TextFormat]: { readonly test: (value: string) => boolean; readonly words: string } } = {

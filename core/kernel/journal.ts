@@ -3,11 +3,11 @@
  * in its transaction, so that a reader who follows positions misses nothing (sync.md 2).
  */
 import { Effect } from "effect"
-import { insert, update } from "./change.ts"
+import { insert, update } from "./row-change.ts"
 import { integer, json, text, timestamp } from "./field.ts"
-import { foldEvent, type NewEvent, type Projection, type Scrub, type Scrubs, type StoredEvent } from "./event.ts"
+import { projectEvent, type NewEvent, type Projection, type Scrub, type Scrubs, type StoredEvent } from "./event.ts"
 import type { JsonObject } from "./json.ts"
-import { type IsWithheld, scrubbed } from "./rows-told.ts"
+import { type IsWithheld, scrubbed } from "./redacted-event.ts"
 import { bindings } from "./store/statement.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import { plainTable } from "./table.ts"
@@ -25,7 +25,7 @@ export const journal = plainTable("journal", "position", {
 export const journal_head = plainTable("journal_head", "id", { id: integer(), position: integer({ max: Number.MAX_SAFE_INTEGER }) })
 export const journal_tables = [journal, journal_head]
 
-export interface Recording {
+export interface EventMetadata {
   readonly command_id: string
   readonly actor_id: number | null
   readonly replica_id: number | null
@@ -44,21 +44,21 @@ export const versionsOf = (store: StoreShape, streams: ReadonlyArray<string>): E
 }
 
 /** Folds events that have no position yet into the tables. */
-export const foldNew = Effect.fnUntraced(function*(projection: Projection, events: ReadonlyArray<NewEvent>, recording: Recording) {
+export const projectNew = Effect.fnUntraced(function*(projection: Projection, events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
   const store = yield* Store
-  yield* store.apply(events.flatMap((event) => foldEvent(projection, event, { ...recording, position: 0 })))
+  yield* store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
 })
 /** Appends folded events. Those that scrub take personal data out of the events before them. */
-export const appendScrubbing = Effect.fnUntraced(function*(scrubs: Scrubs, events: ReadonlyArray<NewEvent>, recording: Recording) {
+export const appendAndScrub = Effect.fnUntraced(function*(scrubs: Scrubs, events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
   const store: StoreShape = yield* Store
   if (events.length === 0) return []
-  const stored = yield* append(store, events, recording)
-  yield* scrubBefore(store, scrubs, stored)
+  const stored = yield* append(store, events, metadata)
+  yield* scrubEarlierEvents(store, scrubs, stored)
   return stored
 })
 
 /** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this; a replica tells what was withheld from it. */
-export const scrubBefore = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>, isWithheld?: IsWithheld) {
+export const scrubEarlierEvents = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>, isWithheld?: IsWithheld) {
   for (const event of events) {
     const asked = scrubs[event.type]?.(event.data)
     if (asked !== undefined) yield* scrub(store, asked, event.position, isWithheld)
@@ -79,12 +79,12 @@ export const scrub = Effect.fnUntraced(function*(store: StoreShape, asked: Scrub
  * Appends events whose effects are already in the tables. Positions are taken last: on Postgres whoever takes one holds
  * up all other writers until it has committed.
  */
-export const append = (store: StoreShape, events: ReadonlyArray<NewEvent>, recording: Recording): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
-  store.dialect === "pg" && events.length <= at_once_max ? appendAtOnce(store, events, recording) : appendInSteps(store, events, recording)
+export const append = (store: StoreShape, events: ReadonlyArray<NewEvent>, metadata: EventMetadata): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
+  store.dialect === "pg" && events.length <= one_statement_max ? appendInOneStatement(store, events, metadata) : appendInSteps(store, events, metadata)
 
-const at_once_max = 16
+const one_statement_max = 16
 /** Head, versions and events by one statement. */
-const appendAtOnce = (store: StoreShape, events: ReadonlyArray<NewEvent>, { command_id, actor_id, replica_id, recorded_at }: Recording) => {
+const appendInOneStatement = (store: StoreShape, events: ReadonlyArray<NewEvent>, { command_id, actor_id, replica_id, recorded_at }: EventMetadata) => {
   const { values, bind } = bindings(store.dialect)
   const count = bind(events.length)
   const common = [[command_id, "text"], [actor_id, "bigint"], [replica_id, "bigint"], [recorded_at, "timestamptz"]].map(([value, type]) => `${bind(value)}::${type}`).join(", ")
@@ -103,7 +103,7 @@ const appendAtOnce = (store: StoreShape, events: ReadonlyArray<NewEvent>, { comm
       return events.map((event, index): StoredEvent => ({ ...event, command_id, actor_id, replica_id, recorded_at, position: placed[index]!.position, version: placed[index]!.version }))
     })
 }
-const appendInSteps = Effect.fnUntraced(function*(store: StoreShape, events: ReadonlyArray<NewEvent>, recording: Recording) {
+const appendInSteps = Effect.fnUntraced(function*(store: StoreShape, events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
   const versions = yield* versionsOf(store, events.map((event) => event.stream))
   const heads = yield* store.run<{ position: number }>(
     `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`, [events.length])
@@ -111,14 +111,14 @@ const appendInSteps = Effect.fnUntraced(function*(store: StoreShape, events: Rea
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
     versions.set(event.stream, version)
-    return { ...event, ...recording, version, position: before + index + 1 }
+    return { ...event, ...metadata, version, position: before + index + 1 }
   })
   yield* store.apply(stored.map((row) => insert(journal, { ...row })))
   return stored
 })
 
 /** The last position given; 0 on an empty journal. */
-export const headOf = (store: StoreShape): Effect.Effect<number, SqlError.SqlError> =>
+export const lastPosition = (store: StoreShape): Effect.Effect<number, SqlError.SqlError> =>
   Effect.map(store.get(journal_head, 1), (row) => row?.position ?? 0)
 
 /** Events after a position, in order. */

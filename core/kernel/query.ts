@@ -7,10 +7,10 @@ import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import type { Field } from "./field.ts"
-import { storableText, wholeNumber } from "./input.ts"
+import { isStorableText, wholeNumber } from "./input.ts"
 import type { Dialect } from "./store/dialect.ts"
 import { type Bindings, quote } from "./store/statement.ts"
-import { fold, foldedName, isSearchable, type Table } from "./table.ts"
+import { foldCase, caseFoldedName, isSearchable, type Table } from "./table.ts"
 
 /** A query string as it came, in order. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
@@ -25,7 +25,7 @@ export type Predicate = (typeof predicates)[number]
 /** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
 export interface RelatedFilter { readonly via: string; readonly table: Table; readonly column: string }
 /** A name that stands for values of several columns: the status "Reserved" is status 1 of the state quotation. */
-export interface NamedValue { readonly name: string; readonly where: { readonly [column: string]: number } }
+export interface NamedFilterValue { readonly name: string; readonly where: { readonly [column: string]: number } }
 export interface Listing {
   readonly table: Table
   /** Columns that may be filtered. */
@@ -35,7 +35,7 @@ export interface Listing {
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
   /** Columns of plain numbers whose values have names: `eq`, `not_eq`, `in` and `not_in` take these as well. */
-  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedValue> }
+  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
   readonly base_currency: string
   /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
@@ -88,15 +88,15 @@ export const sortOf = (query: Query, listing: Listing): { readonly column: strin
   const [name, descending] = named !== undefined
     ? [named.replace(/^-/, ""), named.startsWith("-")]
     : [alternative?.split(" ")[0] ?? "", /\sdesc$/i.test(alternative ?? "")]
-  const column = ownOf(listing.aliases, name) ?? name
+  const column = ownProperty(listing.aliases, name) ?? name
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
 /** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (conventions 2). */
 export const pageOf = (query: Query, options: { readonly default?: number; readonly max?: number } = {}): { readonly page: number; readonly per_page: number } => {
   const max = options.max ?? 100
-  const page = wholeOf(valueOf(query, "page"))
-  const per_page = wholeOf(valueOf(query, "per_page"))
+  const page = integerFrom(valueOf(query, "page"))
+  const per_page = integerFrom(valueOf(query, "per_page"))
   return {
     page: Math.min(Math.max(1, page ?? 1), 1_000_000_000),
     per_page: per_page === undefined ? options.default ?? 20 : Math.min(Math.max(1, per_page), max)
@@ -104,7 +104,7 @@ export const pageOf = (query: Query, options: { readonly default?: number; reado
 }
 
 /** However many digits it has: it will be clamped. */
-const wholeOf = (text: string | undefined): number | undefined => text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
+const integerFrom = (text: string | undefined): number | undefined => text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
 
 export const includesOf = (query: Query): ReadonlyArray<string> =>
   valuesOf(query, "include").flatMap((value) => value.split(",")).map((name) => snakeCase(name.trim())).filter((name) => name !== "")
@@ -112,23 +112,23 @@ export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (lette
 
 const nothing = "1 = 0"
 /** What is declared under a name somebody sent, which may be `constructor`. */
-const ownOf = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined => Object.hasOwn(declared, name) ? declared[name] : undefined
+const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined => Object.hasOwn(declared, name) ? declared[name] : undefined
 
 /** One condition as SQL; undefined when the list does not offer its field. */
 export const conditionSql = (condition: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string | undefined => {
-  const name = ownOf(listing.aliases, condition.name) ?? condition.name
+  const name = ownProperty(listing.aliases, condition.name) ?? condition.name
   if (name.startsWith("cf.")) {
     const custom = listing.custom_fields.get(name.slice(3))
     if (custom === undefined) return undefined
     return testSql(documentColumn(custom, dialect), condition, listing, dialect, bound)
   }
-  const related = ownOf(listing.related, name) ?? ownOf(listing.related, snakeCase(name))
+  const related = ownProperty(listing.related, name) ?? ownProperty(listing.related, snakeCase(name))
   if (related !== undefined) {
     const inner = testSql(plainColumn(related.table, related.column), condition, listing, dialect, bound)
     return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
   }
   if (!listing.filters.includes(name) || listing.table.columns[name] === undefined) return undefined
-  const named = ownOf(listing.value_names, name)
+  const named = ownProperty(listing.value_names, name)
   if (named !== undefined && isMembership(condition.predicate)) return namedSql(name, named, condition, bound)
   return testSql(plainColumn(listing.table, name), condition, listing, dialect, bound)
 }
@@ -136,7 +136,7 @@ export const conditionSql = (condition: Condition, listing: Listing, dialect: Di
 type Membership = "eq" | "not_eq" | "in" | "not_in"
 const isMembership = (predicate: Predicate): predicate is Membership => ["eq", "not_eq", "in", "not_in"].includes(predicate)
 /** Numbers as they are, names as what they stand for; a value that is neither matches nothing. */
-const namedSql = (column: string, names: ReadonlyArray<NamedValue>, { predicate, values }: Condition, bound: Bindings): string => {
+const namedSql = (column: string, names: ReadonlyArray<NamedFilterValue>, { predicate, values }: Condition, bound: Bindings): string => {
   const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
   const numbers = given.map(wholeNumber).filter((value) => value !== undefined)
   const asked = new Set(given.map(caseName))
@@ -149,7 +149,7 @@ const namedSql = (column: string, names: ReadonlyArray<NamedValue>, { predicate,
   return any.length === 0 ? nothing : `${predicate === "eq" || predicate === "in" ? "" : "not "}(${any.join(" or ")})`
 }
 
-interface Tested {
+interface FilterTarget {
   readonly field: Field
   readonly sql: string
   readonly folded: string
@@ -157,44 +157,44 @@ interface Tested {
   /** The array it is, when it holds several values. */
   readonly items?: string
 }
-const plainColumn = (table: Table, name: string): Tested => {
+const plainColumn = (table: Table, name: string): FilterTarget => {
   const field = table.columns[name]!
   return {
-    field, sql: quote(name), folded: isSearchable(field) ? quote(foldedName(name)) : `lower(${quote(name)})`,
-    ...(field.shape.kind === "list" ? { items: quote(name) } : {})
+    field, sql: quote(name), folded: isSearchable(field) ? quote(caseFoldedName(name)) : `lower(${quote(name)})`,
+    ...(field.type.kind === "list" ? { items: quote(name) } : {})
   }
 }
 /** A custom field's value inside the `custom_fields` document, as a column of its kind would hold it. */
-const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dialect): Tested => {
+const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dialect): FilterTarget => {
   const quoted = `'${key.replaceAll("'", "''")}'`
   const path = `("custom_fields" ->> ${quoted})`
   return {
-    field, sql: documentValue(path, field, dialect), folded: `(${quote(foldedName("custom_fields"))} ->> ${quoted})`,
+    field, sql: documentValue(path, field, dialect), folded: `(${quote(caseFoldedName("custom_fields"))} ->> ${quoted})`,
     ...(names === undefined ? {} : { names }), ...(many === true ? { items: `("custom_fields" -> ${quoted})` } : {})
   }
 }
-const documentValue = (path: string, { shape }: Field, dialect: Dialect): string => {
-  switch (shape.kind) {
+const documentValue = (path: string, { type }: Field, dialect: Dialect): string => {
+  switch (type.kind) {
     case "integer": case "ref": return `cast(${path} as ${dialect === "pg" ? "bigint" : "integer"})`
-    case "decimal": return dialect === "pg" ? `cast(${path} as numeric)` : `cast(round(cast(${path} as real) * ${10 ** shape.scale}) as integer)`
+    case "decimal": return dialect === "pg" ? `cast(${path} as numeric)` : `cast(round(cast(${path} as real) * ${10 ** type.scale}) as integer)`
     case "boolean": return dialect === "pg" ? `cast(${path} as boolean)` : path
     default: return dialect === "pg" ? `(${path} collate "C")` : path
   }
 }
 
-const testSql = (column: Tested, { predicate, values }: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string => {
+const testSql = (column: FilterTarget, { predicate, values }: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string => {
   const { field, sql } = column
   // What no database can hold is no value of any column.
-  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(storableText)
+  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(isStorableText)
   if (column.items !== undefined) return itemsSql(column.items, column, predicate, given, dialect, bound)
-  const isText = field.shape.kind === "text"
+  const isText = field.type.kind === "text"
   switch (predicate) {
     case "null": return `${sql} is null`
     case "not_null": return `${sql} is not null`
     case "blank": return isText ? `(${sql} is null or ${sql} = '')` : `${sql} is null`
     case "present": return isText ? `(${sql} is not null and ${sql} <> '')` : `${sql} is not null`
-    case "true": return field.shape.kind === "boolean" ? sql : nothing
-    case "false": return field.shape.kind === "boolean" ? `not ${sql}` : nothing
+    case "true": return field.type.kind === "boolean" ? sql : nothing
+    case "false": return field.type.kind === "boolean" ? `not ${sql}` : nothing
     case "cont": case "not_cont": case "start": case "end": return given.length === 0 ? nothing : likeSql(column, predicate, given[0]!, bound)
   }
   const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
@@ -206,9 +206,9 @@ const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: "
 
 /** SQLite takes patterns of at most 50,000 bytes; what is looked for in vain need not be compared. */
 const pattern_length_max = 16_000
-const likeSql = ({ field, folded }: Tested, predicate: "cont" | "not_cont" | "start" | "end", value: string, bound: Bindings): string => {
-  if (field.shape.kind !== "text" && field.shape.kind !== "choice") return nothing
-  const escaped = fold(value).replace(/[\\%_]/g, (found) => `\\${found}`)
+const likeSql = ({ field, folded }: FilterTarget, predicate: "cont" | "not_cont" | "start" | "end", value: string, bound: Bindings): string => {
+  if (field.type.kind !== "text" && field.type.kind !== "choice") return nothing
+  const escaped = foldCase(value).replace(/[\\%_]/g, (found) => `\\${found}`)
   if (escaped.length > pattern_length_max) return predicate === "not_cont" ? `${folded} is not null` : nothing
   const pattern = `${predicate === "start" ? "" : "%"}${escaped}${predicate === "end" ? "" : "%"}`
   return `${folded} ${predicate === "not_cont" ? "not like" : "like"} ${bound.bind(pattern)} escape '\\'`
@@ -216,7 +216,7 @@ const likeSql = ({ field, folded }: Tested, predicate: "cont" | "not_cont" | "st
 
 /** Arrays (tags; ids out of a list, also asked for by name): contains, does not contain, any of, none of, empty or not. */
 const itemsSql = (
-  items: string, { names }: Tested, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings
+  items: string, { names }: FilterTarget, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings
 ): string => {
   const filled = `coalesce(${items}, '[]') not in ('[]', 'null')`
   switch (predicate) {
@@ -232,24 +232,24 @@ const itemsSql = (
     : `exists (select 1 from json_each(${items}) where value in (${wanted.map(bound.bind).join(", ")}))`
   return predicate === "eq" || predicate === "cont" || predicate === "in" ? any : `not ${any}`
 }
-const listedId = (value: string, names: Tested["names"]): number | undefined => wholeNumber(value) ?? names?.get(fold(value.trim()))
+const listedId = (value: string, names: FilterTarget["names"]): number | undefined => wholeNumber(value) ?? names?.get(foldCase(value.trim()))
 
 /** A filter's value as the column holds it; undefined when it can be no value of that column. */
-const operand = ({ field, names }: Tested, raw: string, listing: Listing, dialect: Dialect): unknown => {
-  const shape = field.shape
+const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, dialect: Dialect): unknown => {
+  const type = field.type
   const value = raw.trim()
-  switch (shape.kind) {
+  switch (type.kind) {
     case "integer": case "ref": return listedId(value, names)
     case "code": {
       const number = wholeNumber(value)
-      if (number !== undefined) return Object.hasOwn(shape.labels, String(number)) ? number : undefined
-      const found = Object.entries(shape.labels).find(([, label]) => caseName(label) === caseName(value))
+      if (number !== undefined) return Object.hasOwn(type.labels, String(number)) ? number : undefined
+      const found = Object.entries(type.labels).find(([, label]) => caseName(label) === caseName(value))
       return found === undefined ? undefined : Number(found[0])
     }
-    case "choice": return Object.keys(shape.labels).find((one) => caseName(one) === caseName(value)) ??
-      Object.entries(shape.labels).find(([, label]) => caseName(label) === caseName(value))?.[0]
+    case "choice": return Object.keys(type.labels).find((one) => caseName(one) === caseName(value)) ??
+      Object.entries(type.labels).find(([, label]) => caseName(label) === caseName(value))?.[0]
     case "boolean": return ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
-    case "decimal": return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, shape.scale)
+    case "decimal": return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, type.scale)
     case "money": {
       const minor = parseMoney(value, listing.base_currency, { signed: true })
       return Result.isSuccess(minor) ? minor.success : undefined

@@ -4,7 +4,7 @@
  * and on replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
  */
 import { Effect, Result } from "effect"
-import type { DecideContext, Fault, Reads } from "./endpoint.ts"
+import type { DecideContext, Failure, StoreRead } from "./endpoint.ts"
 import type { NewEvent } from "./event.ts"
 import type { Rejection } from "./rejection.ts"
 import type { Store } from "./store/store.ts"
@@ -20,7 +20,7 @@ export interface Reaction<F = unknown> {
   /** Event types, those of other slices. */
   readonly on: ReadonlyArray<string>
   /** What the rule must know, read inside the transaction, before any of the events is folded into the tables. */
-  readonly facts: (happened: Happened, context: Pick<DecideContext, "now" | "settings" | "viewer">) => Reads<F>
+  readonly facts: (happened: Happened, context: Pick<DecideContext, "now" | "settings" | "viewer">) => StoreRead<F>
   /** More events, or the refusal of the whole command. Pure, as rules are. */
   readonly decide: (happened: Happened, facts: F, context: DecideContext) => Result.Result<ReadonlyArray<NewEvent>, Rejection>
 }
@@ -48,7 +48,7 @@ export const rounds_max = 8
 
 export const factsOf = (
   due: ReadonlyArray<Due>, context: Pick<DecideContext, "now" | "settings" | "viewer">
-): Effect.Effect<ReadonlyArray<unknown>, Fault, Store> => Effect.forEach(due, ({ happened, reaction }) => reaction.facts(happened, context))
+): Effect.Effect<ReadonlyArray<unknown>, Failure, Store> => Effect.forEach(due, ({ happened, reaction }) => reaction.facts(happened, context))
 
 /** What the reactions of one round come to: events in the order of the catalogue, or the first refusal. */
 export const react = (

@@ -4,32 +4,32 @@
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
-import type { RowChange, Where } from "./change.ts"
-import { event, foldEvent, type NewEvent, type Projection, streamOfRow } from "./event.ts"
+import type { RowChange, Where } from "./row-change.ts"
+import { event, projectEvent, type NewEvent, type Projection, streamOfRow } from "./event.ts"
 import type { ColumnValues } from "./field.ts"
 import type { JsonObject } from "./json.ts"
-import { cleared, type Doubled, effectOf, followersOnce, type Reference, referenceCleared, type References } from "./references.ts"
+import { clearedColumns, type Doubled, onDeleteEffect, followersOnce, type Reference, referenceCleared, type References } from "./references.ts"
 import { invalidField, type Rejection } from "./rejection.ts"
-import { seenOf } from "./sight.ts"
+import { visibleColumnsOf } from "./visibility.ts"
 import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "./store/statement.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import type { AnyRow, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
 
 /** Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see singly. */
-interface Gone { readonly ids: ReadonlyArray<number>; readonly along: ReadonlySet<number> }
-type Deleted = ReadonlyMap<Table, Gone>
+interface DeletedRows { readonly ids: ReadonlyArray<number>; readonly along: ReadonlySet<number> }
+type Deleted = ReadonlyMap<Table, DeletedRows>
 
 /** The parts of the catalogue that references are about. */
 interface Declared { readonly references: References; readonly table: (name: string) => Table }
 /** What events that are about to be recorded change, for the two looks at it. */
-export const changesBy = (projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string): ReadonlyArray<RowChange> =>
-  events.flatMap((one) => foldEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
+export const changesOf = (projection: Projection, events: ReadonlyArray<NewEvent>, recorded_at: string): ReadonlyArray<RowChange> =>
+  events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
  * What these changes delete, asked of every reference: 422 on the name of what is deleted, with the holder, where it is still
  * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
  */
-export const followDeletions = Effect.fnUntraced(function*(
+export const cascadeDeletions = Effect.fnUntraced(function*(
   { references, table }: Declared, changes: ReadonlyArray<RowChange>, viewer: Viewer
 ): Effect.fn.Return<ReadonlyArray<NewEvent>, Rejection | SqlError.SqlError, Store> {
   const deleted = yield* deletedBy(references, changes)
@@ -50,7 +50,7 @@ const lockDeleted = Effect.fnUntraced(function*(deleted: Deleted) {
 
 /** The references of a table's own columns whose targets may go, found once. */
 const holding = new WeakMap<References, ReadonlyMap<Table, ReadonlyArray<Reference>>>()
-const heldBy = (references: References): ReadonlyMap<Table, ReadonlyArray<Reference>> => {
+const referencesByHolder = (references: References): ReadonlyMap<Table, ReadonlyArray<Reference>> => {
   let found = holding.get(references)
   if (found === undefined) {
     const going = [...references.values()].flat().filter(({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled")
@@ -69,10 +69,10 @@ const at_once_ms = 60_000
  * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a rule
  * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by then.
  */
-export const holdReferred = Effect.fnUntraced(function*({ references, table: tableNamed }: Declared, changes: ReadonlyArray<RowChange>, recorded_at: string) {
+export const lockReferencedRows = Effect.fnUntraced(function*({ references, table: tableNamed }: Declared, changes: ReadonlyArray<RowChange>, recorded_at: string) {
   const store = yield* Store
   if (store.dialect !== "pg") return
-  const columns = heldBy(references)
+  const columns = referencesByHolder(references)
   const wanted = new Map<Table, { readonly single: Set<number>; readonly listed: Set<number>; readonly past: Set<number> }>()
   for (const change of changes) {
     const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
@@ -84,12 +84,12 @@ export const holdReferred = Effect.fnUntraced(function*({ references, table: tab
       let ids = wanted.get(named)
       if (ids === undefined) wanted.set(named, ids = { single: new Set(), listed: new Set(), past: new Set() })
       if (one.is_list) for (const id of value as ReadonlyArray<number>) ids.listed.add(id)
-      else if (effectOf(one) !== "keep" || (change.op === "insert" && counts(one, values))) ids.single.add(value as number)
+      else if (onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))) ids.single.add(value as number)
       else ids.past.add(value as number)
     }
   }
   for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) => one.name < other.name ? -1 : 1)) {
-    const rows = new Map((yield* store.getManyHeld(table, [...single, ...listed, ...past])).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
+    const rows = new Map((yield* store.getManyLocked(table, [...single, ...listed, ...past])).map((row) => [(row as AnyRow)["id"], row as AnyRow]))
     const isGoing = (row: AnyRow | undefined): boolean => typeof row?.["deleted_at"] === "string" && Date.parse(recorded_at) - Date.parse(row["deleted_at"]) < at_once_ms
     if ([...single].some((id) => !rows.has(id)) || [...listed].some((id) => isGoing(rows.get(id)))) {
       return yield* new SqlError.SqlError({ reason: new SqlError.SerializationError({ cause: undefined, message: `a row of ${table.name} was deleted meanwhile` }) })
@@ -111,7 +111,7 @@ const deletedBy = Effect.fnUntraced(function*(references: References, changes: R
   for (const change of changes) {
     const { op, table } = change
     const pointing = references.get(table.name)
-    if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && effectOf(reference) !== "clear")) continue
+    if (pointing === undefined || pointing.every((reference) => reference.rule?.on_delete !== "refuse" && onDeleteEffect(reference) !== "clear")) continue
     const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
     if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
     else if (op === "delete_where" || (op === "update_where" && isArchived)) {
@@ -128,10 +128,10 @@ const clearedEvents = Effect.fnUntraced(function*(references: References, delete
   for (const [table, { along, ids }] of deleted) {
     for (const one of references.get(table.name) ?? []) {
       const named = one.is_list ? ids : ids.filter((id) => along.has(id))
-      if (effectOf(one) !== "clear" || named.length === 0) continue
+      if (onDeleteEffect(one) !== "clear" || named.length === 0) continue
       // Read and held, so that nobody's change of the list at the same time is lost.
       for (const row of yield* holders(store, one, named, false)) {
-        const set = one.is_list ? withoutIds(one, row, ids) : cleared(one)
+        const set = one.is_list ? withoutIds(one, row, ids) : clearedColumns(one)
         events.push(clearedEvent(one.holder, row, set))
       }
     }
@@ -149,7 +149,7 @@ const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray
 const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set: AnyRow): NewEvent => {
   const { deleted_at: _d, id, updated_at: _u, ...whole } = { ...row, ...set } as AnyRow & { readonly id: number }
   // Rows that say themselves who may see them travel whole.
-  return event(streamOfRow(holder, row), referenceCleared(holder), { id, set: (holder.sight?.by_row === undefined ? set : whole) as JsonObject })
+  return event(streamOfRow(holder, row), referenceCleared(holder), { id, set: (holder.visibility?.by_row === undefined ? set : whole) as JsonObject })
 }
 
 /** The 422 for the first row that is still in use; undefined when none is. */
@@ -161,14 +161,14 @@ const stillInUse = Effect.fnUntraced(function*(
     for (const one of references.get(table.name) ?? []) {
       if (one.rule?.on_delete !== "refuse") continue
       const [holder] = yield* holders(store, one, ids, true, tableNamed)
-      if (holder !== undefined) return inUse(table, one, holder, viewer)
+      if (holder !== undefined) return inUseRejection(table, one, holder, viewer)
     }
   }
   return undefined
 })
 const words = (table: Table): string => table.entity.replaceAll("_", " ")
-const inUse = (table: Table, one: Reference, row: AnyRow & { readonly id: number }, viewer: Viewer): Rejection => {
-  const seen = seenOf(one.holder, viewer)
+const inUseRejection = (table: Table, one: Reference, row: AnyRow & { readonly id: number }, viewer: Viewer): Rejection => {
+  const seen = visibleColumnsOf(one.holder, viewer)
   const named = one.holder.named_by.find((column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true))
   const holder = `${words(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
   return invalidField(table.entity, `The ${words(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`)
@@ -222,24 +222,24 @@ export const doublesOf = Effect.fnUntraced(function*(
 })
 
 /** A reference to a row that is not there, in words. */
-export interface Dangling { readonly holder: string; readonly id: unknown; readonly column: string; readonly target: string; readonly missing: unknown }
+export interface DanglingReference { readonly holder: string; readonly id: unknown; readonly column: string; readonly target: string; readonly missing: unknown }
 /** Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for the past. */
 export const danglingReferences = Effect.fnUntraced(function*(references: References, tableNamed: (name: string) => Table) {
   const store = yield* Store
-  const found: Array<Dangling> = []
+  const found: Array<DanglingReference> = []
   for (const one of [...references.values()].flat()) {
     const { column, holder, is_list, rule } = one
     const target = tableNamed(one.target)
     // What only keeps a record may name what was deleted since, unless the row is still there (archived) in any case.
-    const past = rule === undefined || effectOf(one) === "keep"
+    const past = rule === undefined || onDeleteEffect(one) === "keep"
     if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
     const bound = bindings(store.dialect)
     // Rows deleted along stay archived, with what they named.
-    const archived = effectOf(one) === "delete" && holder.soft_delete ? [`${quote("deleted_at")} is null`] : []
+    const archived = onDeleteEffect(one) === "delete" && holder.soft_delete ? [`${quote("deleted_at")} is null`] : []
     const counts = past && rule?.on_delete === "refuse" ? countsSql(one, store, bound, tableNamed) : []
     const where = [whereSql(holder, one.where, store.dialect, bound), ...archived, ...counts].join(" and ")
     const from = `(select * from ${quote(holder.name)} where ${where}) holder`
-    const there = `from ${quote(target.name)} target where ${target.soft_delete && effectOf(one) === "clear" ? "target.deleted_at is null and " : ""}target.${quote(target.key)}`
+    const there = `from ${quote(target.name)} target where ${target.soft_delete && onDeleteEffect(one) === "clear" ? "target.deleted_at is null and " : ""}target.${quote(target.key)}`
     const key = `holder.${quote(holder.key)}`
     const text = is_list
       ? store.dialect === "pg"

@@ -3,8 +3,8 @@
  * with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice that points at another declares so on its column; the slice it points at knows nothing of it.
  */
 import { Schema } from "effect"
-import { remove, type RowChange, removeWhere, update, updateWhere } from "./change.ts"
-import type { Fold, Projection } from "./event.ts"
+import { remove, type RowChange, removeWhere, update, updateWhere } from "./row-change.ts"
+import type { Projector, Projection } from "./event.ts"
 import { type EventType, eventType } from "./event-type.ts"
 import type { ColumnValues, OnDelete, ReferenceRule } from "./field.ts"
 import { isJsonObject, type Json } from "./json.ts"
@@ -27,17 +27,17 @@ export type References = ReadonlyMap<string, ReadonlyArray<Reference>>
 
 /** Every reference of these tables, by the name of the table it points at. */
 export const referencesOf = (tables: ReadonlyArray<Table>): References => Map.groupBy(tables.flatMap((holder): ReadonlyArray<Reference> => [
-  ...Object.entries(holder.columns).flatMap(([column, { shape }]): ReadonlyArray<Reference> => {
-    const is_list = shape.kind === "list"
-    const one = is_list ? shape.of.shape : shape
+  ...Object.entries(holder.columns).flatMap(([column, { type }]): ReadonlyArray<Reference> => {
+    const is_list = type.kind === "list"
+    const one = is_list ? type.of.type : type
     return one.kind === "ref" ? [{ holder, column, is_list, where: {}, target: one.table, rule: one.rule }] : []
   }),
   ...holder.references.map(({ column, rule, table: target, where }): Reference => ({ holder, column, is_list: false, where, target, rule }))
 ]), ({ target }) => target)
 
 /** What becomes of the holders a deletion is not refused for. */
-export const effectOf = ({ rule }: Reference): OnDelete => rule?.on_delete === "refuse" ? rule.otherwise ?? "keep" : rule?.on_delete ?? "keep"
-export const cleared = ({ column, rule }: Reference): AnyRow => Object.fromEntries([column, ...rule?.clears ?? []].map((name) => [name, null]))
+export const onDeleteEffect = ({ rule }: Reference): OnDelete => rule?.on_delete === "refuse" ? rule.otherwise ?? "keep" : rule?.on_delete ?? "keep"
+export const clearedColumns = ({ column, rule }: Reference): AnyRow => Object.fromEntries([column, ...rule?.clears ?? []].map((name) => [name, null]))
 
 /** Whether deleting a row of the table asks or changes those that name it. */
 export const isDeletable = (references: References, table: Table): boolean =>
@@ -47,8 +47,8 @@ export const isDeletable = (references: References, table: Table): boolean =>
 const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? []).filter((one) => !one.is_list).flatMap((one): ReadonlyArray<RowChange> => {
     const where = { ...one.where, [one.column]: key }
-    const effect = effectOf(one)
-    return effect === "clear" ? [updateWhere(one.holder, where, cleared(one))]
+    const effect = onDeleteEffect(one)
+    return effect === "clear" ? [updateWhere(one.holder, where, clearedColumns(one))]
       : effect !== "delete" ? []
       : one.holder.soft_delete ? [updateWhere(one.holder, { ...where, deleted_at: null }, { deleted_at: at })] : [removeWhere(one.holder, where)]
   })
@@ -67,7 +67,7 @@ const idsIn = (doubled: Json | undefined, table: string): ReadonlyArray<number> 
   return Array.isArray(ids) ? ids.map(Number) : []
 }
 /** The changes of holders that follow the merge of one row into another. */
-const mergeFollowers = (references: References, table: Table, { doubled, from, into }: MergedBy): Fold => {
+const mergeFollowers = (references: References, table: Table, { doubled, from, into }: MergedBy): Projector => {
   const followers = followersOf(references, table)
   return (data, { recorded_at }) => followers.flatMap((one) => {
     const doubles = one.rule?.merge_once_per === undefined || doubled === undefined ? [] : idsIn(data[doubled], one.holder.name)
@@ -83,7 +83,7 @@ const mergeFollowers = (references: References, table: Table, { doubled, from, i
 export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
 /** Holders of which references may be cleared by events: those with lists, and those whose target goes along with its own parent. */
 export const clearableTables = (references: References): ReadonlyArray<Table> =>
-  [...new Set([...references.values()].flat().filter((one) => effectOf(one) === "clear").map(({ holder }) => holder))]
+  [...new Set([...references.values()].flat().filter((one) => onDeleteEffect(one) === "clear").map(({ holder }) => holder))]
 
 interface Cleared { readonly id: number; readonly set: SomeColumns<Table> }
 export const referenceClearedEvent = (holder: Table): EventType<Cleared> => eventType(referenceCleared(holder), {
@@ -94,7 +94,7 @@ export const referenceClearedEvent = (holder: Table): EventType<Cleared> => even
 
 /** The projection with what references add to it: holders of deleted rows, and followers of merges. */
 export const withReferences = (projection: Projection, tables: ReadonlyArray<Table>, references: References): Projection => {
-  const folds: { [eventType: string]: Fold } = { ...projection }
+  const folds: { [eventType: string]: Projector } = { ...projection }
   for (const table of tables) {
     if (table.merged_by === undefined) continue
     const follow = mergeFollowers(references, table, table.merged_by)
@@ -106,7 +106,7 @@ export const withReferences = (projection: Projection, tables: ReadonlyArray<Tab
       return last < 0 ? [...changes, ...follow(data, meta)] : [...changes.slice(0, last), ...follow(data, meta), ...changes.slice(last)]
     }
   }
-  return Object.fromEntries(Object.entries(folds).map(([type, fold]): readonly [string, Fold] => [type, (data, meta) => {
+  return Object.fromEntries(Object.entries(folds).map(([type, fold]): readonly [string, Projector] => [type, (data, meta) => {
     const changes = fold(data, meta)
     return changes.some(({ op, table }) => op === "delete" && references.has(table.name))
       ? changes.flatMap((change) => change.op === "delete" ? [...followUps(references, change.table, change.key, meta.recorded_at), change] : [change])

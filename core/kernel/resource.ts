@@ -1,19 +1,19 @@
 /** Resources: how rows are listed, shown and put into words. One mechanism for all of them; no query per row. */
 import { Effect } from "effect"
 import { formatMoney } from "../values/money.ts"
-import type { Where } from "./change.ts"
-import { sparse, viewAsked, type ViewColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
+import type { Where } from "./row-change.ts"
+import { selectColumns, requestedView, type ViewColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
 import { customFieldFacts, customFieldsFor, customValuesOut, searchableCustomFields } from "./custom-field.ts"
-import type { Answer, Fault, Reads } from "./endpoint.ts"
+import type { Answer, Failure, StoreRead } from "./endpoint.ts"
 import type { Field } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
-import { conditionsOf, conditionSql, includesOf, type Listing, type NamedValue, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
+import { conditionsOf, conditionSql, includesOf, type Listing, type NamedFilterValue, pageOf, type Query, type RelatedFilter, sortOf, valueOf } from "./query.ts"
 import { baseCurrency, type Settings } from "./settings.ts"
-import type { Keys } from "./shown.ts"
+import type { Keys } from "./answer-schema.ts"
 import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./store/statement.ts"
 import { Store } from "./store/store.ts"
-import { type AnyRow, foldedName, isSearchable, type RowOf, type Table } from "./table.ts"
-import { can, type Viewer } from "./viewer.ts"
+import { type AnyRow, caseFoldedName, isSearchable, type RowOf, type Table } from "./table.ts"
+import { hasOnePermission, type Viewer } from "./viewer.ts"
 
 export interface ViewContext {
   readonly viewer: Viewer
@@ -25,8 +25,8 @@ export const viewContext = (from: { readonly viewer: Viewer; readonly settings: 
   ({ viewer: from.viewer, settings: from.settings, now: from.now, base_currency: baseCurrency(from.settings) })
 
 /** A row elsewhere that every answer needs (a group's name): loaded for the whole page at once. */
-export interface Lookup { readonly via: string; readonly table: Table }
-export type Found<L> = { readonly [K in keyof L]: AnyRow | undefined }
+export interface RelatedRow { readonly via: string; readonly table: Table }
+export type RelatedRows<L> = { readonly [K in keyof L]: AnyRow | undefined }
 
 /** A related thing embedded on request. */
 export type Include =
@@ -48,8 +48,8 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly sorts: ReadonlyArray<string>
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
-  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedValue> }
-  readonly lookups: { readonly [name: string]: Lookup }
+  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  readonly lookups: { readonly [name: string]: RelatedRow }
   readonly includes: { readonly [name: string]: Include }
   /** The module whose custom fields its rows carry. */
   readonly custom_module: string | undefined
@@ -67,11 +67,11 @@ export interface Resource<T extends Table = Table, out N extends string = string
   /** What the description calls a row of it; default after its singular. */
   readonly title: string | undefined
   /** Anything else its answers need, loaded for the whole page at once. */
-  readonly load: ((rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<unknown>) | undefined
-  readonly view: (base: JsonObject, row: RowOf<T>, found: Found<{ [name: string]: Lookup }>, context: ViewContext, loaded: never) => JsonObject
+  readonly load: ((rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<unknown>) | undefined
+  readonly view: (base: JsonObject, row: RowOf<T>, found: RelatedRows<{ [name: string]: RelatedRow }>, context: ViewContext, loaded: never) => JsonObject
 }
 
-type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X, N extends string> = {
+type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X, N extends string> = {
   readonly singular: N
   readonly plural?: string
   readonly table: T
@@ -79,7 +79,7 @@ type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X, N 
   readonly sorts?: ReadonlyArray<keyof T["columns"] & string>
   readonly aliases?: { readonly [name: string]: string }
   readonly related?: { readonly [name: string]: RelatedFilter }
-  readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedValue> }
+  readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
   readonly lookups?: L
   readonly includes?: { readonly [name: string]: Include }
   readonly custom_module?: string
@@ -90,17 +90,17 @@ type Draft<T extends Table, L extends { readonly [name: string]: Lookup }, X, N 
   readonly shows?: Keys
   readonly hides?: ReadonlyArray<string>
   readonly title?: string
-  readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => Reads<X>
-  readonly view?: (base: JsonObject, row: RowOf<T>, found: Found<L>, context: ViewContext, loaded: X) => JsonObject
+  readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<X>
+  readonly view?: (base: JsonObject, row: RowOf<T>, found: RelatedRows<L>, context: ViewContext, loaded: X) => JsonObject
 }
 /** Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines. */
-export const resource = <T extends Table, const L extends { readonly [name: string]: Lookup } = {}, X = undefined, const N extends string = string>(
+export const resource = <T extends Table, const L extends { readonly [name: string]: RelatedRow } = {}, X = undefined, const N extends string = string>(
   draft: Draft<T, L, X, N>
 ): Resource<T, N> => {
   for (const name of draft.filters ?? []) {
     const field: Field | undefined = draft.table.columns[name]
     if (field === undefined) throw new Error(`${draft.singular}: no column ${name} to filter`)
-    if (field.shape.kind === "text" && !field.shape.search && field.shape.max > 10) throw new Error(`${draft.singular}.${name} is filtered but not searchable`)
+    if (field.type.kind === "text" && !field.type.search && field.type.max > 10) throw new Error(`${draft.singular}.${name} is filtered but not searchable`)
   }
   return {
     singular: draft.singular,
@@ -141,9 +141,9 @@ export const includeAlso = (resource: Resource, includes: { readonly [name: stri
 /** A column's value as answers give it: money and decimals as strings at their scale. */
 export const fieldOut = (field: Field, value: unknown, row: AnyRow, base_currency: string): Json => {
   if (value === null || value === undefined) return null
-  const shape = field.shape
-  if (shape.kind === "money") return formatMoney(value as number, shape.currency === undefined ? base_currency : String(row[shape.currency] ?? base_currency))
-  if (shape.kind === "decimal" && shape.shown_scale !== undefined) return atLeastScale(String(value), shape.shown_scale)
+  const type = field.type
+  if (type.kind === "money") return formatMoney(value as number, type.currency === undefined ? base_currency : String(row[type.currency] ?? base_currency))
+  if (type.kind === "decimal" && type.shown_scale !== undefined) return atLeastScale(String(value), type.shown_scale)
   return value as Json
 }
 /** "2.00" → "2.0", "0.25" stays: as many decimals as needed, at least `scale`. */
@@ -163,7 +163,7 @@ const columnsShownOf = (table: Table): ReadonlyArray<readonly [name: string, fie
 export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [key: string]: Json } => {
   const out: { [key: string]: Json } = {}
   for (const [name, field] of columnsShownOf(table)) {
-    if (field.visible_to === undefined || can(context.viewer, field.visible_to)) out[name] = fieldOut(field, row[name], row, context.base_currency)
+    if (field.visible_to === undefined || hasOnePermission(context.viewer, field.visible_to)) out[name] = fieldOut(field, row[name], row, context.base_currency)
   }
   return out
 }
@@ -171,7 +171,7 @@ export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [ke
 /** Rows → answers, with what was asked to be included. Queries: one per lookup and include, whatever the number of rows. */
 export const render = Effect.fnUntraced(function*<T extends Table>(
   resource: Resource<T>, rows: ReadonlyArray<RowOf<T>>, includes: ReadonlyArray<string>, context: ViewContext
-): Effect.fn.Return<ReadonlyArray<JsonObject>, Fault, Store> {
+): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
   if (rows.length === 0) return []
   const store = yield* Store
   const cells = rows as ReadonlyArray<AnyRow>
@@ -207,7 +207,7 @@ const rowsById = Effect.fnUntraced(function*(table: Table, ids: ReadonlyArray<un
 
 const embed = Effect.fnUntraced(function*(
   store: Store["Service"], include: Exclude<Include, { readonly kind: "always" }>, rows: ReadonlyArray<AnyRow>, inner: ReadonlyArray<string>, context: ViewContext
-): Effect.fn.Return<(row: AnyRow) => Json, Fault, Store> {
+): Effect.fn.Return<(row: AnyRow) => Json, Failure, Store> {
   if (include.kind === "brief") {
     const found = yield* rowsById(include.table, rows.map((row) => row[include.via]))
     return (row) => {
@@ -250,10 +250,10 @@ export interface ListOptions {
 /** A list as asked: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
 export const listOf = Effect.fnUntraced(function*<T extends Table>(
   resource: Resource<T>, query: Query, context: ViewContext, options: ListOptions = {}
-): Effect.fn.Return<JsonObject, Fault, Store> {
+): Effect.fn.Return<JsonObject, Failure, Store> {
   const store = yield* Store
   const conditions = conditionsOf(query)
-  const view = yield* viewAsked(query, resource.entity_type, context.viewer)
+  const view = yield* requestedView(query, resource.entity_type, context.viewer)
   const viewed = view === undefined ? [] : viewConditions(view, resource.columns, resource.aliases, conditions)
   const listing: Listing = {
     ...resource, base_currency: context.base_currency,
@@ -290,7 +290,7 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
     : Number((yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values))[0]!.total)
   const whole = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   return {
-    [resource.plural]: view === undefined ? whole : yield* sparse(view, resource.columns, rows, whole),
+    [resource.plural]: view === undefined ? whole : yield* selectColumns(view, resource.columns, rows, whole),
     meta: {
       ...(options.unpaged === true ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
       ...(view === undefined ? {} : { view: { id: view.id, name: view.name } })
@@ -308,23 +308,23 @@ const allOf = (parts: ReadonlyArray<string>): string =>
 /** Text sorts without regard to case. */
 const sortedAs = (table: Table) => (column: string): string => {
   const field = table.columns[column]
-  return field !== undefined && isSearchable(field) ? foldedName(column) : column
+  return field !== undefined && isSearchable(field) ? caseFoldedName(column) : column
 }
 
 /** One thing under its singular key. */
 export type One<N extends string> = { readonly [K in N]: JsonObject }
-export const shown = <T extends Table, N extends string>(
+export const renderOne = <T extends Table, N extends string>(
   resource: Resource<T, N>, row: RowOf<T>, query: Query, context: ViewContext
-): Reads<One<N>> =>
+): StoreRead<One<N>> =>
   // TypeScript widens a computed key to any text.
   Effect.map(render(resource, [row], includesOf(query), context), (views) => ({ [resource.singular]: views[0]! }) as One<N>)
 
 /** The row of an id as it stands now, shown; what writes answer with. */
-export const shownById = Effect.fnUntraced(function*<T extends Table, N extends string>(resource: Resource<T, N>, id: number, query: Query, context: ViewContext) {
+export const renderById = Effect.fnUntraced(function*<T extends Table, N extends string>(resource: Resource<T, N>, id: number, query: Query, context: ViewContext) {
   const store = yield* Store
   const row = yield* store.get(resource.table, id)
   if (row === undefined) return yield* Effect.die(new Error(`${resource.singular} ${id} vanished while it was being shown`))
-  return yield* shown(resource, row, query, context)
+  return yield* renderOne(resource, row, query, context)
 })
 
 export const ok = <const A>(body: A): Answer<A> => ({ status: 200, body })

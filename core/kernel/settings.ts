@@ -1,5 +1,5 @@
 /** Settings: groups of keys with defaults, kept as events like all else; a table holds what was changed. */
-import type { RowChange } from "./change.ts"
+import type { RowChange } from "./row-change.ts"
 import { Schema } from "effect"
 import { streamOf } from "./event.ts"
 import { type EventType, eventType } from "./event-type.ts"
@@ -13,8 +13,8 @@ export const settings_table = plainTable("settings", "key", {
 }, {
   indexes: [["group"]], entity: "setting",
   // Rules of every kind go by settings; how the interface is guarded is for those who keep them.
-  sight: {
-    whole: ["settings.*"], lent: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
+  visibility: {
+    all_columns: ["settings.*"], granted_columns: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
     by_key: (key) => /^(api|action_log)\./.test(String(key)) ? "none" : undefined
   }
 })

@@ -4,7 +4,7 @@
  * accepted can be read for ever.
  */
 import { Schema } from "effect"
-import type { Field, Fields, Shape } from "./field.ts"
+import type { Field, Fields, FieldType } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
 
@@ -16,15 +16,15 @@ export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json
 export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
 const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, { identifier: "JsonArray" })
 
-const schemaOfType = (shape: Shape): Schema.Codec<unknown, unknown> => {
-  switch (shape.kind) {
+const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
+  switch (type.kind) {
     case "text": case "date": case "timestamp": case "decimal": return Schema.String
     case "integer": case "money": case "code": case "ref": return Schema.Int
     case "boolean": return Schema.Boolean
-    case "choice": return Schema.Literals(Object.keys(shape.labels))
-    case "json": return shape.form === "object" ? jsonObject : shape.form === "array" ? jsonArray : anyJson
-    case "list": return Schema.Array(storedValue(shape.of))
-    case "object": return Schema.Struct(mapValues(shape.fields, storedValue))
+    case "choice": return Schema.Literals(Object.keys(type.labels))
+    case "json": return type.form === "object" ? jsonObject : type.form === "array" ? jsonArray : anyJson
+    case "list": return Schema.Array(storedValue(type.of))
+    case "object": return Schema.Struct(mapValues(type.fields, storedValue))
   }
 }
 const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
@@ -32,7 +32,7 @@ const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name
 
 /** The value of one field as a column keeps it. The one place that gives a field's declared type to its schema. */
 export const storedValue = <T>(field: Field<T>): Stored<T> => {
-  const schema = schemaOfType(field.shape)
+  const schema = schemaOfType(field.type)
   return (field.nullable ? Schema.NullOr(schema) : schema) as unknown as Stored<T>
 }
 

@@ -1,5 +1,5 @@
 /** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
-import type { Sight } from "./sight.ts"
+import type { Visibility } from "./visibility.ts"
 import { type ColumnValues, type Field, type Fields, id as idField, type ReferenceRule, timestamp, type ValuesOf } from "./field.ts"
 
 export interface Unique {
@@ -29,16 +29,16 @@ export interface Table<F extends Fields = Fields> {
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly stream: RowStream | undefined
   readonly reference: boolean
-  readonly first_wins: boolean
+  readonly on_conflict_ignore: boolean
   /** Who may see what of its rows. */
-  readonly sight: Sight | undefined
+  readonly visibility: Visibility | undefined
   /** References its columns cannot declare alone: the table they name depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
   /** Columns that name a row to people: the first that says something does. */
   readonly named_by: ReadonlyArray<string>
   /** Ids in one block that a device is lent. */
-  readonly ids_lent: number
+  readonly lease_block_size: number
 }
 /**
  * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
@@ -65,9 +65,9 @@ export interface TableOptions {
   /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
   readonly reference?: boolean
   /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
-  readonly first_wins?: boolean
+  readonly on_conflict_ignore?: boolean
   /** Without it, only whoever may see everything. */
-  readonly sight?: Sight
+  readonly visibility?: Visibility
   readonly references?: ReadonlyArray<ReferenceByType>
   readonly merged_by?: MergedBy
   /** Default: `name`, where there is such a column. */
@@ -76,7 +76,7 @@ export interface TableOptions {
    * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default 50,
    * for what is rarely made in the field.
    */
-  readonly ids_lent?: number
+  readonly lease_block_size?: number
 }
 const ids_lent_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> => named_by ?? ("name" in fields ? ["name"] : [])
@@ -88,7 +88,7 @@ export interface Stamped extends Fields {
 }
 /** What a business adds itself is filtered like columns, so its texts are folded too. */
 const searchableDocument = (name: string, field: Field): Field =>
-  name === "custom_fields" && field.shape.kind === "json" ? { ...field, shape: { ...field.shape, search: true } } : field
+  name === "custom_fields" && field.type.kind === "json" ? { ...field, type: { ...field.type, search: true } } : field
 const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
 
 /** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
@@ -109,12 +109,12 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
   reference: options.reference ?? false,
-  first_wins: options.first_wins ?? false,
-  sight: options.sight,
+  on_conflict_ignore: options.on_conflict_ignore ?? false,
+  visibility: options.visibility,
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(fields, options),
-  ids_lent: options.ids_lent ?? ids_lent_default
+  lease_block_size: options.lease_block_size ?? ids_lent_default
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -128,20 +128,20 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   no_overlap: options.no_overlap ?? [],
   stream: options.stream,
   reference: options.reference ?? false,
-  first_wins: options.first_wins ?? false,
-  sight: options.sight,
+  on_conflict_ignore: options.on_conflict_ignore ?? false,
+  visibility: options.visibility,
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(columns, options),
-  ids_lent: options.ids_lent ?? ids_lent_default
+  lease_block_size: options.lease_block_size ?? ids_lent_default
 })
 
-export const isSearchable = (field: Field): boolean => (field.shape.kind === "text" || field.shape.kind === "json") && field.shape.search === true
+export const isSearchable = (field: Field): boolean => (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
 /** The twin column that filters without regard to case look at. */
-export const foldedName = (column: string): string => `${column}_folded`
+export const caseFoldedName = (column: string): string => `${column}_folded`
 /** Unicode case folding in one place, the same on both engines. */
-export const fold = (value: string): string => value.normalize("NFC").toLowerCase()
+export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
 /** What the twin of a searchable column holds: the text folded; of a document its texts. */
-export const foldedValue = (field: Field, value: unknown): unknown =>
-  field.shape.kind !== "json" ? fold(String(value))
-    : Object.fromEntries(Object.entries(value as object).flatMap(([key, one]) => typeof one === "string" ? [[key, fold(one)]] : []))
+export const caseFoldedValue = (field: Field, value: unknown): unknown =>
+  field.type.kind !== "json" ? foldCase(String(value))
+    : Object.fromEntries(Object.entries(value as object).flatMap(([key, one]) => typeof one === "string" ? [[key, foldCase(one)]] : []))

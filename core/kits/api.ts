@@ -2,19 +2,19 @@
 import { Effect, Result } from "effect"
 import { kitDepthIn } from "./settings.ts"
 import type { Slice } from "../kernel/catalogue.ts"
-import type { Fault, Input } from "../kernel/endpoint.ts"
-import { register } from "../kernel/register.ts"
+import type { Failure, Input } from "../kernel/endpoint.ts"
+import { crudResource } from "../kernel/crud-resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type ComponentFacts, deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
 import { accessoryResource, componentResource } from "./resource.ts"
 import { accessoryFields, type ComponentRow, componentFields, product_accessories, product_components } from "./schema.ts"
-import { stepsAround } from "./steps.ts"
+import { loadCompositionSteps } from "./steps.ts"
 import { containerTemplateEndpoints } from "./template.ts"
 
 const productOf = (input: Input): ProductRow => (input.rows as { readonly [name: string]: unknown })["product"] as ProductRow
 
-const accessories = register({
+const accessories = crudResource({
   resource: accessoryResource,
   fields: accessoryFields,
   path: "/api/v1/products/{product}/accessories",
@@ -29,18 +29,18 @@ const accessories = register({
   }
 })
 
-const componentFacts = Effect.fnUntraced(function*(input: Input, before: ComponentRow | undefined): Effect.fn.Return<ComponentFacts, Fault, Store> {
+const componentFacts = Effect.fnUntraced(function*(input: Input, before: ComponentRow | undefined): Effect.fn.Return<ComponentFacts, Failure, Store> {
   const product = productOf(input)
   const component_id = before?.component_product_id ?? Number(input.body["component_product_id"])
   return {
     product,
     siblings: yield* (yield* Store).find(product_components, { product_id: product.id }),
-    edges: before === undefined ? yield* stepsAround([product.id], [component_id]) : [],
+    edges: before === undefined ? yield* loadCompositionSteps([product.id], [component_id]) : [],
     depth_max: kitDepthIn(input.settings)
   }
 })
 
-const components = register({
+const components = crudResource({
   resource: componentResource,
   fields: componentFields,
   path: "/api/v1/products/{product}/components",

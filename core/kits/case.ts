@@ -16,7 +16,7 @@ export interface CaseProduct {
   readonly parts: ReadonlyArray<KitPart>
 }
 
-export const caseWith = (
+export const caseOf = (
   product: Pick<ProductRow, "container_availability_mode">, components: ReadonlyArray<ComponentRow>
 ): CaseProduct => ({
   container_mode: product.container_availability_mode,

@@ -1,7 +1,7 @@
 /** What may go with a product and what it may be made of (spec 4.14, availability 7.2 and 7.3). */
 import { Result } from "effect"
 import { event, type NewEvent, streamOf } from "../kernel/event.ts"
-import { type Saved, updatedEvent } from "../kernel/register.ts"
+import { type SaveResult, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type Composed, contains, depthThrough } from "./graph.ts"
@@ -11,7 +11,7 @@ import type { AccessoryRow, ComponentRow, product_accessories, product_component
 export const productTouched = (product_id: number): NewEvent => event(streamOf("product", product_id), "product.updated", { id: product_id })
 
 /** 422 `accessory_product_id`: the product itself, or one that is its accessory already. */
-export const saveAccessory = (next: AccessoryRow, siblings: ReadonlyArray<AccessoryRow>): Saved<typeof product_accessories> =>
+export const saveAccessory = (next: AccessoryRow, siblings: ReadonlyArray<AccessoryRow>): SaveResult<typeof product_accessories> =>
   next.accessory_product_id === next.product_id
     ? Result.fail(invalidField("accessory_product_id", "A product cannot be its own accessory."))
     : siblings.some((one) => one.id !== next.id && one.accessory_product_id === next.accessory_product_id)
@@ -27,7 +27,7 @@ export interface ComponentFacts {
 }
 
 /** 422 `component_product_id`: a duplicate, the product itself, a cycle, too deep, in this order. */
-export const saveComponent = (next: ComponentRow, before: ComponentRow | undefined, facts: ComponentFacts): Saved<typeof product_components> => {
+export const saveComponent = (next: ComponentRow, before: ComponentRow | undefined, facts: ComponentFacts): SaveResult<typeof product_components> => {
   const refuse = (text: string) => Result.fail(invalidField("component_product_id", text))
   const { component_product_id: component, product_id: parent } = next
   const others = facts.siblings.filter((one) => one.id !== next.id)

@@ -17,7 +17,7 @@ export const product_accessories = table("product_accessories", {
   ...accessoryFields
 }, {
   entity: "accessory",
-  sight: { whole: ["products.*", "opportunities.*"] },
+  visibility: { all_columns: ["products.*", "opportunities.*"] },
   indexes: [["accessory_product_id"]],
   uniques: [{ columns: ["product_id", "accessory_product_id"], field: "accessory_product_id", message: "This product is already an accessory of it." }]
 })
@@ -35,7 +35,7 @@ export const product_components = table("product_components", {
   ...componentFields
 }, {
   entity: "component",
-  sight: { whole: ["kits.*", "products.*", "availability.view", "containers.*", "opportunities.*", "shortages.*"] },
+  visibility: { all_columns: ["kits.*", "products.*", "availability.view", "containers.*", "opportunities.*", "shortages.*"] },
   indexes: [["component_product_id"]],
   uniques: [{ columns: ["product_id", "component_product_id"], field: "component_product_id", message: "This product is already a component of it." }]
 })

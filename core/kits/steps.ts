@@ -1,14 +1,14 @@
 /** Walking compositions in the database: what stands above and below products, in one query. */
 import { Effect } from "effect"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Composed } from "./graph.ts"
 
 /** Every step above the first products and below the second. */
-export const stepsAround = Effect.fnUntraced(function*(
+export const loadCompositionSteps = Effect.fnUntraced(function*(
   above: ReadonlyArray<number>, below: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyArray<Composed>, Fault, Store> {
+): Effect.fn.Return<ReadonlyArray<Composed>, Failure, Store> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const named = (ids: ReadonlyArray<number>): string => ids.map(bound.bind).join(", ")

@@ -2,13 +2,13 @@
 import { Effect, Result } from "effect"
 import { command, type Decided, get } from "../kernel/endpoint.ts"
 import { boolean, choice, decimal, integer, list, object, ref } from "../kernel/field.ts"
-import { updatedEvent } from "../kernel/register.ts"
+import { updatedEvent } from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { checkin_modes, type ContainerTemplate, container_modes, type ProductRow, products, type TemplateSlot } from "../products/schema.ts"
 import { part_quantity_max } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const fields = {
   is_containerable: boolean(),

@@ -1,12 +1,12 @@
 /** How members are asked for (spec 4.10, members-activities 2). */
 import { Effect, Result } from "effect"
-import { update } from "../kernel/change.ts"
+import { update } from "../kernel/row-change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
-import { command, type Fault } from "../kernel/endpoint.ts"
+import { command, type Failure } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
-import { accessOf, register } from "../kernel/register.ts"
+import { accessOf, crudResource } from "../kernel/crud-resource.ts"
 import { invalid, invalidField } from "../kernel/rejection.ts"
-import { ok, shownById, viewContext } from "../kernel/resource.ts"
+import { ok, renderById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { contactSlices } from "./contacts.ts"
 import { memberProblems, mergeMembers, type Related } from "./decide.ts"
@@ -14,10 +14,10 @@ import { memberEvents, memberRestored } from "./events.ts"
 import { mergeFacts } from "./merge.ts"
 import { memberResource } from "./resource.ts"
 import { memberFields, members, type RelationshipRow, relationships } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 /** The relationships of a member, from either side. */
-const relatedTo = Effect.fnUntraced(function*(id: number): Effect.fn.Return<ReadonlyArray<Related>, Fault, Store> {
+const relatedTo = Effect.fnUntraced(function*(id: number): Effect.fn.Return<ReadonlyArray<Related>, Failure, Store> {
   const store = yield* Store
   const found = [...yield* store.find(relationships, { member_id: id }), ...yield* store.find(relationships, { related_member_id: id })]
   const otherOf = (one: RelationshipRow): number => one.member_id === id ? one.related_member_id : one.member_id
@@ -28,7 +28,7 @@ const relatedTo = Effect.fnUntraced(function*(id: number): Effect.fn.Return<Read
   })
 })
 
-const crud = register({
+const crud = crudResource({
   resource: memberResource,
   fields: memberFields,
   path: "/api/v1/members",
@@ -51,8 +51,8 @@ const crud = register({
 })
 
 const oneMember = { member: Shown.row(() => memberResource) }
-const shownMember = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof shownById>[2] }) =>
-  Effect.map(shownById(memberResource, id, input.query, viewContext(input)), ok)
+const shownMember = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof renderById>[2] }) =>
+  Effect.map(renderById(memberResource, id, input.query, viewContext(input)), ok)
 
 const restore = command("POST", "/api/v1/members/{id}/restore", {
   answer: oneMember,

@@ -4,7 +4,7 @@ import type { ViewColumn, ViewColumns } from "../kernel/custom-view.ts"
 import type { Json } from "../kernel/json.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { AnyRow } from "../kernel/table.ts"
-import { countries } from "../registers/countries.ts"
+import { countries } from "../reference-data/countries.ts"
 import { addresses, emails, phones } from "./schema.ts"
 
 type Contact = { readonly member_id: number; readonly is_primary: boolean }

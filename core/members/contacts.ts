@@ -3,15 +3,15 @@ import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
 import type { Fields } from "../kernel/field.ts"
-import { type Access, createdEvent, deletedEvent, initial, register, updatedEvent } from "../kernel/register.ts"
+import { type Access, createdEvent, deletedEvent, initialRow, crudResource, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField, notFound } from "../kernel/rejection.ts"
-import { created, noContent, ok, render, type Resource, shownById, unpagedMeta, viewContext } from "../kernel/resource.ts"
+import { created, noContent, ok, render, type Resource, renderById, unpagedMeta, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 import { relationshipProblem } from "./decide.ts"
 import { addressResource, emailResource, linkResource, phoneResource, relationshipResource } from "./resource.ts"
 import { addressFields, emailFields, linkFields, members, phoneFields, type RelationshipRow, relationshipFields, relationships } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const access: Access = {
   read: "members:read", write: "members:write", view: "members.view", create: "members.edit", edit: "members.edit", delete: "members.edit"
@@ -22,7 +22,7 @@ type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
 const contactRegister = (resource: Resource, fields: Fields): Slice => {
   const table: Table = resource.table
   const primaries = "is_primary" in fields
-  return register<Fields, ReadonlyArray<Contact>>({
+  return crudResource<Fields, ReadonlyArray<Contact>>({
     resource: resource as never,
     fields,
     path: `/api/v1/members/{member}/${resource.plural}`,
@@ -72,7 +72,7 @@ type RelatedMember = Parameters<typeof relationshipProblem>[1]
 const relate = command("POST", "/api/v1/members/{member}/relationships", {
   answer: { relationship: Shown.row(() => relationshipResource) },
   name: "members.relationships.create", summary: "Relate two members", ability: access.write, permission: access.create,
-  params: inPath, fields: relationshipFields, mints: [relationships],
+  params: inPath, fields: relationshipFields, creates: [relationships],
   // Both sides wait for each other, or a pair could be joined twice.
   streams: (params, body) => [`member:${params["member"]}`, `member:${String(body["related_member_id"])}`],
   facts: ({ rows, values }) => Effect.gen(function*() {
@@ -90,7 +90,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
   decide: ({ related, existing, primaries }: RelationshipFacts, { rows, values }, context) => {
     const problem = related === undefined ? "The selected related member does not exist." : relationshipProblem(rows.member, related, existing)
     if (problem !== undefined) return Result.fail(invalidField("related_member_id", problem))
-    const row = { ...initial(relationships, relationshipFields), ...values, id: context.id(relationships), member_id: rows.member.id }
+    const row = { ...initialRow(relationships, relationshipFields), ...values, id: context.id(relationships), member_id: rows.member.id }
     return Result.succeed({
       events: [
         createdEvent(relationships, row),
@@ -99,7 +99,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
       result: { id: row.id }
     })
   },
-  respond: (result, input) => Effect.map(shownById(relationshipResource, result.id, input.query, viewContext(input)), created)
+  respond: (result, input) => Effect.map(renderById(relationshipResource, result.id, input.query, viewContext(input)), created)
 })
 
 const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}", {
@@ -112,7 +112,7 @@ const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}"
   respond: () => Effect.succeed(noContent)
 })
 
-const relationshipRegister = register({
+const relationshipRegister = crudResource({
   resource: relationshipResource, fields: relationshipFields, path: "", access, only: []
 })
 

@@ -1,6 +1,6 @@
 /** What happens to members beside being made, changed and deleted (members-activities 2). */
 import { Schema } from "effect"
-import { remove, update, updateWhere } from "../kernel/change.ts"
+import { remove, update, updateWhere } from "../kernel/row-change.ts"
 import { eventType } from "../kernel/event-type.ts"
 import { streamOf } from "../kernel/event.ts"
 import { contactTables, members, relationships } from "./schema.ts"

@@ -1,7 +1,7 @@
 /** Merging two members that are one: what is read before, and who takes part in what (members-activities 2). */
 import { Effect } from "effect"
 import { doublesOf } from "../kernel/reference-checks.ts"
-import { Site } from "../kernel/site.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { MergeFacts } from "./decide.ts"
 import { type ContactKind, contactTables, members, relationships } from "./schema.ts"
@@ -14,7 +14,7 @@ export const mergeFacts = Effect.fnUntraced(function*(primary_id: number, second
   for (const kind of ["addresses", "emails", "phones"] as const) {
     if (yield* store.exists(contactTables[kind], { member_id: primary_id, is_primary: true })) primary_kinds.push(kind)
   }
-  const { references } = (yield* Site).catalogue
+  const { references } = (yield* CommandRuntime).catalogue
   return {
     secondary: yield* store.get(members, secondary_id), primary_kinds,
     doubled: yield* doublesOf(references, members, { from: secondary_id, into: primary_id }),

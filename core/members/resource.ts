@@ -3,11 +3,11 @@ import { list_values } from "../kernel/custom-field.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import type { AnyRow } from "../kernel/table.ts"
-import { organisation_tax_classes } from "../registers/tax.ts"
+import { organisation_tax_classes } from "../reference-data/tax.ts"
 import { memberColumns } from "./columns.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
 import { boolean, integer, text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 export const addressResource = resource({ singular: "address", table: addresses })
 export const emailResource = resource({ singular: "email", table: emails })

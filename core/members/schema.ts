@@ -1,5 +1,5 @@
 /** Members: companies, people, places and users, with the ways to reach them (members-activities 1 and 3). */
-import { boolean, choice, code, decimal, integer, json, money, prose, ref, tags, text } from "../kernel/field.ts"
+import { boolean, choice, code, decimal, integer, json, money, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
@@ -12,7 +12,7 @@ export const memberFields = {
   name: text({ required: true, search: true }),
   membership_type: choice(membership_types, { required: true, any_case: true }),
   is_active: boolean({ default: true }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   locale: text({ nullable: true, max: 10 }),
   default_currency_code: text({ nullable: true, max: 3, format: "currency" }),
   bookable: boolean({ default: false }),
@@ -52,9 +52,9 @@ export const members = table("members", {
 }, {
   soft_delete: true,
   merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id", doubled: "doubled" },
-  sight: {
-    whole: ["members.*"],
-    lent: [
+  visibility: {
+    all_columns: ["members.*"],
+    granted_columns: [
       { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
       { to: ["activities.*"], columns: ["icon_thumb_url"] },
       // What prices, discounts and tax of a quote go by (rates 5, opportunities 8).
@@ -67,14 +67,14 @@ export const members = table("members", {
 export type MemberRow = RowOf<typeof members>
 
 /** Events of contact records lie in their member's stream: erasing a person finds them all there. */
-const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]], sight: { whole: ["members.*"] } }
+const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]], visibility: { all_columns: ["members.*"] } }
 const member_id = ref("members", { computed: true, on_delete: "keep", on_merge: "follow_updated" })
 const type_id = ref("list_values", { nullable: true, on_delete: "clear" })
 const is_primary = boolean({ default: false })
 
 export const addressFields = {
   name: text({ nullable: true }),
-  street: prose({ required: true }),
+  street: longText({ required: true }),
   city: text({ nullable: true }),
   county: text({ nullable: true }),
   postcode: text({ nullable: true, max: 20 }),
@@ -87,7 +87,7 @@ export const addressFields = {
 export const addresses = table("addresses", { member_id, ...addressFields }, {
   // Quotes name addresses, and whoever writes one must know whose each is; what stands in them is for those who see members.
   ...ofMember, entity: "address",
-  sight: { ...ofMember.sight, lent: [{ to: ["opportunities.create", "opportunities.edit"], columns: ["member_id"] }], named_elsewhere: true }
+  visibility: { ...ofMember.visibility, granted_columns: [{ to: ["opportunities.create", "opportunities.edit"], columns: ["member_id"] }], shown_by_reference: true }
 })
 export const emailFields = { address: text({ required: true, format: "email" }), type_id, is_primary }
 export const emails = table("emails", { member_id, ...emailFields }, ofMember)
@@ -107,7 +107,7 @@ export const relationshipFields = {
 }
 /** Stored once, meant both ways. */
 export const relationships = table("relationships", { member_id: ref("members", { computed: true, on_delete: "keep" }), ...relationshipFields }, {
-  stream: ofMember.stream, sight: ofMember.sight, indexes: [["member_id"], ["related_member_id"]]
+  stream: ofMember.stream, visibility: ofMember.visibility, indexes: [["member_id"], ["related_member_id"]]
 })
 export type RelationshipRow = RowOf<typeof relationships>
 

@@ -2,14 +2,14 @@
 import { decodeData } from "../kernel/event-type.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { opportunityEvents } from "./events.ts"
-import type { AuditEntry } from "../activity-log/shown.ts"
+import type { AuditEntry } from "../activity-log/answers.ts"
 
 const entries = new Map(opportunityEvents.filter(({ activity }) => activity !== undefined).map((kind) => [kind.type, kind]))
 /** The types of events that are entries; prices and claims that follow from these are not entries of their own. */
-export const told: ReadonlyArray<string> = [...entries.keys()]
+export const activity_event_types: ReadonlyArray<string> = [...entries.keys()]
 
 /** One entry; `user_name` is the actor's name as it is now, null for the system. The journal keeps no addresses of people's machines. */
-export const entryOf = (event: StoredEvent, opportunity_id: number, user_name: string | null): AuditEntry => {
+export const activityEntry = (event: StoredEvent, opportunity_id: number, user_name: string | null): AuditEntry => {
   const kind = entries.get(event.type)
   return {
     id: event.position, user_id: event.actor_id, user_name, action: event.type,

@@ -3,14 +3,14 @@
  * one for one that goes, and changes by names of their own. All lie in the opportunity's stream, and touch its header.
  */
 import { Schema } from "effect"
-import { remove, type RowChange, update } from "../kernel/change.ts"
+import { remove, type RowChange, update } from "../kernel/row-change.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { type ActivityValues, type AnyEventType, type EventType, eventType } from "../kernel/event-type.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { jsonObject, newRow, type NewRow, type SomeColumns, someColumns, type Stored, withoutStamps } from "../kernel/stored-schema.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
-import { before, change, type Changed, changedValues, pick, put } from "./header-events.ts"
-import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
+import { before, change, type Changed, changedValues, pick, put } from "./header/events.ts"
+import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./child-tables.ts"
 import { opportunities } from "./schema.ts"
 
 const tables = {
@@ -122,21 +122,21 @@ type Added = keyof typeof added
 type ChangedByName = { readonly [P in Added]: { readonly [name: string]: AnyEventType } }
 export type ChangeOf<P extends Added> = keyof typeof changed[P] & string
 
-export const partAdded = <P extends Added>(deal_id: number, part: P, row: NewRow<TableOf<P>>): NewEvent => {
+export const partAdded = <P extends Added>(opportunity_id: number, part: P, row: NewRow<TableOf<P>>): NewEvent => {
   const kind: AnyEventType = added[part]
-  return kind.make({ id: deal_id, ...nameOf(part, row.id), [part]: withoutStamps(row as AnyRow), also: {} })
+  return kind.make({ id: opportunity_id, ...nameOf(part, row.id), [part]: withoutStamps(row as AnyRow), also: {} })
 }
 /** `set`: the columns that changed; `also`: what is told in the activity and kept nowhere else. */
 export const partChanged = <P extends Added>(
-  deal_id: number, part: P, name: ChangeOf<P>, row: AnyRow & { readonly id: number }, set: SomeColumns<TableOf<P>>, also: JsonObject = {}
+  opportunity_id: number, part: P, name: ChangeOf<P>, row: AnyRow & { readonly id: number }, set: SomeColumns<TableOf<P>>, also: JsonObject = {}
 ): NewEvent => {
   const kind: AnyEventType = (changed as ChangedByName)[part][name]!
-  return kind.make({ id: deal_id, ...nameOf(part, row.id), set, was: before(row, set), also })
+  return kind.make({ id: opportunity_id, ...nameOf(part, row.id), set, was: before(row, set), also })
 }
 /** `was`: what the activity tells of it. */
-export const partRemoved = <P extends Added>(deal_id: number, part: P, id: number, was: JsonObject, also: JsonObject = {}): NewEvent => {
+export const partRemoved = <P extends Added>(opportunity_id: number, part: P, id: number, was: JsonObject, also: JsonObject = {}): NewEvent => {
   const kind: AnyEventType = removed[part]
-  return kind.make({ id: deal_id, ...nameOf(part, id), was, also })
+  return kind.make({ id: opportunity_id, ...nameOf(part, id), was, also })
 }
 
 /** `paths`: all lines in their order; `moved`: those that stand elsewhere than before, absent from events of old. */
@@ -155,8 +155,8 @@ const itemsRestructuredEvent = eventType("opportunity.items_restructured", {
   activity: ({ paths }) => ({ old_values: null, new_values: { paths: paths.map((one) => ({ ...one })) } })
 })
 export const itemsRestructured = (
-  deal_id: number, paths: ReadonlyArray<{ readonly id: number; readonly path: string }>, moved: ReadonlyArray<number>
-): NewEvent => itemsRestructuredEvent.make({ id: deal_id, paths: paths.map((one) => ({ ...one })), moved })
+  opportunity_id: number, paths: ReadonlyArray<{ readonly id: number; readonly path: string }>, moved: ReadonlyArray<number>
+): NewEvent => itemsRestructuredEvent.make({ id: opportunity_id, paths: paths.map((one) => ({ ...one })), moved })
 
 export const partEvents: ReadonlyArray<AnyEventType> = [
   ...Object.values(added), ...Object.values(changed).flatMap((names) => Object.values<AnyEventType>(names)), ...Object.values(removed),

@@ -1,6 +1,6 @@
 /** What the endpoints of one opportunity have in common. */
 import { opportunities } from "./schema.ts"
-import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./parts.ts"
+import { asset_assignments, opportunity_costs, opportunity_items, opportunity_participants, opportunity_versions } from "./child-tables.ts"
 
 export const path = "/api/v1/opportunities"
 export const one = { id: { table: opportunities } } as const

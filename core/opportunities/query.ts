@@ -1,8 +1,8 @@
 /** Reading around an opportunity: units, what is free for its lines, what happened, what may be done (spec 4.7). */
 import { Effect } from "effect"
 import { availabilityOfLines } from "../availability/lines-query.ts"
-import { stockedProducts } from "../availability/load-products.ts"
-import { type DecideContext, type Endpoint, type Fault, get } from "../kernel/endpoint.ts"
+import { loadStockedProducts } from "../availability/load-products.ts"
+import { type DecideContext, type Endpoint, type Failure, get } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
 import { pageOf } from "../kernel/query.ts"
@@ -10,17 +10,17 @@ import { listOf, ok, unpagedMeta, viewContext } from "../kernel/resource.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
-import { availableActions } from "./actions.ts"
-import { entryOf, told } from "./activity.ts"
-import { askedLines, claimSettings } from "./claims.ts"
-import { streamOfDeal } from "./header-events.ts"
-import { knownOf } from "./facts.ts"
-import { opportunity_items } from "./parts.ts"
+import { availableActions } from "./status/actions.ts"
+import { activityEntry, activity_event_types } from "./activity.ts"
+import { linesTakingStock, demandSettings } from "./demands.ts"
+import { opportunityStream } from "./header/events.ts"
+import { loadDecisionState } from "./load.ts"
+import { opportunity_items } from "./child-tables.ts"
 import { one, path, read } from "./paths.ts"
 import { assignmentResource } from "./resources.ts"
 import { boolean, integer, text, timestamp } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
-import { auditShown } from "../activity-log/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { auditShown } from "../activity-log/answers.ts"
 
 const assets = get(`${path}/{id}/assets`, {
   answer: Shown.page(() => assignmentResource),
@@ -42,8 +42,8 @@ const availability = get(`${path}/{id}/availability`, {
     const store = yield* Store
     const header = input.rows.id
     const lines = yield* store.find(opportunity_items, { opportunity_id: header.id, is_live: true }, { order: ["path", "id"] })
-    const asked = askedLines({ header, lines, costs: [], units: [] }, claimSettings(input.settings, input.now))
-    const known = yield* stockedProducts(asked.map((line) => line.product_id))
+    const asked = linesTakingStock({ header, lines, costs: [], units: [] }, demandSettings(input.settings, input.now))
+    const known = yield* loadStockedProducts(asked.map((line) => line.product_id))
     const entries = yield* availabilityOfLines(asked.filter((line) => known.has(line.product_id)), input)
     return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
   })
@@ -51,11 +51,11 @@ const availability = get(`${path}/{id}/availability`, {
 
 /** The entries of one opportunity's stream, newest first: one page and how many there are. */
 const entriesOf = Effect.fnUntraced(function*(id: number, page: { readonly page: number; readonly per_page: number }): Effect.fn.Return<
-  { readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Fault, Store
+  { readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Failure, Store
 > {
   const store = yield* Store
   const where = (bind: (value: unknown) => string): string =>
-    `from journal where stream = ${bind(streamOfDeal(id))} and type in (${told.map(bind).join(", ")})`
+    `from journal where stream = ${bind(opportunityStream(id))} and type in (${activity_event_types.map(bind).join(", ")})`
   const rows = bindings(store.dialect), count = bindings(store.dialect)
   const found = yield* store.run(
     `select ${columnList(journal)} ${where(rows.bind)} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`, rows.values)
@@ -74,7 +74,7 @@ const activity = get(`${path}/{id}/activity`, {
     const actors = yield* (yield* Store).getMany(users, rows.map((row) => row.actor_id).filter((actor) => actor !== null))
     const names = new Map(actors.map((user) => [user.id, user.name]))
     return ok({
-      activity: rows.map((row) => entryOf(row, id, row.actor_id === null ? null : names.get(row.actor_id) ?? null)),
+      activity: rows.map((row) => activityEntry(row, id, row.actor_id === null ? null : names.get(row.actor_id) ?? null)),
       meta: { total, per_page: page.per_page, page: page.page }
     })
   })
@@ -86,11 +86,11 @@ const actions = get(`${path}/{id}/available_actions`, {
   },
   name: "opportunities.available_actions", summary: "What may be done with the opportunity now", ...read, params: one,
   run: (input) => Effect.gen(function*() {
-    const known = yield* knownOf(input.rows.id, input, { stock: true })
+    const state = yield* loadDecisionState(input.rows.id, input, { stock: true })
     let last = 0
     // A look at what would happen: ids and numbers are drawn from nowhere and kept by nobody.
     const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, id: () => --last, number: () => null }
-    return ok({ available_actions: availableActions(known, context).map((action) => ({ ...action })) })
+    return ok({ available_actions: availableActions(state, context).map((action) => ({ ...action })) })
   })
 })
 

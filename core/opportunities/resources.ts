@@ -10,12 +10,12 @@ import { formatDecimal } from "../values/decimal.ts"
 import {
   asset_assignments, assignment_statuses, charge_period_labels, condition_labels, cost_type_labels, opportunity_costs, opportunity_items,
   opportunity_participants, opportunity_versions, transaction_type_labels, version_statuses, version_types
-} from "./parts.ts"
+} from "./child-tables.ts"
 import { opportunities, phases } from "./schema.ts"
-import { labelOf, states, statusNames } from "./statuses.ts"
-import { depthOf, parentPath } from "./tree.ts"
+import { statusLabelOf, states, statusNames } from "./status/statuses.ts"
+import { depthOf, parentPath } from "./lines/tree.ts"
 import { boolean, choice, integer, text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null => value === null ? null : labels[value] ?? null
 
@@ -131,7 +131,7 @@ export const opportunityResource = resource({
   view: (base, row, _found, { settings }) => ({
     ...base,
     state_label: states[row.state] ?? null, state_name: states[row.state] ?? null,
-    status_label: labelOf(row), status_name: labelOf(row),
+    status_label: statusLabelOf(row), status_name: statusLabelOf(row),
     availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
     pricing_locked: row.exchange_rate_locked || row.tax_locked
   })

@@ -1,9 +1,9 @@
-/** Opportunities: drafts, quotations and orders (spec 2.6, opportunities 4). Lines, costs and units are in `parts.ts`. */
-import { boolean, code, decimal, integer, json, list, money, prose, ref, tags, text, timestamp } from "../kernel/field.ts"
+/** Opportunities: drafts, quotations and orders (spec 2.6, opportunities 4). Lines, costs and units are in `child-tables.ts`. */
+import { boolean, code, decimal, integer, json, list, money, longText, ref, tags, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { allBut } from "../kernel/sight.ts"
+import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
-import { open_deals, states } from "./statuses.ts"
+import { open_status_conditions, states } from "./status/statuses.ts"
 
 /** The paired windows of a job, in the order they happen. */
 export const phases = ["prep", "load", "deliver", "setup", "show", "takedown", "collect", "unload", "deprep"] as const
@@ -26,12 +26,12 @@ const header = {
   member_id: ref("members", { nullable: true, ...follows }),
   venue_id: ref("members", { ...cleared, ...follows }),
   store_id: ref("stores", {
-    nullable: true, on_delete: "refuse", while: open_deals, otherwise: "clear", way_out: "give it another store or close it first"
+    nullable: true, on_delete: "refuse", while: open_status_conditions, otherwise: "clear", way_out: "give it another store or close it first"
   }),
   owned_by: ref("members", { nullable: true, ...follows }),
   reference: text({ ...cleared, search: true }),
-  description: prose(cleared),
-  external_description: prose(cleared),
+  description: longText(cleared),
+  external_description: longText(cleared),
   rating: integer({ ...cleared, min: 0, max: 5 }),
   tag_list: tags({ on_null: "clear" }),
   custom_fields: json<JsonObject>({ default: {} }),
@@ -46,8 +46,8 @@ const header = {
   chargeable_days: decimal({ ...cleared, scale: 1, min: "0", max: "100000", strict: false }),
   delivery_address_id: ref("addresses", { ...cleared, on_delete: "clear" }),
   collection_address_id: ref("addresses", { ...cleared, on_delete: "clear" }),
-  delivery_instructions: prose(cleared),
-  collection_instructions: prose(cleared),
+  delivery_instructions: longText(cleared),
+  collection_instructions: longText(cleared),
   surcharge_group_ids: list(ref("surcharge_groups", {
     on_delete: "refuse", while: [{ deleted_at: null }], otherwise: "clear", way_out: "make the group inactive instead"
   }), { default: [], distinct: true, max_items: 100, on_null: "clear" }),
@@ -102,13 +102,13 @@ const columns = {
   has_alternatives: boolean({ computed: true, default: false })
 }
 export const opportunities = table("opportunities", columns, {
-  entity: "opportunity", named_by: ["subject", "number"], ids_lent: 200,
-  sight: {
-    whole: ["opportunities.*"],
-    lent: [
+  entity: "opportunity", named_by: ["subject", "number"], lease_block_size: 200,
+  visibility: {
+    all_columns: ["opportunities.*"],
+    granted_columns: [
       // Whoever counts, packs and ships works by what a job is called, where it stands and when; whose it is and what it costs is no part of that.
       { to: ["availability.view", "containers.*", "shortages.*"],
-        columns: allBut(columns, "member_id", "venue_id", "owned_by", "reference", "description", "external_description", "rating", "tag_list", "custom_fields",
+        columns: allColumnsExcept(columns, "member_id", "venue_id", "owned_by", "reference", "description", "external_description", "rating", "tag_list", "custom_fields",
           "quote_invalid_at", "delivery_address_id", "collection_address_id", "delivery_instructions", "collection_instructions", "surcharge_group_ids",
           "discount_rule_ids", "kept_rule_ids", "invoiced", "exchange_rate", "deal_total", ...Object.keys(totalFields), "applied_discounts") },
       { to: ["activities.*"], columns: ["subject"] },

@@ -1,6 +1,6 @@
 /** Containers: cases of serialised units that go out as one, and what is in them (availability 8). */
-import { boolean, choice, prose, ref, text, timestamp } from "../kernel/field.ts"
-import { allBut } from "../kernel/sight.ts"
+import { boolean, choice, longText, ref, text, timestamp } from "../kernel/field.ts"
+import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 export const container_statuses = { open: "Open", sealed: "Sealed", dispatched: "Dispatched", returned: "Returned", dissolved: "Dissolved" } as const
@@ -30,7 +30,7 @@ const containerColumns = {
     nullable: true, on_delete: "refuse", while: [{ status: live_statuses }], otherwise: "clear", way_out: "dissolve the container first"
   }),
   opportunity_id: ref("opportunities", { nullable: true, computed: true, on_delete: "keep" }),
-  notes: prose({ nullable: true }),
+  notes: longText({ nullable: true }),
   sealed_at: timestamp({ nullable: true, computed: true }),
   sealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   unsealed_at: timestamp({ nullable: true, computed: true }),
@@ -44,8 +44,8 @@ const containerColumns = {
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
-  sight: { whole: ["containers.*"], lent: [
-    { to: around, columns: allBut(containerColumns, "notes", "sealed_by_user_id", "unsealed_by_user_id", "dissolved_by_user_id") },
+  visibility: { all_columns: ["containers.*"], granted_columns: [
+    { to: around, columns: allColumnsExcept(containerColumns, "notes", "sealed_by_user_id", "unsealed_by_user_id", "dissolved_by_user_id") },
     // A store with a container in use is not deleted.
     { to: ["settings.manage"], columns: ["store_id", "status"] }
   ] },
@@ -72,12 +72,12 @@ const itemColumns = {
   /** When the check-in of the present outing saw the unit. */
   verified_at: timestamp({ nullable: true, hidden: true }),
   position: text({ nullable: true }),
-  notes: prose({ nullable: true })
+  notes: longText({ nullable: true })
 }
 /** One stay of one unit in one container; active while `unpacked_at` is null. */
 export const container_items = table("container_items", itemColumns, {
-  ids_lent: 1_000,
-  sight: { whole: ["containers.*"], lent: [{ to: around, columns: allBut(itemColumns, "notes", "packed_by_user_id") }] },
+  lease_block_size: 1_000,
+  visibility: { all_columns: ["containers.*"], granted_columns: [{ to: around, columns: allColumnsExcept(itemColumns, "notes", "packed_by_user_id") }] },
   indexes: [["container_id", "unpacked_at"], ["product_id"]],
   uniques: [{ columns: ["serialised_item_id"], field: "serialised_item_id", message: "The item is already packed.", where: "unpacked_at is null" }]
 })

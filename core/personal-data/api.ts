@@ -3,11 +3,11 @@ import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { custom_fields } from "../kernel/custom-field.ts"
 import { command } from "../kernel/endpoint.ts"
-import { waitFor } from "../kernel/engine.ts"
+import { lockStreams } from "../kernel/engine.ts"
 import { streamOf } from "../kernel/event.ts"
-import { ok, shownById, viewContext } from "../kernel/resource.ts"
-import * as Shown from "../kernel/shown.ts"
-import { Site } from "../kernel/site.ts"
+import { ok, renderById, viewContext } from "../kernel/resource.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { memberResource } from "../members/resource.ts"
 import { type MemberRow, members } from "../members/schema.ts"
@@ -21,10 +21,10 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   params: { id: { table: members } },
   facts: ({ rows: { id: row } }) => Effect.gen(function*() {
     const store = yield* Store
-    const { catalogue } = yield* Site
+    const { catalogue } = yield* CommandRuntime
     const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
     // Nobody activates it meanwhile.
-    if (account !== undefined) yield* waitFor([streamOf("user", account.id)])
+    if (account !== undefined) yield* lockStreams([streamOf("user", account.id)])
     const user = account === undefined ? undefined : yield* store.get(users, account.id)
     const user_streams = user === undefined ? []
       : yield* Effect.forEach(catalogue.slices, (slice) => slice.streams_of_user?.(user.id) ?? Effect.succeed([]))
@@ -34,7 +34,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
     }
   }),
   decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.member_id, facts),
-  respond: (_result, input) => Effect.map(shownById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
+  respond: (_result, input) => Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 /** One query for each remove: a double of a double is rare. */
 const mergedInto = Effect.fnUntraced(function*(store: StoreShape, id: number) {

@@ -1,6 +1,6 @@
 /** Taking a person's data out: of the rows, and of everything the journal remembers (rulings, personal data). */
-import { removeWhere, type RowChange, update } from "../kernel/change.ts"
-import type { EventMeta, Scrub } from "../kernel/event.ts"
+import { removeWhere, type RowChange, update } from "../kernel/row-change.ts"
+import type { ProjectionContext, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"
 import { users } from "../users/schema.ts"
 import { anonymous_name, anonymousEmail } from "../users/anonymous.ts"
@@ -23,7 +23,7 @@ const erased: Partial<MemberRow> = {
   peppol_id: null, chamber_of_commerce_number: null, global_location_number: null, mapping_id: null, title: null, department: null
 }
 
-export const eraseRows = ({ id, merged_ids, user_id }: MemberAnonymised, { recorded_at }: EventMeta): ReadonlyArray<RowChange> => [
+export const eraseRows = ({ id, merged_ids, user_id }: MemberAnonymised, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
   ...[id, ...merged_ids].flatMap((member_id) => [
     update(members, member_id, { ...erased, updated_at: recorded_at }),
     ...Object.values(contactTables).map((table) => removeWhere(table, { member_id }))

@@ -23,8 +23,8 @@ export interface SubmittedMethod {
  * they compose; each step's failures are answered alone. Hidden values and those of disabled modifiers are stripped.
  */
 export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMethod, FieldErrors> => {
-  const shape = shapeErrors(submitted)
-  if (hasErrors(shape)) return Result.fail(shape)
+  const type = shapeErrors(submitted)
+  if (hasErrors(type)) return Result.fail(type)
   const strategy = strategyOf(submitted.calculation_strategy)
   if (strategy === undefined) return Result.fail({ calculation_strategy: [oneOf("calculation strategy", strategies)] })
   const enabled_modifiers = stringsOf(submitted.enabled_modifiers)

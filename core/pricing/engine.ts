@@ -10,7 +10,7 @@ import { parseMoment } from "../values/moment.ts"
 import { type CalculatedLine, type RateBreakdown, type RateCalculation, toBreakdown } from "./breakdown.ts"
 import { applyModifier } from "./modifiers.ts"
 import { type BasePeriod, basePeriods, type CalculationStrategy, runningModifiers, strategyOf } from "./strategies.ts"
-import { countUnits, wholeOr } from "./units.ts"
+import { countUnits, integerOr } from "./units.ts"
 
 /** How a rate is worked out: the part of a rate definition the engine reads. */
 export interface RateMethod {
@@ -89,7 +89,7 @@ const wholeTotal = (request: RateRequest): Result.Result<RateTotal, FieldErrors>
   Result.map(calculateRateMinor(request), ({ total, units }) => ({ units, total: Number(total) }))
 
 const blockOf = ({ strategy_config }: RateRequest): { readonly block: number; readonly charge: number } => ({
-  block: Math.max(0, wholeOr(strategy_config["fixed_period_units"], 0)), charge: wholeOr(strategy_config["fixed_charge"], 0)
+  block: Math.max(0, integerOr(strategy_config["fixed_period_units"], 0)), charge: integerOr(strategy_config["fixed_charge"], 0)
 })
 /** A block of units for one charge, however few of them are used; the price for each unit beyond it. */
 const hybridPrice = (request: RateRequest, units: number, unit_label: string): RateCalculation => {

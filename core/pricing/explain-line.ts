@@ -3,16 +3,16 @@ import { Result } from "effect"
 import { exact, wholeUnits } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
 import type { PricedRate } from "./calculate.ts"
-import { counted, explainCalculation, explainChoice, roundingWords, type Step } from "./explain.ts"
+import { countText, explainCalculation, explainChoice, roundingWords, type Step } from "./explain.ts"
 import { chargeableDays, type LineRequest, type PricedLine, priceLine } from "./line.ts"
 import type { LineCurrency, LineRate } from "./line-rate.ts"
-import { holdingRates, type RateQuestion } from "./resolution.ts"
+import { applicableRates, type RateLookup } from "./resolution.ts"
 import { inclusiveTax } from "./tax.ts"
 
 export interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
   /** Where a rate was looked for; null where none was. */
-  readonly rate: { readonly rates: ReadonlyArray<PricedRate>; readonly question: RateQuestion; readonly money: LineCurrency } | null
+  readonly rate: { readonly rates: ReadonlyArray<PricedRate>; readonly question: RateLookup; readonly money: LineCurrency } | null
 }
 /** What stands on the line, minor units. */
 export interface StoredLine {
@@ -72,7 +72,7 @@ const explainSubtotal = ({ rate, request }: LineFacts, priced: PricedLine): Read
   const days = explainDays(request, priced.units)
   const total: Step = {
     figure: "total", rule: "quantity", from: money(priced.unit_price), to: money(priced.subtotal),
-    words: `${quantity} × ${money(priced.unit_price)}${request.transaction_type === "sale" ? "" : ` × ${counted(priced.units, "day")}`} is ${money(priced.subtotal)}.`
+    words: `${quantity} × ${money(priced.unit_price)}${request.transaction_type === "sale" ? "" : ` × ${countText(priced.units, "day")}`} is ${money(priced.subtotal)}.`
   }
   return [...whole, ...found, price, days, total]
 }
@@ -83,7 +83,7 @@ const explainLineRate = (
   const own = rates.filter((rate) => rate.currency === currency)
   const base = rates.filter((rate) => rate.currency === money.base_currency)
   if (won === null) return [explainChoice([], question)]
-  if (holdingRates(own, question).length > 0) return [explainChoice(own, question)]
+  if (applicableRates(own, question).length > 0) return [explainChoice(own, question)]
   const before = base.find(({ id }) => id === won.product_rate_id)
   if (before === undefined) return []
   return [explainChoice(base, question), {

@@ -4,7 +4,7 @@ import { formatMoney } from "../values/money.ts"
 import { type Discounts, discountCandidates } from "./discounts.ts"
 import { roundingWords, type Step } from "./explain.ts"
 import { type PricedOpportunity, discountRequestOf, type StagesRequest, surchargeRequestOf } from "./stages.ts"
-import { reckonSurcharges, type ReckonedSurcharge } from "./surcharges.ts"
+import { calculateSurcharges, type CalculatedSurcharge } from "./surcharges.ts"
 import { netCost, type TaxGroup, type TotalCost } from "./totals.ts"
 
 export interface NamedCost extends TotalCost { readonly id: number; readonly description: string }
@@ -76,7 +76,7 @@ const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { priced, request } = facts
   const money = moneyOf(facts)
   if (request.deal_total !== null) return []
-  const reckoned = new Map(request.locked !== null ? [] : reckonSurcharges(surchargeRequestOf(request, priced.line_discounts)).map((one) => [one.surcharge_id, one]))
+  const reckoned = new Map(request.locked !== null ? [] : calculateSurcharges(surchargeRequestOf(request, priced.line_discounts)).map((one) => [one.surcharge_id, one]))
   return priced.surcharges.map((applied): Step => {
     const one = reckoned.get(applied.surcharge_id)
     return {
@@ -86,7 +86,7 @@ const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
   })
 }
 
-const surchargeWords = (one: ReckonedSurcharge, request: StagesRequest, money: (minor: number) => string): string => {
+const surchargeWords = (one: CalculatedSurcharge, request: StagesRequest, money: (minor: number) => string): string => {
   const { surcharge: { applies_to, calculation_type, value }, base, net, unlimited } = one
   const lines = applies_to === "all" ? "all lines" : `${applies_to} lines`
   const reckoning = calculation_type === "percentage"

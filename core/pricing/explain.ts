@@ -12,9 +12,9 @@ import type { CalculatedModifier, RateCalculation } from "./breakdown.ts"
 import type { PricedRate } from "./calculate.ts"
 import { calculateRateMinor, type RateRequest } from "./engine.ts"
 import { factorFor } from "./modifiers.ts"
-import { holdingRates, type RateQuestion } from "./resolution.ts"
+import { applicableRates, type RateLookup } from "./resolution.ts"
 import { type BasePeriod, basePeriods, strategyLabel } from "./strategies.ts"
-import { measureUnits, wholeOr } from "./units.ts"
+import { measureUnits, integerOr } from "./units.ts"
 import { text } from "../kernel/field.ts"
 
 /** One step on the way to a figure. */
@@ -37,7 +37,7 @@ export const roundingWords = (minor: Numeric, currency: string): string => {
   if (value.isInteger()) return ""
   return `, rounded half away from zero from ${value.dividedBy(exact(10).pow(scaleOf(currency))).toFixed()}`
 }
-export const counted = (count: number | bigint, one: string, many: string = `${one}s`): string =>
+export const countText = (count: number | bigint, one: string, many: string = `${one}s`): string =>
   `${String(count)} ${count === 1 || count === 1n ? one : many}`
 
 const rateName = (rate: PricedRate): string =>
@@ -45,18 +45,18 @@ const rateName = (rate: PricedRate): string =>
   `${formatMoney(rate.price, rate.currency)} ${rate.currency})`
 
 /** Which rate prices the hire, and why that one. `rates` are all those it was chosen from. */
-export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateQuestion): Step => {
+export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLookup): Step => {
   const start = parseMoment(question.start)
   const day = start === undefined ? question.start : plainDateOf(start)
   const place = question.store_id === null ? "for all stores" : `at store ${question.store_id}`
-  const [winner, second, ...others] = holdingRates(rates, question)
+  const [winner, second, ...others] = applicableRates(rates, question)
   const of = `for ${question.transaction_type} ${place} on ${day}`
   const step = { figure: "product_rate_id", from: null }
   if (winner === undefined) return { ...step, rule: "no_rate", words: `No rate of the product holds ${of}.`, to: "none" }
   const told = { ...step, to: String(winner.id) }
   const name = `${rateName(winner).charAt(0).toUpperCase()}${rateName(winner).slice(1)}`
   if (second === undefined) return { ...told, rule: "only_rate", words: `${name} is the only one that holds ${of}.` }
-  const beaten = others.length === 0 ? rateName(second) : `${rateName(second)} and ${counted(others.length, "other")}`
+  const beaten = others.length === 0 ? rateName(second) : `${rateName(second)} and ${countText(others.length, "other")}`
   const [rule, why] = winner.priority !== second.priority
     ? ["highest_priority", `its priority ${winner.priority} is higher than ${second.priority}`]
     : (winner.store_id === null) !== (second.store_id === null)
@@ -76,7 +76,7 @@ const clockOf = ({ epoch_ms, offset_minutes }: Moment): string => {
 const singular: { readonly [P in BasePeriod]: string } = {
   half_hourly: "half-hour", hourly: "hour", daily: "day", weekly: "week", monthly: "month"
 }
-const unitWords = (units: number, period: BasePeriod): string => counted(units, singular[period], basePeriods[period].unit_label)
+const unitWords = (units: number, period: BasePeriod): string => countText(units, singular[period], basePeriods[period].unit_label)
 
 /** How the time was counted; empty for windows that cannot be read or counted. */
 export const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> =>
@@ -100,20 +100,20 @@ export const explainUnits = (period: BasePeriod, config: JsonObject, start: Mome
       const window = `From ${clockOf(count.start)} to ${clockOf(count.end)}`
       const open = timeOr(config["business_hours_start"], "00:00"), close = timeOr(config["business_hours_end"], "24:00")
       steps.push(config["day_type"] === "business"
-        ? { figure: "minutes", rule: "business_hours", from: null, to: String(count.minutes), words: `${window} only the time from ${open} to ${close} of each day counts: ${counted(count.minutes, "minute")}.` }
-        : { figure: "minutes", rule: "elapsed", from: null, to: String(count.minutes), words: `${window} ${count.minutes === 1 ? "passes" : "pass"} ${counted(count.minutes, "minute")}.` })
+        ? { figure: "minutes", rule: "business_hours", from: null, to: String(count.minutes), words: `${window} only the time from ${open} to ${close} of each day counts: ${countText(count.minutes, "minute")}.` }
+        : { figure: "minutes", rule: "elapsed", from: null, to: String(count.minutes), words: `${window} ${count.minutes === 1 ? "passes" : "pass"} ${countText(count.minutes, "minute")}.` })
       const remaining = Math.max(0, count.minutes - count.leeway_minutes)
       if (count.leeway_minutes !== 0) {
         steps.push({
           figure: "minutes", rule: "leeway", from: String(count.minutes), to: String(remaining),
-          words: `${counted(count.leeway_minutes, "minute")} of leeway ${count.leeway_minutes === 1 ? "is" : "are"} taken off, once.`
+          words: `${countText(count.leeway_minutes, "minute")} of leeway ${count.leeway_minutes === 1 ? "is" : "are"} taken off, once.`
         })
       }
       const size = `A ${singular[period]} is ${period === "weekly" ? `${count.unit_minutes / 1440} rental days, ` : ""}${count.unit_minutes} minutes`
       const whole = Math.floor(remaining / count.unit_minutes), over = remaining % count.unit_minutes
       const [rule, how] = remaining === 0 ? ["at_least_one", "nothing is left, and one is the least"]
         : over === 0 ? ["whole_units", "they divide evenly"]
-        : ["part_counts_whole", `${whole} whole and ${counted(over, "minute")} over, and a part counts as a whole one`]
+        : ["part_counts_whole", `${whole} whole and ${countText(over, "minute")} over, and a part counts as a whole one`]
       steps.push({
         figure: "units", rule, from: null, to: String(count.units), words: `${size}: ${how}, so ${unitWords(count.units, period)}.`
       })
@@ -153,8 +153,8 @@ const explainStrategy = (request: RateRequest, { applied, per_unit_subtotal, uni
   if (request.calculation_strategy === "period") {
     return { ...step, words: `${unitWords(units, period)} at ${money(unit_price)}: ${money(subtotal)} for one.` }
   }
-  const block = Math.max(0, wholeOr(request.strategy_config["fixed_period_units"], 0))
-  const charge = BigInt(wholeOr(request.strategy_config["fixed_charge"], 0))
+  const block = Math.max(0, integerOr(request.strategy_config["fixed_period_units"], 0))
+  const charge = BigInt(integerOr(request.strategy_config["fixed_charge"], 0))
   const extra = Math.max(0, units - block)
   const beyond = extra === 0 ? "none lies beyond" : `${unitWords(extra, period)} beyond at ${money(unit_price)} each`
   return { ...step, words: `The first ${unitWords(block, period)} cost ${money(charge)} together, however few are used; ${beyond}: ${money(subtotal)} for one.` }
@@ -186,5 +186,5 @@ const explainModifier = (applied: CalculatedModifier, request: RateRequest, calc
 }
 
 /** How an answer of calculate_rate came about: the choice of the rate, then the calculation with it. */
-export const explainRate = (rates: ReadonlyArray<PricedRate>, question: RateQuestion, request: RateRequest): ReadonlyArray<Step> =>
+export const explainRate = (rates: ReadonlyArray<PricedRate>, question: RateLookup, request: RateRequest): ReadonlyArray<Step> =>
   [explainChoice(rates, question), ...explainCalculation(request)]

@@ -3,8 +3,8 @@ import { scaleOf } from "../values/currency.ts"
 import { exact, roundHalfAway } from "../values/decimal.ts"
 import type { PricedRate } from "./calculate.ts"
 import type { RateMethod } from "./engine.ts"
-import { type RateQuestion, resolveProductRate } from "./resolution.ts"
-import { wholeOr } from "./units.ts"
+import { type RateLookup, resolveProductRate } from "./resolution.ts"
+import { integerOr } from "./units.ts"
 
 export interface LineCurrency {
   /** The opportunity's currency. */
@@ -27,14 +27,14 @@ export interface LineRate {
  * converted with the snapshot rate. Rates in any third currency never price a line.
  */
 export const resolveLineRate = (
-  rates: ReadonlyArray<PricedRate>, question: RateQuestion, money: LineCurrency
+  rates: ReadonlyArray<PricedRate>, question: RateLookup, money: LineCurrency
 ): LineRate | null => {
   const own = resolveProductRate(rates.filter(({ currency }) => currency === money.currency), question)
   if (own !== null) return lineRate(own, own.price, own.method)
   if (money.currency === money.base_currency || exact(money.exchange_rate).isZero()) return null
   const base = resolveProductRate(rates.filter(({ currency }) => currency === money.base_currency), question)
   if (base === null) return null
-  const charge = wholeOr(base.method.strategy_config["fixed_charge"], 0)
+  const charge = integerOr(base.method.strategy_config["fixed_charge"], 0)
   const strategy_config = charge === 0
     ? base.method.strategy_config
     : { ...base.method.strategy_config, fixed_charge: fromBase(charge, money) }

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { timesMoney } from "../values/money.ts"
 import type { CalculatedLine, RateCalculation } from "./breakdown.ts"
 import type { ModifierFacts } from "./strategies.ts"
-import { wholeOr } from "./units.ts"
+import { integerOr } from "./units.ts"
 
 export const applyModifier = (facts: ModifierFacts, config: JsonObject, calculation: RateCalculation): RateCalculation => {
   const before = calculation.per_unit_subtotal
@@ -60,7 +60,7 @@ const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyAr
 /** The factor of the first range, in list order, that holds the quantity; undefined when none does. */
 export const factorFor = (config: JsonObject, quantity: number): string | undefined => {
   const range = rows(config["ranges"]).find((row) =>
-    quantity >= wholeOr(row["from"], 1) && quantity <= wholeOr(row["to"], Number.POSITIVE_INFINITY))
+    quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY))
   return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
 }
 

@@ -13,7 +13,7 @@ export interface ProductRateWindow {
   readonly valid_to: string | null
 }
 
-export interface RateQuestion {
+export interface RateLookup {
   readonly transaction_type: RateTransactionType
   readonly store_id: number | null
   /** ISO 8601 as submitted; the day it names in its own offset is the one that counts. */
@@ -24,8 +24,8 @@ export interface RateQuestion {
  * The rates of one product that hold for a question, the winner first: highest priority, then the store's own before
  * all-stores, then the newest. Only the start date is looked at; one rate covers the whole hire.
  */
-export const holdingRates = <R extends ProductRateWindow>(
-  rates: ReadonlyArray<R>, question: RateQuestion
+export const applicableRates = <R extends ProductRateWindow>(
+  rates: ReadonlyArray<R>, question: RateLookup
 ): ReadonlyArray<R> => {
   const start = parseMoment(question.start)
   if (start === undefined) return []
@@ -39,8 +39,8 @@ export const holdingRates = <R extends ProductRateWindow>(
 
 /** The winning rate among those of one product, or null. */
 export const resolveProductRate = <R extends ProductRateWindow>(
-  rates: ReadonlyArray<R>, question: RateQuestion
-): R | null => holdingRates(rates, question)[0] ?? null
+  rates: ReadonlyArray<R>, question: RateLookup
+): R | null => applicableRates(rates, question)[0] ?? null
 
 const byPrecedence = (a: ProductRateWindow, b: ProductRateWindow): number =>
   b.priority - a.priority || Number(b.store_id !== null) - Number(a.store_id !== null) || b.id - a.id

@@ -66,7 +66,7 @@ export interface AppliedSurcharge extends NetCharge {
 }
 
 /** A surcharge with what it is reckoned on. */
-export interface ReckonedSurcharge extends AppliedSurcharge {
+export interface CalculatedSurcharge extends AppliedSurcharge {
   readonly surcharge: Surcharge
   readonly group: SurchargeGroup
   /** Minor units: the net of the lines of its kind. */
@@ -77,13 +77,13 @@ export interface ReckonedSurcharge extends AppliedSurcharge {
 
 /** In the order of groups, then of surcharges. One that finds no line of its kind charges nothing, not even its minimum. */
 export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
-  reckonSurcharges(request).map(({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied)
+  calculateSurcharges(request).map(({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied)
 
-export const reckonSurcharges = (request: SurchargeRequest): ReadonlyArray<ReckonedSurcharge> =>
+export const calculateSurcharges = (request: SurchargeRequest): ReadonlyArray<CalculatedSurcharge> =>
   request.groups
     .filter((group) => group.is_active && (group.store_id === null || group.store_id === request.store_id))
     .sort(bySortOrder)
-    .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<ReckonedSurcharge> => {
+    .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<CalculatedSurcharge> => {
       let found = false
       let base = 0
       for (const { net, transaction_type } of request.lines) {

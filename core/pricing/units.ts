@@ -34,7 +34,7 @@ export const measureUnits = (
   const minutes = config["day_type"] === "business"
     ? businessMinutes(config, window.start, window.end)
     : elapsedMinutes(window.start, window.end)
-  const leeway_minutes = wholeOr(config["leeway_minutes"], 0)
+  const leeway_minutes = integerOr(config["leeway_minutes"], 0)
   const unit_minutes = minutesPerUnit(period, config)
   const units = Math.max(1, Math.ceil((minutes - leeway_minutes) / unit_minutes))
   return kind === "clock" && units > MAX_CLOCK_UNITS
@@ -47,7 +47,7 @@ export const countUnits = (
 ): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
 
 const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
-  period === "weekly" ? Math.max(1, wholeOr(config["rental_days_per_week"], 7)) * DAY_MINUTES : basePeriods[period].minutes
+  period === "weekly" ? Math.max(1, integerOr(config["rental_days_per_week"], 7)) * DAY_MINUTES : basePeriods[period].minutes
 
 /** Equal to a cut-off changes nothing; each end is read on the clock it was written in. */
 const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
@@ -85,5 +85,5 @@ const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number
 }
 
 /** A stored whole number; absent and null count as the fallback. */
-export const wholeOr = (value: unknown, fallback: number): number =>
+export const integerOr = (value: unknown, fallback: number): number =>
   typeof value === "number" && Number.isFinite(value) ? Math.trunc(value) : fallback

@@ -1,15 +1,15 @@
 /** How two products that are one are merged (spec 4.14): stands above stock, kits and containers, all of which it moves. */
 import { Effect } from "effect"
-import { packedIn } from "../containers/hold.ts"
+import { loadPackedUnits } from "../containers/stock-holds.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
-import { ok, shownById, viewContext } from "../kernel/resource.ts"
-import * as Shown from "../kernel/shown.ts"
+import { ok, renderById, viewContext } from "../kernel/resource.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 import { Store } from "../kernel/store/store.ts"
 import { product_accessories, product_components } from "../kits/schema.ts"
 import { kitDepthIn } from "../kits/settings.ts"
-import { stepsAround } from "../kits/steps.ts"
+import { loadCompositionSteps } from "../kits/steps.ts"
 import { containers, live_statuses } from "../packing/schema.ts"
 import { productResource } from "../products/api.ts"
 import { products } from "../products/schema.ts"
@@ -38,13 +38,13 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
       levels: yield* store.find(stock_levels, { product_id: both }),
       accessories: distinct([...yield* store.find(product_accessories, accessoriesOf), ...yield* store.find(product_accessories, accessoriesTo)]),
       components: distinct([...yield* store.find(product_components, componentsOf), ...yield* store.find(product_components, componentsTo)]),
-      edges: yield* stepsAround(both, both), depth_max,
+      edges: yield* loadCompositionSteps(both, both), depth_max,
       cases: yield* store.find(products, { is_containerable: true }),
-      packed: yield* packedIn(yield* store.find(containers, { product_id: both, status: live_statuses }), now)
+      packed: yield* loadPackedUnits(yield* store.find(containers, { product_id: both, status: live_statuses }), now)
     }
   }),
   decide: (facts, input, context) => mergeProducts(input.rows.id, facts, context),
-  respond: (_result, input) => Effect.map(shownById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
+  respond: (_result, input) => Effect.map(renderById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 
 export const productMergeSlice: Slice = { name: "product_merge", endpoints: [merge], events: [productMerged] }

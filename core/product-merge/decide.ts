@@ -1,13 +1,13 @@
 /** Merging two products that are one (spec 4.14, availability 7.1): the rule. */
 import { Result } from "effect"
-import { type PackedHere, rehold } from "../containers/hold.ts"
+import { type PackedUnit, syncHolds } from "../containers/stock-holds.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { stockLevelMerged } from "../stock/events.ts"
 import { productMerged } from "./events.ts"
-import { deletedEvent, updatedEvent } from "../kernel/register.ts"
+import { deletedEvent, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { caseWith } from "../kits/case.ts"
+import { caseOf } from "../kits/case.ts"
 import { type Composed, contains, depthThrough } from "../kits/graph.ts"
 import { type AccessoryRow, type ComponentRow, product_accessories, product_components } from "../kits/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
@@ -26,7 +26,7 @@ export interface MergeFacts {
   /** Every product that serves as a case: its template may name the secondary. */
   readonly cases: ReadonlyArray<ProductRow>
   /** What is packed in containers of either product. */
-  readonly packed: ReadonlyArray<PackedHere>
+  readonly packed: ReadonlyArray<PackedUnit>
 }
 
 /**
@@ -59,7 +59,7 @@ export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: D
   const templates = facts.cases.filter((row) => row.id !== primary.id && row.id !== secondary.id)
     .map((row) => updatedEvent(products, row, { container_template: relinkedTemplate(row, primary.id, secondary.id) }))
   const packed = facts.packed.map((one) => ({ ...one, item: { ...one.item, product_id: merged(one.item.product_id) } }))
-  return Result.map(rehold(packed, caseWith(as_case, composition.kept.filter((row) => row.product_id === primary.id)), "secondary_id", context), (held) => ({
+  return Result.map(syncHolds(packed, caseOf(as_case, composition.kept.filter((row) => row.product_id === primary.id)), "secondary_id", context), (held) => ({
     events: [
       ...(updated === undefined ? [] : [updated]),
       ...templates.filter((event) => event !== undefined),

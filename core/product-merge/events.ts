@@ -1,6 +1,6 @@
 /** What happens to products beside being made, changed and deleted. */
 import { Schema } from "effect"
-import { update, updateWhere } from "../kernel/change.ts"
+import { update, updateWhere } from "../kernel/row-change.ts"
 import { eventType } from "../kernel/event-type.ts"
 import { streamOf } from "../kernel/event.ts"
 import { containers, live_statuses } from "../packing/schema.ts"

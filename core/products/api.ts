@@ -1,15 +1,15 @@
 /** How products are asked for (spec 4.14). */
 import type { Slice } from "../kernel/catalogue.ts"
 import { text } from "../kernel/field.ts"
-import { accessOf, register } from "../kernel/register.ts"
+import { accessOf, crudResource } from "../kernel/crud-resource.ts"
 import { resource } from "../kernel/resource.ts"
-import { cost_groups } from "../registers/cost-groups.ts"
-import { countries } from "../registers/countries.ts"
+import { cost_groups } from "../reference-data/cost-groups.ts"
+import { countries } from "../reference-data/countries.ts"
 import { product_groups } from "./groups.ts"
-import { revenue_groups } from "../registers/revenue-groups.ts"
-import { product_tax_classes } from "../registers/tax.ts"
+import { revenue_groups } from "../reference-data/revenue-groups.ts"
+import { product_tax_classes } from "../reference-data/tax.ts"
 import { productFields, products } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 export const productResource = resource({
   singular: "product",
@@ -42,7 +42,7 @@ export const productResource = resource({
   })
 })
 
-export const productsSlice: Slice = register({
+export const productsSlice: Slice = crudResource({
   resource: productResource,
   fields: productFields,
   path: "/api/v1/products",

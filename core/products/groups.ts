@@ -1,25 +1,25 @@
 /** Product groups: what a catalogue is filed under (availability 11). */
 import { Effect, Result } from "effect"
 import type { ViewColumn } from "../kernel/custom-view.ts"
-import { integer, json, prose, ref, text } from "../kernel/field.ts"
+import { integer, json, longText, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { accessOf, register } from "../kernel/register.ts"
+import { accessOf, crudResource } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import { bindings, whereSql } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { table } from "../kernel/table.ts"
 import { products } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   parent_id: ref("product_groups", { nullable: true, on_null: "clear", on_delete: "clear" }),
   sort_order: integer({ default: 0, min: 0 }),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const product_groups = table("product_groups", fields, { sight: { whole: ["products.*"] }, reference: true, indexes: [["parent_id"], ["name_folded"]] })
+export const product_groups = table("product_groups", fields, { visibility: { all_columns: ["products.*"] }, reference: true, indexes: [["parent_id"], ["name_folded"]] })
 
 /** How many products lie in each group of a page, those in its subgroups not counted. */
 const productsCounted: ViewColumn = (rows) => Effect.gen(function*() {
@@ -46,7 +46,7 @@ export const productGroupResource: Resource<typeof product_groups> = resource({
   view: (base) => ({ ...base, description: base["description"] ?? "", icon: null })
 })
 
-export const productGroups = register({
+export const productGroups = crudResource({
   resource: productGroupResource,
   fields,
   path: "/api/v1/product_groups",

@@ -1,7 +1,7 @@
 /** Products: what a rental house hires out, sells and bills (availability 7.1). */
-import { boolean, choice, code, decimal, integer, json, money, prose, ref, tags, text } from "../kernel/field.ts"
+import { boolean, choice, code, decimal, integer, json, money, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { allBut } from "../kernel/sight.ts"
+import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 export const product_types = { rental: "Rental", sale: "Sale", service: "Service", loss_and_damage: "Loss & Damage" } as const
@@ -12,7 +12,7 @@ export const stock_methods = { [bulk]: "Bulk", [serialised]: "Serialised" }
 /** What a body may hold. Buffers are minutes (rulings: post-rent unavailability too); money is minor units in. */
 export const productFields = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true, search: true }),
+  description: longText({ nullable: true, search: true }),
   product_type: choice(product_types, { default: "rental", any_case: true }),
   product_group_id: ref("product_groups", { nullable: true, on_delete: "clear" }),
   sku: text({ nullable: true, search: true }),
@@ -73,12 +73,12 @@ const columns = {
 export const products = table("products", columns, {
   soft_delete: true,
   merged_by: { event: "product.merged", from: "secondary_id", into: "primary_id" },
-  sight: {
-    whole: ["products.*"],
-    lent: [
+  visibility: {
+    all_columns: ["products.*"],
+    granted_columns: [
       // What is not for hire, count, case or price of a product stays with those who keep it.
       { to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
-        columns: allBut(columns, "replacement_charge", "sub_rental_price", "purchase_price", "description", "custom_fields", "country_of_origin_id", "purchase_tax_class_id", "sub_rental_cost_group_id", "purchase_cost_group_id") },
+        columns: allColumnsExcept(columns, "replacement_charge", "sub_rental_price", "purchase_price", "description", "custom_fields", "country_of_origin_id", "purchase_tax_class_id", "sub_rental_cost_group_id", "purchase_cost_group_id") },
       { to: ["activities.*"], columns: ["name"] }
     ]
   },

@@ -2,16 +2,16 @@
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command } from "../kernel/endpoint.ts"
-import { accessOf, createdEvent, initial, register } from "../kernel/register.ts"
+import { accessOf, createdEvent, initialRow, crudResource } from "../kernel/crud-resource.ts"
 import { invalid } from "../kernel/rejection.ts"
-import { created, type Resource, resource, shownById, viewContext } from "../kernel/resource.ts"
+import { created, type Resource, resource, renderById, viewContext } from "../kernel/resource.ts"
 import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMethod } from "../pricing/definition.ts"
 import { presets } from "../pricing/presets.ts"
 import { basePeriodLabel, strategyLabel } from "../pricing/strategies.ts"
-import { writtenProductRate } from "./product-rate-resource.ts"
+import { productRateWithoutMetadata } from "./product-rate-resource.ts"
 import { rate_definitions, rateDefinitionFields } from "./schema.ts"
 import { text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const access = accessOf("rates")
 
@@ -24,7 +24,7 @@ export const rateDefinitionResource: Resource<typeof rate_definitions, "rate_def
   aliases: { strategy: "calculation_strategy", preset: "preset_slug" },
   includes: {
     cloned_from: { kind: "brief", via: "cloned_from_id", table: rate_definitions },
-    product_rates: { kind: "many", via: "rate_definition_id", resource: () => writtenProductRate }
+    product_rates: { kind: "many", via: "rate_definition_id", resource: () => productRateWithoutMetadata }
   },
   view: ({ calculation_strategy, base_period, id, name, description, ...rest }, row) => ({
     id: id ?? null, name: name ?? null, description: description ?? null,
@@ -34,7 +34,7 @@ export const rateDefinitionResource: Resource<typeof rate_definitions, "rate_def
   })
 })
 
-const crud = register({
+const crud = crudResource({
   resource: rateDefinitionResource,
   fields: rateDefinitionFields,
   path: "/api/v1/rate_definitions",
@@ -53,10 +53,10 @@ const crud = register({
 })
 
 const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
-  answer: { rate_definition: Shown.row(() => rateDefinitionResource) }, answers: 201,
+  answer: { rate_definition: Shown.row(() => rateDefinitionResource) }, success_status: 201,
   name: "rate_definitions.duplicate", summary: "Copy a rate definition", ability: access.write, permission: access.create,
   params: { id: { table: rate_definitions } },
-  mints: [rate_definitions],
+  creates: [rate_definitions],
   facts: () => Effect.void,
   decide: (_facts, { rows }, context) => {
     const id = context.id(rate_definitions)
@@ -64,13 +64,13 @@ const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
     return Result.succeed({ events: [createdEvent(rate_definitions, copy)], result: { id } })
   },
   respond: (result, input) =>
-    Effect.map(shownById(rateDefinitionResource, result.id, input.query, viewContext(input)), created)
+    Effect.map(renderById(rateDefinitionResource, result.id, input.query, viewContext(input)), created)
 })
 
 export const rateDefinitionsSlice: Slice = {
   ...crud,
   endpoints: [...crud.endpoints ?? [], duplicate],
   seed: () => presets.map(({ slug, ...preset }, index) => createdEvent(rate_definitions, {
-    ...initial(rate_definitions, rateDefinitionFields), ...preset, id: index + 1, is_preset: true, preset_slug: slug
+    ...initialRow(rate_definitions, rateDefinitionFields), ...preset, id: index + 1, is_preset: true, preset_slug: slug
   }))
 }

@@ -1,9 +1,9 @@
 /** Discount rules: what customers are given without anyone typing it in (billing 4, interface 2.11). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { boolean, choice, date, integer, json, money, prose, ref, text } from "../kernel/field.ts"
+import { boolean, choice, date, integer, json, money, longText, ref, text } from "../kernel/field.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
-import { managed, register } from "../kernel/register.ts"
+import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
@@ -15,7 +15,7 @@ import { discountScopes, discountTypes, readDiscountValue, showDiscountValue } f
 
 const columns = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true, on_null: "clear" }),
+  description: longText({ nullable: true, on_null: "clear" }),
   discount_type: choice(discountTypes, { required: true }),
   applies_to: choice(discountScopes, { default: "line" }),
   max_discount_amount: money({ nullable: true, on_null: "clear", currency: "currency_code" }),
@@ -42,7 +42,7 @@ export const discount_rules = table("discount_rules", {
 }, {
   // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (billing 4).
   soft_delete: true,
-  sight: { whole: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]]
+  visibility: { all_columns: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]]
 })
 export type DiscountRuleRow = RowOf<typeof discount_rules>
 
@@ -73,11 +73,11 @@ const judge = (next: DiscountRuleRow, sent: Json | undefined, base_currency: str
     : Result.succeed({ discount_value: value.success })
 }
 
-const crud = register({
+const crud = crudResource({
   resource: discountRuleResource,
   fields,
   path: "/api/v1/discount_rules",
-  access: managed("pricing", "pricing.manage", "pricing.manage"),
+  access: viewManageAccess("pricing", "pricing.manage", "pricing.manage"),
   rules: {
     save: ({ next, input, context }) => Result.mapBoth(judge(next, input.values["discount_value"] as Json | undefined, baseCurrency(context.settings)), {
       onSuccess: (set) => ({ set }),

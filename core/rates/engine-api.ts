@@ -1,7 +1,7 @@
 /** Asking the rate engine: what a hire would cost, and what the engine can do (interface 4.3, 4.4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { ask, get } from "../kernel/endpoint.ts"
+import { postQuery, get } from "../kernel/endpoint.ts"
 import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../kernel/field.ts"
 import { invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
@@ -13,7 +13,7 @@ import { basePeriods, modifiers, rateTransactionTypes, strategies } from "../pri
 import { products } from "../products/schema.ts"
 import { isExplained } from "./explained.ts"
 import { rateFacts } from "./facts.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 import { stepShown } from "../pricing/explain.ts"
 
 const named = (all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>): { readonly [identifier: string]: string } =>
@@ -38,7 +38,7 @@ const breakdownShown = {
   explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
 }
 
-const calculate = ask("/api/v1/products/{product}/calculate_rate", {
+const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
   answer: breakdownShown,
   name: "products.calculate_rate", summary: "What a product costs over a window; with ?explain=1 how it came about",
   ability: ["rates:read", "products:read"], permission: ["rates.view", "products.view"],

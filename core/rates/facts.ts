@@ -1,6 +1,6 @@
 /** What pricing must know about rates, read for many products at once. */
 import { Effect } from "effect"
-import type { Fault } from "../kernel/endpoint.ts"
+import type { Failure } from "../kernel/endpoint.ts"
 import { columnList, bindings, quote } from "../kernel/store/statement.ts"
 import { chunked } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -8,7 +8,7 @@ import type { PricedRate } from "../pricing/calculate.ts"
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { product_rates, rate_definitions } from "./schema.ts"
 
-export interface RateFactsWanted {
+export interface RateFactsOptions {
   /** Rates of this store and all-stores rates; without a store only the latter. */
   readonly store_id: number | null
   /** Only rates valid on the day this window starts, on its own clock; absent or null: whatever their dates. */
@@ -22,8 +22,8 @@ export type RateFacts = ReadonlyMap<number, ReadonlyArray<PricedRate>>
  * number of products in two queries (of 5,000 products each).
  */
 export const rateFacts = Effect.fnUntraced(function*(
-  product_ids: ReadonlyArray<number>, wanted: RateFactsWanted
-): Effect.fn.Return<RateFacts, Fault, Store> {
+  product_ids: ReadonlyArray<number>, wanted: RateFactsOptions
+): Effect.fn.Return<RateFacts, Failure, Store> {
   const store = yield* Store
   const distinct = [...new Set(product_ids)]
   const moment = wanted.start === undefined || wanted.start === null ? undefined : parseMoment(wanted.start)

@@ -5,7 +5,7 @@ import { rateTransactionTypes } from "../pricing/strategies.ts"
 import { stores } from "../stores/stores.ts"
 import { product_rates, type ProductRateRow, rate_definitions } from "./schema.ts"
 import { text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const common = {
   singular: "product_rate",
@@ -38,7 +38,7 @@ export const productRateResource: Resource<typeof product_rates> = resource({
 })
 
 /** Answers of writes leave it out. */
-export const writtenProductRate: Resource<typeof product_rates> = resource({
+export const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
   ...common, title: "WrittenProductRate", shows: { ...names, rate_definition: Shown.nothing() },
   view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
 })

@@ -1,16 +1,16 @@
 /** How prices are put on products (interface 4.2, rates 5 and 6.2). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { accessOf, register } from "../kernel/register.ts"
+import { accessOf, crudResource } from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
 import { overlappingRateIds } from "../pricing/resolution.ts"
 import { products } from "../products/schema.ts"
 import { scaleOf } from "../values/currency.ts"
-import { productRateResource, writtenProductRate } from "./product-rate-resource.ts"
+import { productRateResource, productRateWithoutMetadata } from "./product-rate-resource.ts"
 import { product_rates, productRateFields, type ProductRateRow } from "./schema.ts"
 import { integer, list } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 /** What is wrong with a rate as it would be stored; undefined when nothing is. */
 export const productRateErrors = (
@@ -34,10 +34,10 @@ const shared = {
   parent: { param: "product", table: products, column: "product_id" }
 } as const
 
-const reads = register({ ...shared, resource: productRateResource, only: ["list", "show"] })
-const writes = register({
+const reads = crudResource({ ...shared, resource: productRateResource, only: ["list", "show"] })
+const writes = crudResource({
   ...shared,
-  resource: writtenProductRate,
+  resource: productRateWithoutMetadata,
   only: ["create", "update", "delete"],
   // A definition must not be deleted while it is put to use.
   streams: (params, body) => [

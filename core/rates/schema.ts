@@ -1,5 +1,5 @@
 /** Rate definitions, the ways of counting, and product rates, the prices put on them (interface 2.1, 2.2). */
-import { boolean, choice, date, integer, json, list, money, prose, ref, text } from "../kernel/field.ts"
+import { boolean, choice, date, integer, json, list, money, longText, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { type BasePeriod, basePeriods, type CalculationStrategy, rateTransactionTypes, strategies } from "../pricing/strategies.ts"
@@ -9,7 +9,7 @@ const periodNames = Object.fromEntries(Object.entries(basePeriods).map(([period,
 
 const described = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true })
+  description: longText({ nullable: true })
 }
 /**
  * What a body may hold. Period, modifiers and configs are judged together, by the strategy: some clients write an empty
@@ -36,7 +36,7 @@ export const rate_definitions = table("rate_definitions", {
 }, {
   reference: true,
   // Whoever may look at a product may ask what it costs (spec 4.6), whoever quotes sees prices.
-  sight: { whole: ["rates.*", "products.*", "opportunities.*"] },
+  visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
   indexes: [["name_folded"], ["cloned_from_id"]],
   uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
 })
@@ -60,5 +60,5 @@ export const productRateFields = {
 export const product_rates = table("product_rates", {
   product_id: ref("products", { computed: true, on_delete: "keep" }),
   ...productRateFields
-}, { sight: { whole: ["rates.*", "products.*", "opportunities.*"] }, indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
+}, { visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] }, indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
 export type ProductRateRow = RowOf<typeof product_rates>

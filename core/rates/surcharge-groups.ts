@@ -1,11 +1,11 @@
 /** How surcharge groups are asked for and kept (billing 5, interface 2.11). */
 import { Effect, Result, Schema } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { updateWhere } from "../kernel/change.ts"
+import { updateWhere } from "../kernel/row-change.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { follow } from "../kernel/event-type.ts"
-import { createdEvent, deletedEvent, managed, register, rowEvents, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, deletedEvent, viewManageAccess, crudResource, rowEvents, updatedEvent } from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { baseView, resource } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
@@ -14,7 +14,7 @@ import type { ValuesOf } from "../kernel/field.ts"
 import { readSurchargeValue, type SurchargeGroup } from "../pricing/surcharges.ts"
 import { stores } from "../stores/stores.ts"
 import { surcharge_groups, surchargeGroupFields, type SurchargeRow, surcharges } from "./surcharge-schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const inOrder = { order: ["sort_order", "id"] }
 
@@ -75,11 +75,11 @@ const replaceSurcharges = (
   return Result.succeed({ events: [...[...known.values()].map((gone) => deletedEvent(surcharges, gone.id, gone)), ...events] })
 }
 
-const crud = register({
+const crud = crudResource({
   resource: surchargeGroupResource,
   fields: surchargeGroupFields,
   path: "/api/v1/surcharge_groups",
-  access: managed("pricing", "pricing.manage", "pricing.manage"),
+  access: viewManageAccess("pricing", "pricing.manage", "pricing.manage"),
   rules: {
     facts: (_input, before) => Effect.gen(function*() {
       return { stored: before === undefined ? [] : yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder) }

@@ -1,12 +1,12 @@
 /** Surcharge groups: charges that are switched on for a whole opportunity (billing 5). */
-import { boolean, choice, integer, json, list, money, object, prose, ref, text } from "../kernel/field.ts"
+import { boolean, choice, integer, json, list, money, object, longText, ref, text } from "../kernel/field.ts"
 import type { Json } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { surchargeCalculations, surchargeScopes } from "../pricing/surcharges.ts"
 
 const columns = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true, on_null: "clear" }),
+  description: longText({ nullable: true, on_null: "clear" }),
   is_active: boolean({ default: true }),
   /** New opportunities start with the group switched on. */
   default_enabled: boolean({ default: false }),
@@ -32,7 +32,7 @@ export const surchargeGroupFields = {
   ...columns,
   surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), { default: [], max_items: 100, input_only: true })
 }
-export const surcharge_groups = table("surcharge_groups", columns, { sight: { whole: ["pricing.manage", "opportunities.*"] } })
+export const surcharge_groups = table("surcharge_groups", columns, { visibility: { all_columns: ["pricing.manage", "opportunities.*"] } })
 export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
 
 export const surcharges = table("surcharges", {
@@ -41,5 +41,5 @@ export const surcharges = table("surcharges", {
   /** Decimal string: a percentage with 2 decimals, or money at the base currency's scale. */
   value: text({ max: 20 }),
   sort_order: integer({ default: 0 })
-}, { sight: { whole: ["pricing.manage", "opportunities.*"] }, indexes: [["surcharge_group_id", "sort_order"]], stream: { entity: "surcharge_group", column: "surcharge_group_id" } })
+}, { visibility: { all_columns: ["pricing.manage", "opportunities.*"] }, indexes: [["surcharge_group_id", "sort_order"]], stream: { entity: "surcharge_group", column: "surcharge_group_id" } })
 export type SurchargeRow = RowOf<typeof surcharges>

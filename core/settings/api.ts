@@ -1,6 +1,6 @@
 /** How settings are read and changed (conventions 12): `{settings: {key: value}}` by group. */
 import { Effect, Result } from "effect"
-import { claims } from "../claims/schema.ts"
+import { demands } from "../demands/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Input } from "../kernel/endpoint.ts"
 import { type Fields, json, text } from "../kernel/field.ts"
@@ -9,10 +9,10 @@ import { isJsonObject, type JsonObject, sameJson } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, notFound, Rejection } from "../kernel/rejection.ts"
 import { ok, unpagedMeta } from "../kernel/resource.ts"
 import { baseCurrency, settingsUpdated, settings_table } from "../kernel/settings.ts"
-import { Site } from "../kernel/site.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import { settingGroups } from "./groups.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const groupOf = (input: Input): string => input.params["group"]!
 const unknownGroup = notFound("No such group of settings.")
@@ -42,10 +42,10 @@ const change = command("PUT", "/api/v1/settings/{group}", {
   fields: { settings: json<JsonObject>({ required: true }) },
   streams: (params) => [`settings:${params["group"]}`],
   facts: (input: Input) => Effect.gen(function*() {
-    const groups = (yield* Site).catalogue.settings
+    const groups = (yield* CommandRuntime).catalogue.settings
     const group = groupOf(input)
     if (!Object.hasOwn(groups, group)) return yield* unknownGroup
-    return { fields: groups[group]!, booked: group === "availability" && (yield* (yield* Store).exists(claims, {})) } satisfies ChangeFacts
+    return { fields: groups[group]!, booked: group === "availability" && (yield* (yield* Store).exists(demands, {})) } satisfies ChangeFacts
   }),
   decide: ({ fields, booked }: ChangeFacts, input) => {
     const group = groupOf(input)

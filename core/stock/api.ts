@@ -1,9 +1,9 @@
 /** How stock and its ledger are asked for (availability 10). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { command, type Fault, get, type Input } from "../kernel/endpoint.ts"
-import { register } from "../kernel/register.ts"
-import { created, listOf, noContent, ok, shown, shownById, viewContext } from "../kernel/resource.ts"
+import { command, type Failure, get, type Input } from "../kernel/endpoint.ts"
+import { crudResource } from "../kernel/crud-resource.ts"
+import { created, listOf, noContent, ok, renderOne, renderById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
@@ -11,9 +11,9 @@ import { stockEvents } from "./events.ts"
 import { productStocked } from "./first-level.ts"
 import { stockLevelResource, stockTransactionResource } from "./resource.ts"
 import { type StockLevelRow, stock_levels, stock_transactions, stockLevelFields } from "./schema.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
-const levelFacts = Effect.fnUntraced(function*(input: Input, before: StockLevelRow | undefined): Effect.fn.Return<LevelFacts, Fault, Store> {
+const levelFacts = Effect.fnUntraced(function*(input: Input, before: StockLevelRow | undefined): Effect.fn.Return<LevelFacts, Failure, Store> {
   const store = yield* Store
   const product_id = before?.product_id ?? Number(input.values["product_id" as never])
   return {
@@ -22,7 +22,7 @@ const levelFacts = Effect.fnUntraced(function*(input: Input, before: StockLevelR
   }
 })
 
-const levels = register({
+const levels = crudResource({
   resource: stockLevelResource,
   fields: stockLevelFields,
   path: "/api/v1/stock_levels",
@@ -55,7 +55,7 @@ const transactions = [
   get(`${ledger}/{id}`, {
     answer: oneTransaction,
     name: "stock_transactions.show", summary: "Show one line of the ledger", ...reading, params: ofLedger,
-    run: (input) => Effect.map(shown(stockTransactionResource, input.rows.id, input.query, viewContext(input)), ok)
+    run: (input) => Effect.map(renderOne(stockTransactionResource, input.rows.id, input.query, viewContext(input)), ok)
   }),
   command("POST", ledger, {
     answer: oneTransaction,
@@ -65,13 +65,13 @@ const transactions = [
       transaction_at: stock_transactions.columns.transaction_at, description: stock_transactions.columns.description,
       store_id: stock_transactions.columns.store_id
     },
-    mints: [stock_transactions], streams: oneLevel,
+    creates: [stock_transactions], streams: oneLevel,
     facts: ({ rows }) => newestBeside(rows.stock_level.id, undefined),
     decide: (newest, { rows, values }, context) => postTransaction(rows.stock_level, {
       transaction_type: values.transaction_type ?? 0, quantity: values.quantity ?? "0", transaction_at: values.transaction_at ?? null,
       description: values.description ?? null, store_id: values.store_id ?? null
     }, newest, context),
-    respond: (result, input) => Effect.map(shownById(stockTransactionResource, result.id, input.query, viewContext(input)), created)
+    respond: (result, input) => Effect.map(renderById(stockTransactionResource, result.id, input.query, viewContext(input)), created)
   }),
   command("DELETE", `${ledger}/{id}`, {
     name: "stock_transactions.delete", summary: "Take a line out of the ledger and its move back", ...writing, params: ofLedger, streams: oneLevel,

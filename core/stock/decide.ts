@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { createdEvent, deletedEvent, initial, type Saved, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, deletedEvent, initialRow, type SaveResult, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
 import { formatDecimal, exact } from "../values/decimal.ts"
@@ -27,16 +27,16 @@ export interface LevelFacts {
  */
 export const saveLevel = (
   next: StockLevelRow, before: StockLevelRow | undefined, facts: LevelFacts, context: DecideContext
-): Saved<typeof stock_levels> => {
+): SaveResult<typeof stock_levels> => {
   const is_unit = before === undefined ? facts.product?.stock_method === serialised : before.stock_category === serialisedCategory
   if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
     return Result.fail(invalidField("ends_at", "The ends at field must be a date on or after starts at."))
   }
-  const twin = is_unit || next.is_sub_hired ? undefined : facts.bulk_levels.find((one) => one.store_id === next.store_id && one.id !== next.id)
-  if (twin !== undefined) {
+  const duplicate = is_unit || next.is_sub_hired ? undefined : facts.bulk_levels.find((one) => one.store_id === next.store_id && one.id !== next.id)
+  if (duplicate !== undefined) {
     return Result.fail(before === undefined
-      ? invalidField("product_id", `The product already has stock level ${twin.id} at this store; change that one or post a transaction.`)
-      : invalidField("store_id", `The product already has stock level ${twin.id} at that store.`))
+      ? invalidField("product_id", `The product already has stock level ${duplicate.id} at this store; change that one or post a transaction.`)
+      : invalidField("store_id", `The product already has stock level ${duplicate.id} at that store.`))
   }
   const quantity_held = !is_unit ? next.quantity_held : before?.quantity_held ?? "1.00"
   const set = { stock_category: is_unit ? serialisedCategory : bulkCategory, quantity_held }
@@ -50,7 +50,7 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
   })]
 
 const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: string) => ({
-  ...initial(stock_transactions, stock_transactions.columns),
+  ...initialRow(stock_transactions, stock_transactions.columns),
   stock_level_id: level.id, product_id: level.product_id, store_id: level.store_id,
   transaction_type: type, quantity, quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
 })

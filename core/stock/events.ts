@@ -1,8 +1,8 @@
 /** What happens to stock levels and their transactions beside the levels being made, changed and deleted. */
 import { Schema } from "effect"
-import { remove } from "../kernel/change.ts"
+import { remove } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
-import { rowEvents } from "../kernel/register.ts"
+import { rowEvents } from "../kernel/crud-resource.ts"
 import { stock_levels, stock_transactions } from "./schema.ts"
 
 /** What names the level follows into the other, as its column declares. */

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { type Happened, reaction } from "../kernel/react.ts"
-import { createdEvent, initial } from "../kernel/register.ts"
+import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { bulk, type ProductRow } from "../products/schema.ts"
 import { stores, type StoreRow } from "../stores/stores.ts"
@@ -16,7 +16,7 @@ export const firstStockLevel = (
   const store = stores.find((one) => one.is_default) ?? stores[0]
   if (product.stock_method !== bulk || store === undefined) return []
   return [createdEvent(stock_levels, {
-    ...initial(stock_levels, stockLevelFields), id: context.id(stock_levels), product_id: product.id, store_id: store.id,
+    ...initialRow(stock_levels, stockLevelFields), id: context.id(stock_levels), product_id: product.id, store_id: store.id,
     stock_category: 10, quantity_held: "0.00"
   })]
 }

@@ -1,5 +1,5 @@
 /** Stock levels: how much of a bulk product a store holds, or one serialised unit; and the ledger behind them (availability 10). */
-import { boolean, code, decimal, integer, json, prose, ref, text, timestamp } from "../kernel/field.ts"
+import { boolean, code, decimal, integer, json, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
@@ -35,9 +35,9 @@ export const stock_levels = table("stock_levels", {
 }, {
   named_by: ["item_name", "asset_number", "serial_number"],
   merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
-  sight: {
-    whole: ["stock.*", "products.*", "availability.view", "containers.*", "kits.*", "opportunities.*", "shortages.*"],
-    lent: [
+  visibility: {
+    all_columns: ["stock.*", "products.*", "availability.view", "containers.*", "kits.*", "opportunities.*", "shortages.*"],
+    granted_columns: [
       { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode"] },
       // A store that holds stock stays.
       { to: ["settings.manage"], columns: ["store_id"] }
@@ -72,7 +72,7 @@ export const stock_transactions = table("stock_transactions", {
   transaction_at: timestamp({ nullable: true }),
   quantity: decimal({ scale: 2, min: "0.01", required: true, shown_scale: 1 }),
   quantity_move: decimal({ scale: 2, computed: true, shown_scale: 1 }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   manual: boolean({ computed: true, default: true })
-}, { sight: { whole: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })
+}, { visibility: { all_columns: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })
 export type StockTransactionRow = RowOf<typeof stock_transactions>

@@ -1,17 +1,17 @@
 /** Stores: the places stock lives in, each in its own time zone (availability 11). */
 import { Effect, Result } from "effect"
-import { boolean, choice, json, list, prose, ref, tags, text } from "../kernel/field.ts"
+import { boolean, choice, json, list, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
-import { createdEvent, initial, register, updatedEvent } from "../kernel/register.ts"
+import { createdEvent, initialRow, crudResource, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { open_to_all } from "../kernel/sight.ts"
+import { visible_to_all } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
-  street: prose({ nullable: true }),
+  street: longText({ nullable: true }),
   city: text({ nullable: true }),
   county: text({ nullable: true }),
   postcode: text({ nullable: true, max: 20 }),
@@ -31,7 +31,7 @@ const fields = {
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const stores = table("stores", fields, { sight: open_to_all, reference: true, indexes: [["name_folded"]] })
+export const stores = table("stores", fields, { visibility: visible_to_all, reference: true, indexes: [["name_folded"]] })
 export type StoreRow = RowOf<typeof stores>
 
 export const storeResource = resource({
@@ -43,7 +43,7 @@ export const storeResource = resource({
 /** The zone its days are counted in; UTC where none is set. */
 export const zoneOf = (store: { readonly timezone: string | null } | undefined): string => store?.timezone || "UTC"
 
-export const storesSlice = register({
+export const storesSlice = crudResource({
   resource: storeResource,
   fields,
   path: "/api/v1/stores",
@@ -70,5 +70,5 @@ export const storesSlice = register({
 
 /** Seeds: one store, as a place to begin with. */
 export const storeSeed = () => [createdEvent(stores, {
-  ...initial(stores, fields), id: 1, name: "Main Warehouse", is_default: true
+  ...initialRow(stores, fields), id: 1, name: "Main Warehouse", is_default: true
 })]

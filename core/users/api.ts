@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
 import { boolean, list, text } from "../kernel/field.ts"
-import { created, listOf, noContent, ok, resource, shown, shownById, viewContext } from "../kernel/resource.ts"
+import { created, listOf, noContent, ok, resource, renderOne, renderById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
@@ -11,10 +11,10 @@ import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.t
 import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } from "./roles.ts"
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
-import { isAdministrator } from "./standing.ts"
+import { isAdministrator } from "./rights.ts"
 import { userEvents } from "./events.ts"
 import { rolesOf } from "./viewer.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 export const userResource = resource({
   singular: "user",
@@ -36,8 +36,8 @@ const inPath = { id: { table: users } }
 const factsFor = Effect.fnUntraced(function*(viewer: Viewer) {
   return { roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }), level: yield* viewerLevel(viewer) }
 })
-const shownUser = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof shownById>[2] }) =>
-  shownById(userResource, id, input.query, viewContext(input))
+const shownUser = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof renderById>[2] }) =>
+  renderById(userResource, id, input.query, viewContext(input))
 const sameUser = ({ id }: { readonly [name: string]: string }) => [`user:${id}`, grants]
 
 const endpoints = [
@@ -49,7 +49,7 @@ const endpoints = [
   get("/api/v1/users/{id}", {
     answer: oneUser,
     name: "users.show", summary: "Show one user", ability: "users:read", permission: "users.view", params: inPath,
-    run: (input) => Effect.map(shown(userResource, input.rows.id, input.query, viewContext(input)), ok)
+    run: (input) => Effect.map(renderOne(userResource, input.rows.id, input.query, viewContext(input)), ok)
   }),
   command("POST", "/api/v1/users", {
     answer: oneUser,
@@ -58,7 +58,7 @@ const endpoints = [
       name: text({ required: true }), email: text({ required: true, format: "email" }),
       roles: list(text(), { default: [] }), active: boolean({ default: false })
     },
-    mints: [members, users], streams: () => [grants],
+    creates: [members, users], streams: () => [grants],
     facts: ({ viewer }) => factsFor(viewer),
     decide: (facts, { values, viewer }, context) => inviteUser({
       id: context.id(users), member_id: context.id(members), name: values.name!, email: values.email!, roles: values.roles!, is_active: values.active!

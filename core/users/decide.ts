@@ -2,16 +2,16 @@
 import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { updatedEvent } from "../kernel/register.ts"
+import { updatedEvent } from "../kernel/crud-resource.ts"
 import { type FieldErrors, forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
-import { fold } from "../kernel/table.ts"
+import { foldCase } from "../kernel/table.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { type MemberRow, members } from "../members/schema.ts"
 import { anonymousEmail } from "./anonymous.ts"
 import { userActivated, userDeactivated, userReactivated } from "./events.ts"
 import { type Invited, invitedEvents } from "./seed.ts"
 import { type RoleRow, type UserRow, users } from "./schema.ts"
-import { barToRole, barToUser } from "./standing.ts"
+import { roleChangeRefusal, userChangeRefusal } from "./rights.ts"
 
 export interface UserFacts {
   readonly roles: ReadonlyArray<RoleRow>
@@ -26,12 +26,12 @@ const chosenRoles = (
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const chosen = new Set<number>()
   names.forEach((name, at) => {
-    const role = facts.roles.find((one) => fold(one.name) === fold(name) || String(one.id) === name)
+    const role = facts.roles.find((one) => foldCase(one.name) === foldCase(name) || String(one.id) === name)
     if (role === undefined) errors[`roles.${at}`] = [`There is no role ${name}.`]
     else chosen.add(role.id)
   })
   const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
-  const bars = changed.flatMap((role) => barToRole(role, viewer, facts.level) ?? [])
+  const bars = changed.flatMap((role) => roleChangeRefusal(role, viewer, facts.level) ?? [])
   if (bars.length > 0) errors["roles"] = bars.map((bar) => `You cannot grant or take away this role: ${bar}.`)
   return Object.keys(errors).length > 0 ? Result.fail(invalid(errors as FieldErrors))
     : Result.succeed(facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id))
@@ -48,7 +48,7 @@ export const inviteUser = (
 
 /** 403 with the reason where somebody is not the viewer's to change. */
 const mayNot = (act: string, user: UserRow, viewer: Viewer, facts: UserFacts): Rejection | undefined => {
-  const bar = barToUser(user, facts.roles, viewer, facts.level)
+  const bar = userChangeRefusal(user, facts.roles, viewer, facts.level)
   return bar === undefined ? undefined : forbidden(`You cannot ${act} this user: ${bar}.`)
 }
 

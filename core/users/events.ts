@@ -1,8 +1,8 @@
 /** What happens to the accounts of users (conventions 11 and 12). */
 import { Schema } from "effect"
-import { update } from "../kernel/change.ts"
+import { update } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
-import { rowMade, rowUpdated } from "../kernel/register.ts"
+import { rowMade, rowUpdated } from "../kernel/crud-resource.ts"
 import { members } from "../members/schema.ts"
 import { users } from "./schema.ts"
 

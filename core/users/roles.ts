@@ -1,18 +1,18 @@
 /** Roles and the catalogues of what they and tokens can be made of (conventions 11 and 12). */
 import { Effect, Result } from "effect"
 import { get } from "../kernel/endpoint.ts"
-import { managed, register } from "../kernel/register.ts"
+import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
 import { invalid, invalidField } from "../kernel/rejection.ts"
 import { ok, resource, unpagedMeta } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { can, type Viewer } from "../kernel/viewer.ts"
+import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { abilities } from "./abilities.ts"
 import { isPermission, owner_level, permissions } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
-import { barToRole } from "./standing.ts"
+import { roleChangeRefusal } from "./rights.ts"
 import { levelOf } from "./viewer.ts"
 import { boolean, text } from "../kernel/field.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 export const roleResource = resource({
   singular: "role",
@@ -34,11 +34,11 @@ export const viewerLevel = Effect.fnUntraced(function*(viewer: Viewer) {
 /** Granting a role and deleting one wait for each other. */
 export const grants = "role:grants"
 
-export const rolesRegister = register({
+export const rolesRegister = crudResource({
   resource: roleResource,
   fields: roleFields,
   path: "/api/v1/roles",
-  access: managed("roles", "roles.view", "roles.manage"),
+  access: viewManageAccess("roles", "roles.view", "roles.manage"),
   streams: ({ id }) => [grants, ...(id === undefined ? [] : [`role:${id}`])],
   rules: {
     facts: (input) => Effect.gen(function*() {
@@ -48,20 +48,20 @@ export const rolesRegister = register({
     }),
     save: ({ next, before, facts, input }) => {
       if (before?.is_system === true && next.name !== before.name) return Result.fail(invalidField("name", "A system role keeps its name."))
-      const bar = before === undefined ? undefined : barToRole(before, input.viewer, facts.level)
+      const bar = before === undefined ? undefined : roleChangeRefusal(before, input.viewer, facts.level)
       if (bar !== undefined) return Result.fail(invalidField("role", `You cannot change this role: ${bar}.`))
       const added = next.permissions.filter((key) => before?.permissions.includes(key) !== true)
       const errors = Object.fromEntries(added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
         const at = `permissions.${next.permissions.indexOf(key)}`
         return !isPermission(key) ? [[at, [`There is no permission ${key}.`]]]
-          : !can(input.viewer, key) ? [[at, [`You cannot give away the permission ${key} without having it.`]]]
+          : !hasOnePermission(input.viewer, key) ? [[at, [`You cannot give away the permission ${key} without having it.`]]]
           : []
       }))
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
     },
     delete: ({ row, facts, input }) => {
       if (row.is_system) return Result.fail(invalidField("role", "A system role cannot be deleted."))
-      const bar = barToRole(row, input.viewer, facts.level)
+      const bar = roleChangeRefusal(row, input.viewer, facts.level)
       return bar !== undefined ? Result.fail(invalidField("role", `You cannot delete this role: ${bar}.`)) : Result.succeed([])
     }
   }

@@ -1,10 +1,10 @@
 /** Users and the roles that say what they may do (conventions 11 and 12). */
-import { boolean, integer, list, prose, ref, text, timestamp } from "../kernel/field.ts"
+import { boolean, integer, list, longText, ref, text, timestamp } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 export const roleFields = {
   name: text({ required: true, search: true }),
-  description: prose({ nullable: true }),
+  description: longText({ nullable: true }),
   permissions: list(text(), { default: [], distinct: true })
 }
 export const roles = table("roles", {
@@ -15,7 +15,7 @@ export const roles = table("roles", {
   is_system: boolean({ computed: true, default: false })
 }, {
   // One's own roles say what one may do; of others one may know that they are there, to name them in a view.
-  sight: { whole: ["roles.*", "users.*"], lent: [{ to: "everyone", columns: [] }], by_key: (id, viewer) => viewer.role_ids.includes(Number(id)) ? "whole" : undefined },
+  visibility: { all_columns: ["roles.*", "users.*"], granted_columns: [{ to: "everyone", columns: [] }], by_key: (id, viewer) => viewer.role_ids.includes(Number(id)) ? "whole" : undefined },
   uniques: [{ columns: ["name_folded"], field: "name", message: "The name has already been taken." }]
 })
 export type RoleRow = RowOf<typeof roles>
@@ -34,9 +34,9 @@ export const users = table("users", {
   deactivated_at: timestamp({ computed: true, nullable: true })
 }, {
   // Who did something is told to everybody it concerns, by name.
-  sight: {
-    whole: ["users.*"],
-    lent: [{ to: "everyone", columns: ["name", "member_id", "is_active"] }, { to: ["roles.*"], columns: ["role_ids"] }],
+  visibility: {
+    all_columns: ["users.*"],
+    granted_columns: [{ to: "everyone", columns: ["name", "member_id", "is_active"] }, { to: ["roles.*"], columns: ["role_ids"] }],
     by_key: (id, viewer) => id === viewer.user_id ? "whole" : undefined
   },
   indexes: [["member_id"]],

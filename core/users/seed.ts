@@ -1,13 +1,13 @@
 /** Who is there before anybody was invited: the system roles, and the owner of a new database. */
 import type { NewEvent } from "../kernel/event.ts"
-import { createdEvent, initial } from "../kernel/register.ts"
+import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
 import { memberFields, members } from "../members/schema.ts"
 import { userInvited } from "./events.ts"
 import { systemRoles } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
 
 export const roleSeed = (): ReadonlyArray<NewEvent> => systemRoles.map((role, at) =>
-  createdEvent(roles, { ...initial(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true }))
+  createdEvent(roles, { ...initialRow(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true }))
 
 export interface Invited {
   readonly id: number
@@ -21,10 +21,10 @@ export interface Invited {
 /** A user and the member that stands for them wherever members do. */
 export const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
   createdEvent(members, {
-    ...initial(members, memberFields), id: user.member_id, name: user.name, membership_type: "user", is_active: user.is_active
+    ...initialRow(members, memberFields), id: user.member_id, name: user.name, membership_type: "user", is_active: user.is_active
   }),
   userInvited.make({
-    ...initial(users, {}), ...user, invited_at: at, invitation_accepted_at: user.is_active ? at : null
+    ...initialRow(users, {}), ...user, invited_at: at, invitation_accepted_at: user.is_active ? at : null
   })
 ]
 

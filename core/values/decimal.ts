@@ -4,7 +4,7 @@
  */
 import { Decimal } from "decimal.js"
 import { Result } from "effect"
-import { plainDecimal, timesOver } from "./plain.ts"
+import { plainDecimal, multiplyDivide } from "./plain-decimal.ts"
 
 /** Enough digits that no product of a price, a rate and a quantity this system accepts is ever rounded on the way. */
 const Exact = Decimal.clone({ precision: 100, rounding: Decimal.ROUND_HALF_UP, toExpNeg: -200, toExpPos: 200 })
@@ -25,12 +25,12 @@ export const roundHalfAway = (value: Numeric, scale = 0): ExactNumber =>
   exact(value).toDecimalPlaces(scale, Decimal.ROUND_HALF_UP)
 
 /** Cuts towards zero at `scale` decimals: exchange rates are cut, not rounded (rates 9.5). */
-export const cut = (value: Numeric, scale: number): ExactNumber => exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
+export const truncateAt = (value: Numeric, scale: number): ExactNumber => exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
 
 /** Whole units, half away from zero. */
 export const wholeUnits = (value: Numeric): number => {
   const plain = plainDecimal(value)
-  return (plain === undefined ? undefined : timesOver(plain.parts, 1, plain.per_one)) ?? roundHalfAway(value).toNumber() + 0
+  return (plain === undefined ? undefined : multiplyDivide(plain.parts, 1, plain.per_one)) ?? roundHalfAway(value).toNumber() + 0
 }
 
 const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/

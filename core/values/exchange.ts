@@ -1,6 +1,6 @@
 /** Exchange rates: which one holds at an instant, and converting money with it (rates 9.5, conventions 17). */
 import { scaleOf } from "./currency.ts"
-import { cut, exact, formatDecimal, roundHalfAway } from "./decimal.ts"
+import { truncateAt, exact, formatDecimal, roundHalfAway } from "./decimal.ts"
 import { parseMoment } from "./moment.ts"
 
 /** Decimals an exchange rate is stored with. */
@@ -20,7 +20,7 @@ export interface ExchangeRate {
 
 /** `1 / rate`, cut to 8 decimals. */
 export const inverseOf = (rate: string): string =>
-  formatDecimal(cut(exact(1).dividedBy(exact(rate)), EXCHANGE_RATE_SCALE), EXCHANGE_RATE_SCALE)
+  formatDecimal(truncateAt(exact(1).dividedBy(exact(rate)), EXCHANGE_RATE_SCALE), EXCHANGE_RATE_SCALE)
 
 /**
  * The rate from one currency to another at an instant: the stored pair, else the inverse of the reverse pair, else by
@@ -37,7 +37,7 @@ export const findExchangeRate = (
   const toBase = pairRate(rates, from, base_currency, at)
   const fromBase = pairRate(rates, base_currency, to, at)
   if (toBase === undefined || fromBase === undefined) return undefined
-  return formatDecimal(cut(exact(toBase).times(exact(fromBase)), EXCHANGE_RATE_SCALE), EXCHANGE_RATE_SCALE)
+  return formatDecimal(truncateAt(exact(toBase).times(exact(fromBase)), EXCHANGE_RATE_SCALE), EXCHANGE_RATE_SCALE)
 }
 
 const pairRate = (rates: ReadonlyArray<ExchangeRate>, from: string, to: string, at: string): string | undefined => {

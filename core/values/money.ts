@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { scaleOf } from "./currency.ts"
 import { exact, fromScaled, isNumericText, type Numeric, plainScaled, roundHalfAway } from "./decimal.ts"
-import { plainDecimal, timesOver } from "./plain.ts"
+import { plainDecimal, multiplyDivide } from "./plain-decimal.ts"
 
 /** The largest amount a body may carry: what fits a signed 32-bit integer of minor units. */
 export const MAX_MONEY_MINOR = 2_147_483_647
@@ -49,21 +49,21 @@ export const formatMoney = (minor: number | bigint, currency: string): string =>
 /** `minor × factor`, rounded half away from zero to the minor unit. */
 export const timesMoney = (minor: number | bigint, factor: Numeric): bigint => {
   const plain = plainDecimal(factor)
-  const whole = plain === undefined ? undefined : timesOver(Number(minor), plain.parts, plain.per_one)
+  const whole = plain === undefined ? undefined : multiplyDivide(Number(minor), plain.parts, plain.per_one)
   return whole === undefined ? BigInt(roundHalfAway(exact(minor).times(exact(factor))).toFixed(0)) : BigInt(whole)
 }
 
 /** `percent` of an amount, rounded half away from zero to the minor unit. */
 export const percentOfMoney = (minor: number, percent: Numeric): number => {
   const plain = plainDecimal(percent)
-  return (plain === undefined ? undefined : timesOver(minor, plain.parts, plain.per_one * 100)) ??
+  return (plain === undefined ? undefined : multiplyDivide(minor, plain.parts, plain.per_one * 100)) ??
     roundHalfAway(exact(minor).times(exact(percent)).dividedBy(100)).toNumber() + 0
 }
 
 /** What is left of an amount when `percent` on top of it is taken out again, rounded half away from zero to the minor unit. */
 export const withoutPercent = (minor: number, percent: Numeric): number => {
   const plain = plainDecimal(percent)
-  return (plain === undefined || plain.parts < 0 ? undefined : timesOver(minor, plain.per_one * 100, plain.parts + plain.per_one * 100)) ??
+  return (plain === undefined || plain.parts < 0 ? undefined : multiplyDivide(minor, plain.per_one * 100, plain.parts + plain.per_one * 100)) ??
     roundHalfAway(exact(minor).times(100).dividedBy(exact(percent).plus(100))).toNumber() + 0
 }
 

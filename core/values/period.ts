@@ -54,13 +54,13 @@ export const localDays = (first: string, last: string, zone: string): ReadonlyAr
 }
 
 /** A moment as asked for: an instant, and the plain date it was written as, if it was. */
-export interface Moment {
+export interface LocalMoment {
   readonly at: number
   readonly date: string | undefined
 }
 
 /** A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (availability 4). Undefined when neither. */
-export const momentOf = (text: string, zone: string): Moment | undefined => {
+export const momentOf = (text: string, zone: string): LocalMoment | undefined => {
   const trimmed = text.trim()
   if (/^\d{4}-\d{2}-\d{2}$/.test(trimmed)) {
     return parseDate(trimmed) === undefined || parseTimestamp(trimmed) === undefined
@@ -72,8 +72,8 @@ export const momentOf = (text: string, zone: string): Moment | undefined => {
 }
 
 /** The local day a moment falls on. */
-export const dayOfMoment = (moment: Moment, zone: string): string => moment.date ?? dayOf(moment.at, zone)
+export const dayOfMoment = (moment: LocalMoment, zone: string): string => moment.date ?? dayOf(moment.at, zone)
 
 /** The end of a window whose last day was named: that day counts whole; an instant is excluded as always. */
-export const endOfMoment = (moment: Moment, zone: string): number =>
+export const endOfMoment = (moment: LocalMoment, zone: string): number =>
   moment.date === undefined ? moment.at : startOfDay(dateAfter(moment.date), zone)

@@ -5,16 +5,16 @@ import { customFieldsFor } from "../kernel/custom-field.ts"
 import { custom_views, type CustomViewRow, isVisible, viewFields } from "../kernel/custom-view.ts"
 import { command, get, type Input } from "../kernel/endpoint.ts"
 import { text } from "../kernel/field.ts"
-import { createdEvent, register } from "../kernel/register.ts"
+import { createdEvent, crudResource } from "../kernel/crud-resource.ts"
 import { notFound } from "../kernel/rejection.ts"
-import { created, listOf, ok, resource, shown, shownById, viewContext } from "../kernel/resource.ts"
-import { Site } from "../kernel/site.ts"
+import { created, listOf, ok, resource, renderOne, renderById, viewContext } from "../kernel/resource.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
-import { can } from "../kernel/viewer.ts"
+import { hasOnePermission } from "../kernel/viewer.ts"
 import { viewableAs } from "./columns.ts"
 import { cloneOf, mayChange, mayDelete, saveView } from "./decide.ts"
 import { viewSeed } from "./seed.ts"
-import * as Shown from "../kernel/shown.ts"
+import * as Shown from "../kernel/answer-schema.ts"
 
 const path = "/api/v1/custom_views"
 export const customViewResource = resource({
@@ -31,13 +31,13 @@ const inPath = { id: { table: custom_views } }
 
 /** What a view of this kind may show: its columns and, where it has a module, the custom fields as they are now. */
 const factsFor = Effect.fnUntraced(function*(entity_type: string) {
-  const viewable = viewableAs(entity_type, (yield* Site).catalogue)
+  const viewable = viewableAs(entity_type, (yield* CommandRuntime).catalogue)
   if (viewable === undefined) return { columns: undefined }
   const custom = viewable.custom_module === undefined ? [] : yield* customFieldsFor(viewable.custom_module)
   return { columns: new Set([...viewable.columns, ...custom.map((one) => `cf.${one.name}`)]) }
 })
 
-const crud = register({
+const crud = crudResource({
   resource: customViewResource,
   fields: viewFields,
   path,
@@ -67,20 +67,20 @@ const endpoints = [
     name: "custom_views.show", summary: "Show one view", ...reads, params: inPath,
     run: (input) => Effect.gen(function*() {
       // Whoever keeps the settings looks after other people's views too.
-      if (!isVisible(input.rows.id, input.viewer) && !can(input.viewer, "settings.manage")) return yield* notFound("No such custom view.")
-      return ok(yield* shown(customViewResource, input.rows.id, input.query, viewContext(input)))
+      if (!isVisible(input.rows.id, input.viewer) && !hasOnePermission(input.viewer, "settings.manage")) return yield* notFound("No such custom view.")
+      return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))
     })
   }),
   command("POST", `${path}/{id}/clone`, {
     answer: oneView,
-    name: "custom_views.clone", summary: "Copy a view for oneself", ...writes, params: inPath, answers: 201, mints: [custom_views],
+    name: "custom_views.clone", summary: "Copy a view for oneself", ...writes, params: inPath, success_status: 201, creates: [custom_views],
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows, viewer }, context) => {
-      if (!isVisible(rows.id, viewer) && !can(viewer, "settings.manage")) return Result.fail(notFound("No such custom view."))
+      if (!isVisible(rows.id, viewer) && !hasOnePermission(viewer, "settings.manage")) return Result.fail(notFound("No such custom view."))
       const id = context.id(custom_views)
       return Result.succeed({ events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })], result: { id } })
     },
-    respond: (result, input) => Effect.map(shownById(customViewResource, result.id, input.query, viewContext(input)), created)
+    respond: (result, input) => Effect.map(renderById(customViewResource, result.id, input.query, viewContext(input)), created)
   })
 ]
 

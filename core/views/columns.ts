@@ -33,7 +33,7 @@ export const startingColumns = (entity_type: string): ReadonlyArray<string> =>
 
 /** Of a list that is not told about above: every plain column of its rows. */
 const plainColumns = ({ table }: Resource): ReadonlyArray<string> => Object.entries(table.columns)
-  .filter(([name, field]) => !field.hidden && name !== "id" && name !== "deleted_at" && field.shape.kind !== "json" && field.shape.kind !== "object")
+  .filter(([name, field]) => !field.hidden && name !== "id" && name !== "deleted_at" && field.type.kind !== "json" && field.type.kind !== "object")
   .map(([name]) => name)
 
 export interface Viewable {

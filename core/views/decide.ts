@@ -3,11 +3,11 @@ import { Result } from "effect"
 import { type CustomViewRow, valueless } from "../kernel/custom-view.ts"
 import type { Input } from "../kernel/endpoint.ts"
 import { forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
-import { can, type Viewer } from "../kernel/viewer.ts"
+import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 
 /** A personal view is changed by whoever made it; shared and system views by those who keep the settings. 403 otherwise. */
 export const mayChange = (view: CustomViewRow | undefined, viewer: Viewer): Result.Result<void, Rejection> =>
-  view === undefined || (view.visibility === "personal" ? view.user_id === viewer.user_id : can(viewer, "settings.manage")) ? Result.void
+  view === undefined || (view.visibility === "personal" ? view.user_id === viewer.user_id : hasOnePermission(viewer, "settings.manage")) ? Result.void
     : Result.fail(forbidden(view.visibility === "personal" ? "Only whoever made a personal view can change it." : "This needs the permission settings.manage."))
 
 /** System views stay: 422 on `view` for the owner, 403 for anybody else. */

@@ -2,7 +2,7 @@
 import { custom_views, type ViewFilter, viewFields } from "../kernel/custom-view.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { Json } from "../kernel/json.ts"
-import { createdEvent, initial } from "../kernel/register.ts"
+import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
 import { startingColumns } from "./columns.ts"
 
 interface Seeded {
@@ -36,7 +36,7 @@ const filterOf = ([field, value]: readonly [string, Json]): ViewFilter =>
 export const viewSeed = (): ReadonlyArray<NewEvent> => {
   let id = 0
   return seeded.flatMap(({ entity_type, sort, views }) => views.map(([name, ...filters]) => createdEvent(custom_views, {
-    ...initial(custom_views, viewFields), id: ++id, name, entity_type, visibility: "system", is_default: name === "All",
+    ...initialRow(custom_views, viewFields), id: ++id, name, entity_type, visibility: "system", is_default: name === "All",
     columns: startingColumns(entity_type), filters: filters.map(filterOf),
     sort_column: sort.replace(/^-/, ""), sort_direction: sort.startsWith("-") ? "desc" : "asc"
   })))

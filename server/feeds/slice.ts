@@ -6,20 +6,20 @@ import { createHash } from "node:crypto"
 import { Effect, Option } from "effect"
 import { feedText } from "../../core/calendar/api.ts"
 import { feedHeaders, feedName } from "../../core/calendar/feed.ts"
-import { type Answer, get, type Fault, type Input } from "../../core/kernel/endpoint.ts"
+import { type Answer, get, type Failure, type Input } from "../../core/kernel/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
-import type { Site } from "../../core/kernel/site.ts"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { can } from "../../core/kernel/viewer.ts"
+import { hasOnePermission } from "../../core/kernel/viewer.ts"
 import { roles, type UserRow, users } from "../../core/users/schema.ts"
-import { isAdministrator } from "../../core/users/standing.ts"
+import { isAdministrator } from "../../core/users/rights.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
-import { Hosting } from "../hosting.ts"
+import { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type FeedOf, feedPath, feedUrl, isSignedFor, signatureIn } from "./signature.ts"
 import { choice, integer, text } from "../../core/kernel/field.ts"
-import * as Shown from "../../core/kernel/shown.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
 
 /** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
 const tagOf = (text: string): string => `W/"${createHash("sha256").update(text.replace(/^DTSTAMP:.*\r\n/gm, "")).digest("base64url")}"`
@@ -29,18 +29,18 @@ const feedSays = { "Content-Disposition": "The name of the file", ETag: "What th
 const open = { ability: null, permission: null, weight: 0, public: true, server_only: true, produces: "text/calendar", refuses: { 403: null }, answer_headers: feedSays } as const
 
 /** The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own. */
-const hosted = Effect.map(Effect.serviceOption(Hosting), Option.getOrThrow)
+const hosted = Effect.map(Effect.serviceOption(ServerContext), Option.getOrThrow)
 
 /** The calendars somebody may subscribe to as they stand now; a link to another holds no longer. */
-const feedsOf = Effect.fnUntraced(function*(user: UserRow): Effect.fn.Return<ReadonlyArray<FeedOf>, Fault, Store> {
+const feedsOf = Effect.fnUntraced(function*(user: UserRow): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
   const held = yield* (yield* Store).getMany(roles, user.role_ids)
-  if (!user.is_active || !can(viewerOf(user, held, null), sees_activities)) return []
+  if (!user.is_active || !hasOnePermission(viewerOf(user, held, null), sees_activities)) return []
   return [{ scope: "user", user_id: user.id }, ...isAdministrator(user, held) ? [{ scope: "all" } as const] : []]
 })
 const mayHave = (user: UserRow, of: FeedOf) => Effect.map(feedsOf(user), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
 /** Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it bears. */
-const personOf = Effect.fnUntraced(function*(key: string, of: FeedOf, signature: string): Effect.fn.Return<UserRow | undefined, Fault, Store> {
+const personOf = Effect.fnUntraced(function*(key: string, of: FeedOf, signature: string): Effect.fn.Return<UserRow | undefined, Failure, Store> {
   const store = yield* Store
   if (of.scope === "user") {
     if (!isSignedFor(key, of, of.user_id, signature)) return undefined
@@ -54,7 +54,7 @@ const closed = new Rejection({
   kind: "forbidden", message: "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
 /** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
-const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>, Fault, Store | Site> => Effect.gen(function*() {
+const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> => Effect.gen(function*() {
   const { key } = yield* hosted
   const signature = signatureIn(query)
   const person = signature === undefined ? undefined : yield* personOf(key, of, signature)
@@ -65,9 +65,9 @@ const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>,
     headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text) }
   }
 })
-const entry = (hosting: Hosting["Service"], of: FeedOf, person: UserRow) => ({
+const entry = (server: ServerContext["Service"], of: FeedOf, person: UserRow) => ({
   scope: of.scope, user_id: of.scope === "user" ? of.user_id : null, name: feedName(of.scope === "user" ? person.name : null),
-  url: feedUrl(hosting.public_url(), hosting.key, of, person.id)
+  url: feedUrl(server.public_url(), server.key, of, person.id)
 })
 
 export const feedsSlice: ServerSlice = {
@@ -90,12 +90,12 @@ export const feedsSlice: ServerSlice = {
         meta: Shown.meta
       },
       name: "calendar_feeds.list", summary: "Addresses to subscribe to: your own calendar's and, for administrators, everybody's",
-      ability: "activities:read", permission: sees_activities, weight: 0, server_only: true,
+      ability: "activities:read", permission: sees_activities, metering_weight: 0, server_only: true,
       run: ({ viewer }) => Effect.gen(function*() {
         const store = yield* Store
-        const hosting = yield* hosted
+        const server = yield* hosted
         const user = yield* store.get(users, viewer.user_id)
-        const feeds = user === undefined ? [] : (yield* feedsOf(user)).map((of) => entry(hosting, of, user))
+        const feeds = user === undefined ? [] : (yield* feedsOf(user)).map((of) => entry(server, of, user))
         return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
       })
     })

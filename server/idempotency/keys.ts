@@ -1,23 +1,23 @@
 /** The key's row from reservation to answer. Each step is one statement that holds on its own, whoever else tries. */
 import { Effect } from "effect"
-import { insert, remove, update } from "../../core/kernel/change.ts"
-import type { Fault } from "../../core/kernel/endpoint.ts"
+import { insert, remove, update } from "../../core/kernel/row-change.ts"
+import type { Failure } from "../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
-export const kept_millis = 24 * 3_600_000
+export const retention_millis = 24 * 3_600_000
 /** In flight for longer, a request counts as abandoned: its server is gone. */
 export const abandoned_millis = 60_000
 
 /** The key is ours to work under, or somebody has it. */
 export type Reserved = { readonly mine: true; readonly attempt: number } | { readonly mine: false; readonly row: KeyRow }
 
-export const reserve = (id: string, fingerprint: string, now: number): Effect.Effect<Reserved, Fault, Store> => Effect.gen(function*() {
+export const reserveKey = (id: string, fingerprint: string, now: number): Effect.Effect<Reserved, Failure, Store> => Effect.gen(function*() {
   const store = yield* Store
-  const begun_at = instantOf(now), expires_at = instantOf(now + kept_millis)
+  const begun_at = instantOf(now), expires_at = instantOf(now + retention_millis)
   for (;;) {
     const fresh = bindings(store.dialect)
     const inserted = yield* store.run(
@@ -42,7 +42,7 @@ export const reserve = (id: string, fingerprint: string, now: number): Effect.Ef
   }
 })
 
-export interface Kept {
+export interface StoredResult {
   readonly status: number
   readonly body: Json | undefined
   readonly headers: { readonly [name: string]: string }
@@ -50,7 +50,7 @@ export interface Kept {
   readonly about?: JsonObject | undefined
 }
 /** Keeps the answer; false when the key was taken over meanwhile. */
-export const finish = (id: string, attempt: number, { about, body, headers, status }: Kept): Effect.Effect<boolean, Fault, Store> => Effect.gen(function*() {
+export const finishKey = (id: string, attempt: number, { about, body, headers, status }: StoredResult): Effect.Effect<boolean, Failure, Store> => Effect.gen(function*() {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const { bind } = bound
@@ -62,17 +62,17 @@ export const finish = (id: string, attempt: number, { about, body, headers, stat
   return true
 })
 /** What an answer was about; undefined where that was never kept. */
-export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Fault, Store> =>
+export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
   Effect.flatMap(Store, (store) => Effect.map(store.get(idempotency_results, id), (row) => row?.result))
 
 /** Nothing happened under the key: it is new again. */
-export const giveBack = (id: string, attempt: number): Effect.Effect<void, Fault, Store> => Effect.gen(function*() {
+export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Failure, Store> => Effect.gen(function*() {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   yield* store.run(`delete from idempotency_keys where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight'`, values)
 })
 
-export const dropExpired = (now: number): Effect.Effect<void, Fault, Store> => Effect.gen(function*() {
+export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> => Effect.gen(function*() {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   yield* store.run(`delete from idempotency_keys where expires_at <= ${bind(instantOf(now))}`, values)
@@ -83,7 +83,7 @@ export const dropExpired = (now: number): Effect.Effect<void, Fault, Store> => E
  * Takes out the bodies of stored answers: any of them may show what was just taken out of the journal, and which do cannot be
  * told from them. What was done is answered from its result from now on; of refusals the fields remain.
  */
-export const clearAnswers: Effect.Effect<void, Fault, Store> = Effect.gen(function*() {
+export const clearAnswers: Effect.Effect<void, Failure, Store> = Effect.gen(function*() {
   const store = yield* Store
   yield* store.run("update idempotency_keys set state = 'cleared', body = null where state = 'done' and body is not null and status < 400")
   const refusals = (yield* store.find(idempotency_keys, { state: "done" })).filter((row) => row.status !== null && row.status >= 400 && row.body !== null)

@@ -1,5 +1,5 @@
 /** What was asked under an `Idempotency-Key`, and how it was answered: kept on the server alone, for a day (conventions 9). */
-import { choice, integer, json, prose, text } from "../../core/kernel/field.ts"
+import { choice, integer, json, longText, text } from "../../core/kernel/field.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { plainTable, type RowOf } from "../../core/kernel/table.ts"
 
@@ -14,7 +14,7 @@ export const idempotency_keys = plainTable("idempotency_keys", "id", {
   attempt: integer(),
   status: integer({ nullable: true }),
   /** The JSON text of the answer; null where it had none. */
-  body: prose({ nullable: true }),
+  body: longText({ nullable: true }),
   headers: json<JsonObject>({ default: {} }),
   begun_at: text({ max: 24 }),
   expires_at: text({ max: 24 })

@@ -5,14 +5,14 @@
  */
 import { createHash } from "node:crypto"
 import { Clock, Effect, Schedule } from "effect"
-import type { Answer, Endpoint, Fault } from "../../core/kernel/endpoint.ts"
-import { answerAgain, permitted } from "../../core/kernel/engine.ts"
+import type { Answer, Endpoint, Failure } from "../../core/kernel/endpoint.ts"
+import { replayAnswer, checkPermission } from "../../core/kernel/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rejection.ts"
-import { Site } from "../../core/kernel/site.ts"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Hosted, HostedCall, ServerSlice } from "../server-slice.ts"
-import { clearAnswers, dropExpired, finish, giveBack, reserve, resultOf } from "./keys.ts"
+import type { ServerEndpoint, ServerCall, ServerSlice } from "../server-slice.ts"
+import { clearAnswers, dropExpired, finishKey, releaseKey, reserveKey, resultOf } from "./keys.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /** Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored elsewhere. */
@@ -20,10 +20,10 @@ const honoured = /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|
 /** Does an Idempotency-Key make it happen once? */
 export const keepsAnswers = (endpoint: Endpoint): boolean => endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
 
-const around = (call: HostedCall, next: Hosted<Answer>): Hosted<Answer> => {
+const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   const given = call.headers["idempotency-key"]
   if (given === undefined || !keepsAnswers(call.endpoint)) return next
-  return Effect.flatMap(Effect.result(permitted(call.endpoint, call.viewer)), (may) => {
+  return Effect.flatMap(Effect.result(checkPermission(call.endpoint, call.viewer)), (may) => {
     // Refused as ever, by row or right; nothing is looked up for those who may not ask.
     if (may._tag === "Failure") return next
     if (typeof given !== "string" || !/^[\x20-\x7e]{1,255}$/.test(given)) {
@@ -33,36 +33,36 @@ const around = (call: HostedCall, next: Hosted<Answer>): Hosted<Answer> => {
   })
 }
 
-const once = (call: HostedCall, id: string, next: Hosted<Answer>): Hosted<Answer> => Effect.gen(function*() {
+const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => Effect.gen(function*() {
   const store = yield* Store
   const fingerprint = fingerprintOf(call)
-  const reserved = yield* reserve(id, fingerprint, yield* Clock.currentTimeMillis)
+  const reserved = yield* reserveKey(id, fingerprint, yield* Clock.currentTimeMillis)
   if (!reserved.mine) return yield* known(call, reserved.row, fingerprint)
   const { attempt } = reserved
   const kept = store.transaction(Effect.gen(function*() {
     const answer = yield* next
     const { about, content, headers = {}, status } = answer
     if (content !== undefined) return yield* Effect.die(new Error("an answer under an Idempotency-Key must be JSON"))
-    if (!(yield* finish(id, attempt, { status, body: answer.body, headers, about }))) return yield* takenOver
+    if (!(yield* finishKey(id, attempt, { status, body: answer.body, headers, about }))) return yield* takenOver
     return answer
   }))
   return yield* kept.pipe(
-    Effect.catch((fault) => fault instanceof Rejection && fault.kind === "invalid" ? refused(id, attempt, fault) : Effect.fail(fault)),
+    Effect.catch((failure) => failure instanceof Rejection && failure.kind === "invalid" ? refused(id, attempt, failure) : Effect.fail(failure)),
     // Whatever it was, it left nothing behind but the reservation.
-    Effect.onError(() => Effect.ignore(giveBack(id, attempt)))
+    Effect.onError(() => Effect.ignore(releaseKey(id, attempt)))
   )
 })
 
 /** A refusal by rule is an outcome like any other: the same request is refused the same way for a day. */
-const refused = (id: string, attempt: number, fault: Rejection): Effect.Effect<Answer, Fault, Store> => Effect.gen(function*() {
-  const body: Json = { ...bodyOf(fault) }
-  const status = statusOf[fault.kind]
-  const headers = fault.headers ?? {}
-  yield* finish(id, attempt, { status, body, headers })
+const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect<Answer, Failure, Store> => Effect.gen(function*() {
+  const body: Json = { ...bodyOf(failure) }
+  const status = statusOf[failure.kind]
+  const headers = failure.headers ?? {}
+  yield* finishKey(id, attempt, { status, body, headers })
   return { status, body, headers }
 })
 
-const known = Effect.fnUntraced(function*(call: HostedCall, row: KeyRow, fingerprint: string): Effect.fn.Return<Answer, Fault, Store | Site> {
+const known = Effect.fnUntraced(function*(call: ServerCall, row: KeyRow, fingerprint: string): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
   if (row.fingerprint !== fingerprint && row.fingerprint !== fingerprintOf(call, false)) {
     const text = "This Idempotency-Key was used for another request."
     return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
@@ -76,10 +76,10 @@ const known = Effect.fnUntraced(function*(call: HostedCall, row: KeyRow, fingerp
   }
 })
 /** The body of an answer that was taken out, of what there is by now; of what is there no more it only says so. */
-const bodyAgain = Effect.fnUntraced(function*(call: HostedCall, id: string): Effect.fn.Return<Json | undefined, Fault, Store | Site> {
+const bodyAgain = Effect.fnUntraced(function*(call: ServerCall, id: string): Effect.fn.Return<Json | undefined, Failure, Store | CommandRuntime> {
   const result = yield* resultOf(id)
-  const answer = result === undefined ? undefined : yield* answerAgain(call, result).pipe(
-    Effect.catch((fault) => fault instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(fault)),
+  const answer = result === undefined ? undefined : yield* replayAnswer(call, result).pipe(
+    Effect.catch((failure) => failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)),
     // Answers are made right after the change, so endpoints take what they show for granted; here it may be gone.
     Effect.catchDefect((defect) => Effect.as(Effect.logDebug("a stored answer cannot be made anew", defect), undefined)))
   return answer?.body ?? { message: "This was done. The stored answer was removed together with personal data, and what it showed is there no more." }
@@ -99,11 +99,11 @@ const asWritten = (text: string): Json =>
       : value) as Json
 
 /** Method, path with its ids, query in order of name, body with its keys in order and its numbers as written; by earlier releases as read. */
-const fingerprintOf = ({ request }: HostedCall, as_written = true): string => {
-  const { body, body_fault, files, method, path, query, written } = request
+const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
+  const { body, body_fault: body_failure, files, method, path, query, raw_text } = request
   const parts = [
     method, path, JSON.stringify([...query].sort(([one, a], [other, b]) => one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1)),
-    body === undefined ? "" : canonicalJson(written === undefined || !as_written ? body : asWritten(written)), body_fault?.message ?? "",
+    body === undefined ? "" : canonicalJson(raw_text === undefined || !as_written ? body : asWritten(raw_text)), body_failure?.message ?? "",
     ...Object.entries(files ?? {}).sort(([one], [other]) => one < other ? -1 : 1)
       .map(([field, file]) => `${field} ${file.name} ${createHash("sha256").update(file.bytes).digest("hex")}`)
   ]
@@ -115,7 +115,7 @@ export const idempotencySlice: ServerSlice = {
   name: "idempotency",
   server_tables: [idempotency_keys, idempotency_results],
   around,
-  recorded: (events) => Effect.flatMap(Site, ({ catalogue }) =>
+  recorded: (events) => Effect.flatMap(CommandRuntime, ({ catalogue }) =>
     events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void),
   background: Effect.repeat(Effect.flatMap(Clock.currentTimeMillis, dropExpired), Schedule.spaced(sweep_every_millis))
 }

@@ -26,12 +26,12 @@ export interface Manifest {
   readonly position: number
   readonly events: number
   readonly schema_version: number
-  readonly tables: ReadonlyArray<TableSum>
+  readonly tables: ReadonlyArray<TableChecksum>
   /** The next id of each table and the next number of each document sequence: neither is ever given twice. */
   readonly ids: { readonly [table: string]: number }
   readonly numbers: { readonly [sequence: string]: number }
 }
-export interface TableSum {
+export interface TableChecksum {
   readonly name: string
   readonly rows: number
   readonly checksum: string

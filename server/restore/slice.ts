@@ -4,25 +4,25 @@
  * from it come to what the export said, and only where nothing has happened yet.
  */
 import { Effect, Option } from "effect"
-import { ask, get } from "../../core/kernel/endpoint.ts"
-import { retried } from "../../core/kernel/engine.ts"
+import { postQuery, get } from "../../core/kernel/endpoint.ts"
+import { retryOnConflict } from "../../core/kernel/engine.ts"
 import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
-import { drawIds } from "../../core/kernel/ids.ts"
+import { allocateIds } from "../../core/kernel/ids.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
-import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
+import { eventsAfter, lastPosition } from "../../core/kernel/journal.ts"
 import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import { created, ok } from "../../core/kernel/resource.ts"
-import { Site } from "../../core/kernel/site.ts"
-import { schema_version, withoutLimits } from "../../core/kernel/store/schema.ts"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import { schema_version, withoutTimeouts } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { Hosting } from "../hosting.ts"
+import { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
-import { takeOver } from "./take-over.ts"
+import { applyRestore } from "./apply.ts"
 import { type Manifest, restored_events, type RestoreRow, restores } from "./schema.ts"
-import { manifestHere } from "./sums.ts"
-import * as Shown from "../../core/kernel/shown.ts"
-import { eventShown } from "../../sync/ends/shown.ts"
+import { ownManifest } from "./checksums.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
+import { eventShown } from "../../sync/server/answers.ts"
 
 const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
@@ -58,9 +58,9 @@ const standingShown = {
     id: integer(), events: integer(), received: integer(), received_to: integer(), started_at: timestamp(), finished_at: timestamp({ nullable: true })
   })
 }
-const begin = ask("/api/v1/system/restores", {
-  answer: standingShown, refuses: { 409: null },
-  name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, answers: 201, body_max: page_bytes_max, admits: ownerOnly,
+const begin = postQuery("/api/v1/system/restores", {
+  answer: standingShown, error_answers: { 409: null },
+  name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, success_status: 201, body_max: page_bytes_max, authorize: ownerOnly,
   fields: {
     position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
     schema_version: integer({ required: true, min: 1 }), tables: list(sum_fields, { required: true }),
@@ -78,17 +78,17 @@ const begin = ask("/api/v1/system/restores", {
       // Whoever begins anew does so because the one before came to nothing.
       yield* store.run("delete from restored_events")
       yield* store.run("delete from restores where finished_at is null")
-      const [id] = yield* drawIds(restores.name, 1)
+      const [id] = yield* allocateIds(restores.name, 1)
       const row: RestoreRow = { id: id!, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
       yield* store.apply([{ op: "insert", table: restores, row }])
       return created(yield* standing(row))
     }))
-  }).pipe(retried)
+  }).pipe(retryOnConflict)
 })
 
-const receive = ask("/api/v1/system/restores/{id}/events", {
+const receive = postQuery("/api/v1/system/restores/{id}/events", {
   answer: standingShown,
-  name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max, admits: ownerOnly,
+  name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max, authorize: ownerOnly,
   params: { id: { table: restores } }, fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
   run: ({ rows, values }) => Effect.gen(function*() {
     const store = yield* Store
@@ -104,29 +104,29 @@ const receive = ask("/api/v1/system/restores/{id}/events", {
       yield* store.apply(fresh.map((event) => ({ op: "insert" as const, table: restored_events, row: { ...event, actor_id: event.actor_id ?? null, replica_id: event.replica_id ?? null } })))
       return ok(yield* standing(rows.id))
     }))
-  }).pipe(retried)
+  }).pipe(retryOnConflict)
 })
 
-const finish = ask("/api/v1/system/restores/{id}/finish", {
-  answer: standingShown, refuses: { 409: null },
+const finish = postQuery("/api/v1/system/restores/{id}/finish", {
+  answer: standingShown, error_answers: { 409: null },
   name: "system.finish_restore", summary: "Become what the journal tells, if its tables come to what the export said", ...owned, params: { id: { table: restores } },
   run: ({ viewer, rows, now }) => Effect.gen(function*() {
     yield* ownerOnly({ viewer })
     const store = yield* Store
-    const { catalogue } = yield* Site
+    const { catalogue } = yield* CommandRuntime
     if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
     const finished = yield* store.transaction(Effect.gen(function*() {
-      yield* withoutLimits
+      yield* withoutTimeouts
       // Whoever writes to the journal waits from here on, and then finds that things have happened.
       yield* store.run("update journal_head set position = position where id = 1")
       yield* nothingHappened
-      yield* takeOver(catalogue, rows.id.manifest, now)
+      yield* applyRestore(catalogue, rows.id.manifest, now)
       yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
       return ok(yield* standing({ ...rows.id, finished_at: now }))
     }))
-    Option.getOrThrow(yield* Effect.serviceOption(Hosting)).renewed()
+    Option.getOrThrow(yield* Effect.serviceOption(ServerContext)).journalReplaced()
     return finished
-  }).pipe(retried)
+  }).pipe(retryOnConflict)
 })
 
 /** Only the reference data every server begins with. */
@@ -147,7 +147,7 @@ export const restoreSlice: ServerSlice = {
       run: ({ viewer, values }) => Effect.gen(function*() {
         yield* ownerOnly({ viewer })
         const store = yield* Store
-        const head = yield* headOf(store)
+        const head = yield* lastPosition(store)
         const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(({ position }) => position <= head)
         return ok({ events: events, meta: { position: events.at(-1)?.position ?? head, head } })
       })
@@ -163,8 +163,8 @@ export const restoreSlice: ServerSlice = {
       run: ({ viewer }) => Effect.gen(function*() {
         yield* ownerOnly({ viewer })
         const store = yield* Store
-        const { catalogue } = yield* Site
-        return ok({ manifest: yield* store.transaction(Effect.andThen(withoutLimits, manifestHere(catalogue))) })
+        const { catalogue } = yield* CommandRuntime
+        return ok({ manifest: yield* store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
       })
     }),
     begin,

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
-import { kindOf, type Part, type ShownResource } from "../../core/kernel/shown.ts"
+import { kindOf, type Part, type ShownResource } from "../../core/kernel/answer-schema.ts"
 import { errorSchemas } from "./errors.ts"
 
 export interface AnswerSchemas {
@@ -18,7 +18,7 @@ export interface AnswerSchemas {
 export const answerSchemas = (endpoints: ReadonlyArray<Endpoint>): AnswerSchemas => {
   const parts = [...new Set([
     ...Object.values(errorSchemas),
-    ...endpoints.flatMap(({ answer, refuses }) => [answer, ...Object.values(refuses)])
+    ...endpoints.flatMap(({ answer, error_answers }) => [answer, ...Object.values(error_answers)])
       .filter((one) => one !== undefined && one !== null)
   ])]
   const whole = Schema.toJsonSchemaDocument(Schema.Struct(Object.fromEntries(parts.map((part, at) => [String(at), part]))))
@@ -49,7 +49,7 @@ const json_value: JsonObject = {
     { type: "object", additionalProperties: {} }
   ]
 }
-const refName = ($ref: string): string => $ref.split("/").at(-1)!
+const refName = (ref: string): string => ref.split("/").at(-1)!
 /** A definition without a name of its own that is nothing but another. */
 const aliasedBy = (schema: JsonObject): string | undefined =>
   typeof schema["$ref"] === "string" && Object.keys(schema).length === 1 ? refName(schema["$ref"]) : undefined
@@ -59,13 +59,13 @@ const aliasedBy = (schema: JsonObject): string | undefined =>
  * Objects are not closed: answers may get further keys with time.
  */
 const tidied = (schema: JsonObject, targetOf: (name: string) => string): JsonObject => {
-  const { $ref, additionalProperties, allOf, anyOf, items, properties, ...rest } = schema as { readonly [word: string]: any }
+  const { $ref: ref, additionalProperties, allOf, anyOf, items, properties, ...rest } = schema as { readonly [word: string]: any }
   const inner = (one: JsonObject): JsonObject => tidied(one, targetOf)
   const each = (of: { readonly [name: string]: JsonObject }): JsonObject =>
     Object.fromEntries(Object.entries(of).map(([name, one]) => [name, inner(one)]))
   const whole: JsonObject = {
     ...rest,
-    ...(typeof $ref === "string" ? { $ref: `#/components/schemas/${targetOf(refName($ref))}` } : {}),
+    ...(typeof ref === "string" ? { $ref: `#/components/schemas/${targetOf(refName(ref))}` } : {}),
     ...(properties === undefined ? {} : { properties: each(properties) }),
     ...(typeof additionalProperties === "object" ? { additionalProperties: inner(additionalProperties) } : {}),
     ...(items === undefined ? {} : { items: inner(items) }),
@@ -95,7 +95,7 @@ export const subjectOf = (answer: Part | undefined): ShownResource | undefined =
   if (kind?.kind === "page") return kind.resource()
   if (kind?.kind !== "keys") return undefined
   const [[name, first] = []] = Object.entries(kind.keys)
-  const inner = first === undefined || "shape" in first ? undefined : kindOf(first as Part)
+  const inner = first === undefined || "type" in first ? undefined : kindOf(first as Part)
   if (inner?.kind !== "row") return undefined
   const resource = inner.resource()
   return resource.singular === name ? resource : undefined

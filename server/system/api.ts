@@ -3,15 +3,15 @@ import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { type Answer, get } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import { headOf } from "../../core/kernel/journal.ts"
+import { lastPosition } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
-import * as Shown from "../../core/kernel/shown.ts"
-import { Site } from "../../core/kernel/site.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { Condition } from "../health.ts"
-import { Hosting } from "../hosting.ts"
+import { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { storage_retry_seconds, storageText } from "../storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
@@ -34,7 +34,7 @@ const healthAnswer = (dialect: string, condition: Condition, now: string): Healt
   }
 }
 const healthNow = Effect.gen(function*() {
-  const { health } = Option.getOrThrow(yield* Effect.serviceOption(Hosting))
+  const { health } = Option.getOrThrow(yield* Effect.serviceOption(ServerContext))
   return healthAnswer((yield* Store).dialect, yield* health, instantOf(yield* Clock.currentTimeMillis))
 })
 const databases = choice({ postgres: "Postgres", sqlite: "SQLite" })
@@ -46,7 +46,7 @@ const well = { health: Shown.keys({ status: choice({ ok: "Ok" }), timestamp: tim
 const refused = { message: text(), health: unwell }
 type HealthAnswer = Answer<Shown.KeysShown<typeof well>> | Answer<Shown.KeysShown<typeof refused>>
 const health = get("/api/v1/system/health", {
-  answer: well, refuses: { 503: refused },
+  answer: well, error_answers: { 503: refused },
   name: "system.health", summary: "Is the server well?", ...open, unlimited: true, run: () => healthNow
 })
 
@@ -54,7 +54,7 @@ const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly des
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi", summary: "This interface, described as OpenAPI 3.1", ...open,
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
-  run: () => Effect.map(Site, ({ catalogue, public_url }) => {
+  run: () => Effect.map(CommandRuntime, ({ catalogue, public_url }) => {
     // The address is known once the server listens.
     const url = public_url?.() ?? "/"
     let known = descriptions.get(catalogue)
@@ -70,8 +70,8 @@ const endpoints = get("/api/v1/endpoints", {
     }),
     meta: Shown.meta
   },
-  name: "endpoints.list", summary: "List what can be asked", ability: "system:read", permission: "system.read", weight: 0, server_only: true,
-  run: () => Effect.map(Site, ({ catalogue }) => {
+  name: "endpoints.list", summary: "List what can be asked", ability: "system:read", permission: "system.read", metering_weight: 0, server_only: true,
+  run: () => Effect.map(CommandRuntime, ({ catalogue }) => {
     const rows = catalogueRows(catalogue)
     return ok({ endpoints: rows, meta: unpagedMeta(rows.length) })
   })
@@ -96,7 +96,7 @@ export const systemSlice = (): ServerSlice => {
     endpoints: [health, description, endpoints, docs, get("/metrics", {
       name: "metrics", summary: "Measurements, as Prometheus reads them; on this machine only", ...open,
       run: () => Effect.gen(function*() {
-        const journal_position = yield* headOf(yield* Store)
+        const journal_position = yield* lastPosition(yield* Store)
         return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) } }
       })
     })],

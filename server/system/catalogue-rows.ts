@@ -16,5 +16,5 @@ export const catalogueRows = (catalogue: Catalogue) =>
       name: endpoint.name, method: endpoint.method, uri: endpoint.path,
       resource: resourceOf(endpoint) || null, operation: operationOf(endpoint),
       ability: endpoint.ability === null ? null : [endpoint.ability].flat().join("|"),
-      price_weight: endpoint.weight
+      price_weight: endpoint.metering_weight
     }))

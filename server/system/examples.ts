@@ -19,8 +19,8 @@ const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
 
 /** One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where they may be). */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
-  const { $ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
-  if (typeof $ref === "string") return exampleOf(schemas[$ref.split("/").at(-1)!] ?? {}, schemas, name, depth)
+  const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
+  if (typeof ref === "string") return exampleOf(schemas[ref.split("/").at(-1)!] ?? {}, schemas, name, depth)
   if (usual !== undefined) return usual
   if (Array.isArray(values)) return values[0] as Json
   const either = anyOf as ReadonlyArray<JsonObject> | undefined

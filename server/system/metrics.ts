@@ -2,13 +2,13 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Context, Metric } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
-import type { AnsweredCall } from "../server-slice.ts"
+import type { AnsweredServerCall } from "../server-slice.ts"
 
 /** Upper bounds of the counted durations, in seconds. */
 const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export interface Metrics {
-  readonly count: (call: AnsweredCall) => void
+  readonly count: (call: AnsweredServerCall) => void
   readonly text: (state: { readonly journal_position: number }) => string
 }
 

@@ -4,7 +4,7 @@ import { type Endpoint, operationOf, type Params, paramNames, resourceOf } from 
 import type { Field, Fields } from "../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 import { predicates } from "../../core/kernel/query.ts"
-import { kindOf, type ShownResource } from "../../core/kernel/shown.ts"
+import { kindOf, type ShownResource } from "../../core/kernel/answer-schema.ts"
 import { keepsAnswers } from "../idempotency/slice.ts"
 import { type AnswerSchemas, answerSchemas, subjectOf } from "./answers.ts"
 import { interfaceOf } from "./catalogue-rows.ts"
@@ -67,7 +67,7 @@ const operation = (endpoint: Endpoint, answers: AnswerSchemas, other_paths: Read
   return {
     operationId: endpoint.name, tags: [tagOf(endpoint)], summary: endpoint.summary, description: `${endpoint.summary}. ${needsOf(endpoint, other_paths)}`,
     security: endpoint.public ? [] : abilities.length === 0 ? [{ bearer: [] }] : abilities.map((ability) => ({ bearer: [ability] })),
-    "x-permission": endpoint.permission as Json, "x-price-weight": endpoint.weight,
+    "x-permission": endpoint.permission as Json, "x-price-weight": endpoint.metering_weight,
     parameters: [...pathParameters(endpoint), ...queryParameters(endpoint), ...(keepsAnswers(endpoint) ? [idempotency_key] : [])],
     ...(takesBody ? { requestBody: requestBody(endpoint) } : {}),
     responses: responsesOf(endpoint, answers)
@@ -91,7 +91,7 @@ const withFile = (body: JsonObject): JsonObject =>
 
 const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => paramNames(endpoint.path).map((name) => {
   const param = (endpoint.params as Params)[name]
-  const isText = param === undefined || param.table.columns[param.table.key]?.shape.kind === "text"
+  const isText = param === undefined || param.table.columns[param.table.key]?.type.kind === "text"
   return {
     name, in: "path", required: true, schema: isText ? { type: "string" } : { type: "integer", minimum: 1 },
     description: param === undefined ? `The ${words(name)}` : `Id of the ${words(param.table.entity)}`
@@ -114,11 +114,11 @@ const queryParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => {
 const ownParameters = (fields: Fields): ReadonlyArray<JsonObject> => Object.entries(fields).filter(([, field]) => !field.computed).map(([name, field]) => {
   const { description = title(name), ...schema } = schemaInQuery(field)
   const parameter = { ...query(name, schema, String(description)), required: field.required }
-  return field.shape.kind === "list" ? { ...parameter, ...listForms(name, field, String(description)) } : parameter
+  return field.type.kind === "list" ? { ...parameter, ...listForms(name, field, String(description)) } : parameter
 })
 /** A list is described as repeated; the other forms that are taken are told in words. */
 const listForms = (name: string, field: Field, description: string): JsonObject => {
-  const one = field.shape.kind === "list" && field.shape.of.shape.kind === "text" ? ["a", "b"] : ["1", "2"]
+  const one = field.type.kind === "list" && field.type.of.type.kind === "text" ? ["a", "b"] : ["1", "2"]
   return {
     style: "form", explode: true,
     description: `${description}. Taken as ${name}=${one[0]}&${name}=${one[1]}, as ${name}=${one.join(",")} and as ${name}[]=${one[0]}&${name}[]=${one[1]}`

@@ -1,7 +1,7 @@
 /** What an operation may answer with: its good answer and its refusals, each with the headers it carries. */
 import { type Endpoint, paramNames, statusOfAnswer } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import { kindOf, type Part } from "../../core/kernel/shown.ts"
+import { kindOf, type Part } from "../../core/kernel/answer-schema.ts"
 import { keepsAnswers } from "../idempotency/slice.ts"
 import type { AnswerSchemas } from "./answers.ts"
 import { exampleOf } from "./examples.ts"
@@ -82,7 +82,7 @@ const isList = ({ answer, method }: Endpoint): boolean => {
   const kind = answer === undefined || method !== "GET" ? undefined : kindOf(answer)
   if (kind?.kind !== "keys") return kind?.kind === "page"
   const [first] = Object.values(kind.keys)
-  return first !== undefined && !("shape" in first) && kindOf(first as Part)?.kind === "list"
+  return first !== undefined && !("type" in first) && kindOf(first as Part)?.kind === "list"
 }
 
 const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
@@ -94,10 +94,10 @@ const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
     ...(isRead ? [] : ["413", "415"]),
     ...(isRead && Object.keys(endpoint.fields).length === 0 ? [] : ["422"]),
     ...(keepsAnswers(endpoint) ? ["409", "425"] : []),
-    ...Object.keys(endpoint.refuses), "429", "500", "503"
+    ...Object.keys(endpoint.error_answers), "429", "500", "503"
   ])
   return Object.fromEntries([...statuses].sort().map((status) => {
-    const other = endpoint.refuses[Number(status)]
+    const other = endpoint.error_answers[Number(status)]
     if (other === undefined || other === null) return [status, { $ref: `#/components/responses/${status}` }]
     const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers))
     const usual = errors[status]

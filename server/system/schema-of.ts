@@ -1,5 +1,5 @@
 /** Declared fields as JSON Schema (2020-12, as OpenAPI 3.1 has it): what a body and a query string may hold. */
-import type { Field, Fields, Shape, TextFormat } from "../../core/kernel/field.ts"
+import type { Field, Fields, FieldType, TextFormat } from "../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 
 const formats: { readonly [F in TextFormat]: JsonObject } = {
@@ -15,36 +15,36 @@ const zoneless = "^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}"
 
 const anyJson: JsonObject = { type: ["string", "number", "boolean", "object", "array"], additionalProperties: true, items: {} }
 
-const shapeIn = (shape: Shape): JsonObject => {
-  switch (shape.kind) {
-    case "text": return { type: "string", maxLength: shape.max, ...(shape.length === undefined ? {} : { minLength: shape.length }), ...(shape.format === undefined ? {} : formats[shape.format]) }
-    case "integer": return { type: "integer", minimum: shape.min, maximum: shape.max }
+const shapeIn = (type: FieldType): JsonObject => {
+  switch (type.kind) {
+    case "text": return { type: "string", maxLength: type.max, ...(type.length === undefined ? {} : { minLength: type.length }), ...(type.format === undefined ? {} : formats[type.format]) }
+    case "integer": return { type: "integer", minimum: type.min, maximum: type.max }
     case "boolean": return { type: "boolean" }
-    case "money": return shape.minor_only
+    case "money": return type.minor_only
       ? { type: "integer", description: "Minor units" }
       : { description: "A whole number is minor units (12550 is 125.50); a text or a number with a fraction is major units.", anyOf: [{ type: "integer" }, { type: "number" }, { type: "string" }] }
-    case "decimal": return { anyOf: [{ type: "number" }, { type: "string" }], description: `Decimal, ${shape.scale} places${shape.min === undefined ? "" : `, from ${shape.min}`}${shape.max === undefined ? "" : `, to ${shape.max}`}` }
+    case "decimal": return { anyOf: [{ type: "number" }, { type: "string" }], description: `Decimal, ${type.scale} places${type.min === undefined ? "" : `, from ${type.min}`}${type.max === undefined ? "" : `, to ${type.max}`}` }
     case "date": return { type: "string", format: "date" }
     case "timestamp": return {
       description: "ISO 8601; without a zone UTC, without a time midnight",
       anyOf: [{ type: "string", format: "date-time" }, { type: "string", format: "date" }, { type: "string", pattern: zoneless }]
     }
-    case "choice": return { type: "string", enum: Object.keys(shape.labels), description: labelled(shape.labels) }
-    case "code": return { type: "integer", enum: Object.keys(shape.labels).map(Number), description: labelled(shape.labels) }
-    case "ref": return { type: "integer", minimum: 1, description: `Id in ${shape.table.replaceAll("_", " ")}` }
-    case "json": return shape.form === "object" ? { type: "object", additionalProperties: true } : shape.form === "array" ? { type: "array", items: {} } : anyJson
-    case "list": return { type: "array", items: described(shape.of, orNull(shapeIn(shape.of.shape), shape.of.nullable)), ...(shape.min_items > 0 ? { minItems: shape.min_items } : {}), maxItems: shape.max_items }
-    case "object": return bodySchema(shape.fields, "create")
+    case "choice": return { type: "string", enum: Object.keys(type.labels), description: labelled(type.labels) }
+    case "code": return { type: "integer", enum: Object.keys(type.labels).map(Number), description: labelled(type.labels) }
+    case "ref": return { type: "integer", minimum: 1, description: `Id in ${type.table.replaceAll("_", " ")}` }
+    case "json": return type.form === "object" ? { type: "object", additionalProperties: true } : type.form === "array" ? { type: "array", items: {} } : anyJson
+    case "list": return { type: "array", items: described(type.of, orNull(shapeIn(type.of.type), type.of.nullable)), ...(type.min_items > 0 ? { minItems: type.min_items } : {}), maxItems: type.max_items }
+    case "object": return bodySchema(type.fields, "create")
   }
 }
 /** What may be sent: a null where it means absent (create) or something else than a refusal (update). */
 export const schemaIn = (field: Field, mode: "create" | "update" = "create"): JsonObject => {
-  const schema = described(field, orNull(shapeIn(field.shape), mode === "create" ? !field.required : field.on_null !== "reject"))
+  const schema = described(field, orNull(shapeIn(field.type), mode === "create" ? !field.required : field.on_null !== "reject"))
   return mode === "update" || field.default === undefined || field.default === null ? schema : { ...schema, default: field.default }
 }
 /** One value of a query string, where nothing is null. */
 export const schemaInQuery = (field: Field): JsonObject => {
-  const schema = described(field, shapeIn(field.shape))
+  const schema = described(field, shapeIn(field.type))
   return field.default === undefined || field.default === null ? schema : { ...schema, default: field.default }
 }
 

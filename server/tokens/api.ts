@@ -3,27 +3,27 @@
  * users those of people who may do no more than they. The secret is told once.
  */
 import { Effect, Result } from "effect"
-import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/change.ts"
-import { command, type Fault, get } from "../../core/kernel/endpoint.ts"
+import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
+import { command, type Failure, get } from "../../core/kernel/endpoint.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
-import { created, listOf, noContent, resource, shownById, viewContext, ok } from "../../core/kernel/resource.ts"
+import { created, listOf, noContent, resource, renderById, viewContext, ok } from "../../core/kernel/resource.ts"
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { able, can, type Viewer } from "../../core/kernel/viewer.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
 import { memberAnonymised } from "../../core/personal-data/events.ts"
 import { userDeactivated } from "../../core/users/events.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { roles } from "../../core/users/schema.ts"
-import { isAdministrator, lackedBy } from "../../core/users/standing.ts"
-import { tokensIssuedBy } from "../../sync/ends/devices.ts"
+import { isAdministrator, missingRight } from "../../core/users/rights.ts"
+import { tokensIssuedBy } from "../../sync/server/devices.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
 import { tokenEvents, tokenIssued, tokenRevoked } from "./events.ts"
 import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
 import { text } from "../../core/kernel/field.ts"
-import * as Shown from "../../core/kernel/shown.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
 
 export const tokenResource = resource({
   singular: "token", table: tokens,
@@ -36,7 +36,7 @@ const issuedResource = { ...tokenResource, title: "IssuedToken", shows: { secret
 
 const manages_users = "users.edit"
 /** May this person see and take away tokens of others? */
-export const managesTokens = (viewer: Viewer): boolean => can(viewer, manages_users)
+export const managesTokens = (viewer: Viewer): boolean => hasOnePermission(viewer, manages_users)
 
 const list = get("/api/v1/tokens", {
   answer: Shown.page(() => tokenResource),
@@ -61,9 +61,9 @@ const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1
   answer: { token: Shown.row(() => issuedResource) },
   name: "tokens.create", summary: "Issue a token; its secret is in this answer only", ability: "tokens:write", permission: manages_users, server_only: true,
   fields: token_fields,
-  mints: [tokens],
+  creates: [tokens],
   streams: () => [],
-  facts: ({ values, viewer }): Effect.Effect<IssueFacts, Fault, Store> => Effect.gen(function*() {
+  facts: ({ values, viewer }): Effect.Effect<IssueFacts, Failure, Store> => Effect.gen(function*() {
     const store = yield* Store
     return {
       user: yield* userById(values.user_id ?? viewer.user_id),
@@ -97,7 +97,7 @@ const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1
       ...result,
       hash: hashOf(secret), last_used_at: null, revoked_at: null, created_at: input.now, updated_at: input.now, deleted_at: null
     })])
-    const { token } = yield* shownById(tokenResource, id, [], viewContext(input))
+    const { token } = yield* renderById(tokenResource, id, [], viewContext(input))
     return created({ token: { ...token, secret } })
   })
 })
@@ -121,9 +121,9 @@ const refusalToIssue = (
 
 /** 403 where a token of this person and with these abilities may do more than whoever issues it or takes it away. */
 const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<string>): Rejection | undefined => {
-  const lacked = user.user_id === viewer.user_id ? undefined : lackedBy(viewer, user)
+  const lacked = user.user_id === viewer.user_id ? undefined : missingRight(viewer, user)
   if (lacked !== undefined) return forbidden(`This token's user holds ${lacked}, which you do not have.`)
-  const ability = abilities.find((one) => !able(viewer, one))
+  const ability = abilities.find((one) => !hasAbility(viewer, one))
   return ability === undefined ? undefined : forbidden(`Your own token lacks the ability ${ability}.`)
 }
 

@@ -1,11 +1,11 @@
 /** From a bearer secret to the one who asks. What was read is used again for less than a second, never past a change made here. */
 import { Effect } from "effect"
-import type { Fault } from "../../core/kernel/endpoint.ts"
-import { update } from "../../core/kernel/change.ts"
+import type { Failure } from "../../core/kernel/endpoint.ts"
+import { update } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { revokedDevice } from "../../sync/ends/devices.ts"
+import { revokedDevice } from "../../sync/server/devices.ts"
 import { userById } from "../users.ts"
 import { hashOf, isSecretOf, type TokenRow, tokens } from "./schema.ts"
 
@@ -18,9 +18,9 @@ export interface Bearer {
 }
 export interface Authentication {
   /** The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired, revoked). */
-  readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Fault, Store>
+  readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Failure, Store>
   /** What notes that a token was used, for nobody to wait for; undefined when it was noted within the last minute. */
-  readonly used: (token_id: number, now: number) => Effect.Effect<void, Fault, Store> | undefined
+  readonly used: (token_id: number, now: number) => Effect.Effect<void, Failure, Store> | undefined
   /** Nothing known counts any more: users, roles or tokens changed. */
   readonly forget: () => void
 }

@@ -1,30 +1,30 @@
 /** Tokens of devices' own: what a device keeps opens no more than the token it enrolled with, and ends with either. */
 import { Effect } from "effect"
-import { insert, updateWhere } from "../../core/kernel/change.ts"
-import { drawIds } from "../../core/kernel/ids.ts"
-import { record, Site } from "../../core/kernel/site.ts"
+import { insert, updateWhere } from "../../core/kernel/row-change.ts"
+import { allocateIds } from "../../core/kernel/ids.ts"
+import { recordEvents, CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import type { DeviceTokensShape } from "../../sync/ends/device-tokens.ts"
+import type { DeviceTokensShape } from "../../sync/server/device-tokens.ts"
 import { tokenIssued, tokenRevoked } from "./events.ts"
 import { hashOf, secretFor, tokens } from "./schema.ts"
 
 const recording = Effect.fnUntraced(function*(viewer: Viewer, now: string) {
-  return { command_id: yield* (yield* Site).commandId, actor_id: viewer.user_id, replica_id: null, recorded_at: now }
+  return { command_id: yield* (yield* CommandRuntime).commandId, actor_id: viewer.user_id, replica_id: null, recorded_at: now }
 })
 
 export const deviceTokens: DeviceTokensShape = {
   issue: Effect.fnUntraced(function*(name, viewer, now) {
     const store = yield* Store
     const issuer = viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id)
-    const [id] = yield* drawIds("tokens", 1)
+    const [id] = yield* allocateIds("tokens", 1)
     const secret = secretFor(id!)
     const row = { id: id!, name, abilities: [...viewer.abilities], user_id: viewer.user_id, expires_at: issuer?.expires_at ?? null }
     yield* store.apply([insert(tokens, {
       ...row, rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null, hash: hashOf(secret), last_used_at: null, revoked_at: null,
       created_at: now, updated_at: now, deleted_at: null
     })])
-    yield* record([tokenIssued.make(row)], yield* recording(viewer, now))
+    yield* recordEvents([tokenIssued.make(row)], yield* recording(viewer, now))
     return { id: row.id, secret }
   }),
   abilitiesOf: Effect.fnUntraced(function*(token_id, now) {
@@ -37,6 +37,6 @@ export const deviceTokens: DeviceTokensShape = {
     const token = yield* store.get(tokens, token_id)
     if (token === undefined || token.revoked_at !== null) return
     yield* store.apply([updateWhere(tokens, { id: token_id }, { revoked_at: now })])
-    yield* record([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
+    yield* recordEvents([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
   })
 }

@@ -38,7 +38,7 @@ export interface Scene extends Answering {
   readonly claim: (store_id: number, item_id: number, quantity: number, from: string, to: string | null, body?: object) => Promise<Claimed>
   readonly move: (id: number, name: string, body?: object) => Promise<Reply>
   /** Units allocated to the line; answers their assignments. */
-  readonly allocate: (claim: Claimed, ...units: ReadonlyArray<number>) => Promise<ReadonlyArray<number>>
+  readonly allocate: (demand: Claimed, ...units: ReadonlyArray<number>) => Promise<ReadonlyArray<number>>
   readonly point: (product_id: number, store_id: number, date: string) => Promise<any>
   readonly range: (product_id: number, store_id: number, from: string, to: string) => Promise<any>
   readonly gantt: (product_id: number, store_id: number, from: string, to: string) => Promise<any>

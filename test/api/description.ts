@@ -38,7 +38,7 @@ const shared = {
   headers: known_headers as { readonly [name: string]: Header & JsonObject },
   responses: known_responses as { readonly [status: string]: Response }
 }
-const nameIn = ($ref: string): string => $ref.split("/").at(-1)!
+const nameIn = (ref: string): string => ref.split("/").at(-1)!
 
 /** What in an answer of an endpoint is not as declared; undefined when all is. */
 export const problemOf = (endpoint: Endpoint, got: Given, at = { headers: true }): string | undefined => {
@@ -78,10 +78,10 @@ const bodyProblem = (endpoint: Endpoint, { content }: Response, got: Given): str
   return type !== "application/json" ? undefined
     : decodingProblem(schemaFor(endpoint, got.status, declared[1].schema.$ref), got.body)
 }
-const schemaFor = (endpoint: Endpoint, status: number, $ref: string | undefined): Schema.Codec<unknown> => {
-  const { answer, refuses } = endpoint
+const schemaFor = (endpoint: Endpoint, status: number, ref: string | undefined): Schema.Codec<unknown> => {
+  const { answer, error_answers } = endpoint
   if (status === statusOfAnswer(endpoint) && answer !== undefined) return keepsAnswers(endpoint) ? orRemoved(answer) : answer
-  return refuses[status] ?? errorSchemas[nameIn($ref!) as keyof typeof errorSchemas]
+  return error_answers[status] ?? errorSchemas[nameIn(ref!) as keyof typeof errorSchemas]
 }
 const kept = new WeakMap<Schema.Codec<unknown>, Schema.Codec<unknown>>()
 const orRemoved = (answer: Schema.Codec<unknown>): Schema.Codec<unknown> => {

@@ -13,7 +13,7 @@ import { engines } from "../app.ts"
 import type { Got } from "../server/serving.ts"
 import { fairQuestionsTo, type Question, questionsTo } from "./requests.ts"
 import type { Rows } from "./values.ts"
-import { alignIds, furnish, openWorld, type World } from "./world.ts"
+import { alignIds, createSampleData, openWorld, type World } from "./world.ts"
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_618)
 const times = Number(process.env["FUZZ_TIMES"] ?? 1)
@@ -40,7 +40,7 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
 
   beforeAll(async () => {
     worlds = await Promise.all(engines.map((engine) => openWorld(engine, { log, undescribed: (problem) => undescribed.push(problem) })))
-    await Promise.all(worlds.map(furnish))
+    await Promise.all(worlds.map(createSampleData))
     // Settings are among what is fuzzed: a token with a rate of its own is not shut out by them.
     const issued = await Promise.all(worlds.map((world) => world.ask("/api/v1/tokens", { json: { name: "Fuzz", abilities: ["*"], rate_limit_per_minute: 10_000 } })))
     expect(issued.map((got) => got.status)).toEqual([201, 201])
@@ -63,8 +63,8 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
     if (before < 3) problems.push(`${endpoint.name}: ${what}\n    ${sent.method} ${target.slice(0, 400)} ${body.slice(0, 600)}`)
   }
   const because = (got: Got): string => {
-    const fault = faults.get(got.headers["x-request-id"])
-    return fault === undefined ? got.text.slice(0, 300) : errorText(fault).split("\n").slice(0, 6).join(" ")
+    const failure = faults.get(got.headers["x-request-id"])
+    return failure === undefined ? got.text.slice(0, 300) : errorText(failure).split("\n").slice(0, 6).join(" ")
   }
 
   it("is answered as documented, alike on both engines, and changes nothing when refused", { timeout: 600_000 * times }, async () => {

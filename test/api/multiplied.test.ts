@@ -14,7 +14,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
     return (Object.values(got.body)[0] as { id: number }).id
   }
   const product = (name: string): Promise<number> => made("/products", { name })
-  const deal = (more: object = {}): Promise<number> => made("/opportunities", { subject: "Big", ...more })
+  const opportunity = (more: object = {}): Promise<number> => made("/opportunities", { subject: "Big", ...more })
   const window = { store_id: 1, starts_at: "2031-07-01T09:00:00Z", ends_at: "2031-07-05T09:00:00Z" }
   const line = (id: number, item_id: number, quantity: number): Promise<Got> => post(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
   const refused = (got: Got): readonly [number, ReadonlyArray<string>] => [got.status, Object.keys(got.body.errors ?? {})]
@@ -29,7 +29,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
     const [lamp, clamp] = [await product("Lamp"), await product("Clamp")]
     await made(`/products/${lamp}/accessories`, { accessory_product_id: clamp, quantity: 1_000_000, included: true })
     for (const more of [{}, window]) {
-      const id = await deal(more)
+      const id = await opportunity(more)
       expect(refused(await line(id, lamp, 1_000_000_000))).toEqual([422, ["quantity"]])
       const got = await line(id, lamp, 2)
       expect(got.body.opportunity.items.map((one: { quantity: string }) => one.quantity)).toEqual(["2.00", "2000000.00"])
@@ -39,7 +39,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
     const [outer, inner, part] = [await product("Outer"), await product("Inner"), await product("Grain")]
     await made(`/products/${inner}/components`, { component_product_id: part, quantity: 1_000_000 })
     await made(`/products/${outer}/components`, { component_product_id: inner, quantity: 1_000 })
-    const id = await deal(window)
+    const id = await opportunity(window)
     expect((await line(id, outer, 2)).status).toBe(201)
     expect(refused(await line(id, outer, 3))).toEqual([422, ["quantity"]])
     expect(refused(await line(id, inner, 1_000_000_000))).toEqual([422, ["quantity"]])

@@ -1,9 +1,9 @@
 /** Many clients at one opportunity and at one pool of units, over the server's interface on Postgres. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { claims } from "../../core/claims/schema.ts"
+import { demands } from "../../core/demands/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { asset_assignments } from "../../core/opportunities/parts.ts"
+import { asset_assignments } from "../../core/opportunities/child-tables.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { serve, type Serving } from "../server/serving.ts"
 
@@ -95,7 +95,7 @@ describe("sixteen clients at once on pg", () => {
     expect(results.filter((statuses) => statuses.at(-1) === 200)).toHaveLength(10)
     const [assigned, held] = await server.run(Effect.gen(function*() {
       const store = yield* Store
-      return [yield* store.find(asset_assignments, { stock_level_id: units }), yield* store.find(claims, { asset_id: units, is_active: true })] as const
+      return [yield* store.find(asset_assignments, { stock_level_id: units }), yield* store.find(demands, { asset_id: units, is_active: true })] as const
     }))
     expect(assigned.map((row) => row.stock_level_id).sort((a, b) => a - b)).toEqual(units)
     expect(held.map((row) => row.asset_id)).toHaveLength(10)

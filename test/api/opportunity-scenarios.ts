@@ -42,14 +42,14 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
     expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
     return reply.body[key]
   }
-  const deal: Scene["deal"] = (body = {}) => made(opp, { subject, store_id: 1, ...body }, "opportunity")
+  const opportunity: Scene["deal"] = (body = {}) => made(opp, { subject, store_id: 1, ...body }, "opportunity")
   const move: Scene["move"] = (id, name, body = {}) => post(`${opp}/${id}/${name}`, body)
   const quoted = (id: number) => move(id, "convert_to_quotation")
   return {
-    ...by, subject, post, made, deal, move, quoted,
+    ...by, subject, post, made, deal: opportunity, move, quoted,
     get: (path) => by.ask("GET", path), put: (path, body) => by.ask("PUT", path, body), patch: (path, body) => by.ask("PATCH", path, body),
     remove: (path) => by.ask("DELETE", path),
-    withLine: async (body = fourDays, line = lineL) => made(`${opp}/${(await deal(body)).id}/items`, line, "opportunity"),
+    withLine: async (body = fourDays, line = lineL) => made(`${opp}/${(await opportunity(body)).id}/items`, line, "opportunity"),
     ordered: async (id) => { await quoted(id); return move(id, "convert_to_order") },
     shown: async (id, include = "items,costs") => (await by.ask("GET", `${opp}/${id}?include=${include}`)).body.opportunity,
     actions: async (id) => Object.fromEntries((await by.ask("GET", `${opp}/${id}/available_actions`)).body.available_actions.map((one: { key: string }) => [one.key, one])),

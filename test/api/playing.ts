@@ -5,14 +5,14 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { claims } from "../../core/claims/schema.ts"
+import { demands } from "../../core/demands/schema.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
-import { type Device, enrolDevice } from "../../sync/replica/device.ts"
-import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { type Device, enrolDevice } from "../../sync/device/device.ts"
+import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
 import { owner_token, serve } from "../server/serving.ts"
 import { answerProblem } from "./description.ts"
@@ -78,8 +78,8 @@ const open = async (engine: "sqlite" | "pg", { now, prepare }: Pick<Told<unknown
   await prepare?.(ask)
   const settled: Settled = {
     ask,
-    held: async (opportunity_id) => (await server.run(Effect.flatMap(Store, (store) => store.find(claims, { opportunity_id, is_active: true }))))
-      .reduce((sum, claim) => sum + claim.quantity, 0)
+    held: async (opportunity_id) => (await server.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id, is_active: true }))))
+      .reduce((sum, demand) => sum + demand.quantity, 0)
   }
   const close = async (): Promise<void> => {
     await listening.stop(1_000)

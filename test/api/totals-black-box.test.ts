@@ -187,17 +187,17 @@ describe.each(engines)("Totals and tax, on %s (rates 8, 9.3, 9.4)", (engine) => 
   it("a deal is net, taxed as the default class, even where prices include tax", async () => {
     for (const prices_include_tax of [false, true]) {
       const job = await played({ prices_include_tax }, [{ class: "reduced", unit_price: "105.00" }])
-      const deal = (await world.list.post(`/opportunities/${job.id}/deal_price`, { deal_total: "50.03" })).body.opportunity
-      expect(sums(deal)).toEqual(["50.03", "10.01", "60.04"])
-      expect([deal.charge_total, deal.deal_total, deal.rental_charge_total]).toEqual(["50.03", "50.03", prices_include_tax ? "100.00" : "105.00"])
+      const opportunity = (await world.list.post(`/opportunities/${job.id}/deal_price`, { deal_total: "50.03" })).body.opportunity
+      expect(sums(opportunity)).toEqual(["50.03", "10.01", "60.04"])
+      expect([opportunity.charge_total, opportunity.deal_total, opportunity.rental_charge_total]).toEqual(["50.03", "50.03", prices_include_tax ? "100.00" : "105.00"])
       const cleared = (await world.list.remove(`/opportunities/${job.id}/deal_price`)).body.opportunity
       expect([sums(cleared), cleared.deal_total]).toEqual([prices_include_tax ? ["100.00", "5.00", "105.00"] : ["105.00", "5.25", "110.25"], null])
     }
   })
   it("a deal of nothing is a deal", async () => {
     const job = await played({}, [{ class: "standard", unit_price: "10.00" }])
-    const deal = (await world.list.post(`/opportunities/${job.id}/deal_price`, { deal_total: 0 })).body.opportunity
-    expect([...sums(deal), deal.deal_total]).toEqual(["0.00", "0.00", "0.00", "0.00"])
+    const opportunity = (await world.list.post(`/opportunities/${job.id}/deal_price`, { deal_total: 0 })).body.opportunity
+    expect([...sums(opportunity), opportunity.deal_total]).toEqual(["0.00", "0.00", "0.00", "0.00"])
   })
   it.each<readonly [string, object, string]>([["none", {}, "deal_total"], ["negative", { deal_total: -1 }, "deal_total"], ["too fine", { deal_total: "1.001" }, "deal_total"], ["too large", { deal_total: 2_147_483_648 }, "deal_total"]])(
     "a deal is refused: %s", async (_, body, named) => {
@@ -222,8 +222,8 @@ describe.each(engines)("Totals and tax, on %s (rates 8, 9.3, 9.4)", (engine) => 
     expect((await list.post(`${path}/lock_locks`)).body.opportunity).toMatchObject({ exchange_rate_locked: true, tax_locked: true, pricing_locked: true })
     const again = await list.post(`${path}/lock_locks`)
     expect([again.status, fields(again)]).toEqual([422, ["state"]])
-    const deal = await list.post(`${path}/deal_price`, { deal_total: "50.00" })
-    expect([deal.status, fields(deal)]).toEqual([422, ["opportunity"]])
+    const opportunity = await list.post(`${path}/deal_price`, { deal_total: "50.00" })
+    expect([opportunity.status, fields(opportunity)]).toEqual([422, ["opportunity"]])
     const changed = (await list.patch(`${path}/items/${job.items[0].id}`, { unit_price: "50.00" })).body.opportunity
     expect(sums(changed)).toEqual(["50.00", "20.00", "70.00"])
     expect((await list.post(`${path}/unlock_locks`)).body.opportunity.pricing_locked).toBe(false)

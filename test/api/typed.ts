@@ -3,8 +3,8 @@
  * success has that which the server itself gave to the same request.
  */
 import { expect } from "vitest"
-import { exits } from "../../cli/exits.ts"
-import { exitOf } from "../../cli/refusal.ts"
+import { exit_codes } from "../../cli/exit-codes.ts"
+import { exitCodeOf } from "../../cli/response-errors.ts"
 import type { CommandLine } from "../cli/command-line.ts"
 import type { Ask } from "./playing.ts"
 
@@ -28,7 +28,7 @@ export const typed = (cli: CommandLine, statuses: Statuses): Ask => {
     // Word for word the same request, as long as the scenario has gone the same way.
     if (known_method === method && known !== undefined) expect(refused === undefined ? known < 400 : Number(refused) === known, `${said}The server answered ${known}.`).toBe(true)
     const status = refused !== undefined ? Number(refused) : known_method === method && known !== undefined ? known : answered === undefined ? 204 : 200
-    expect(code, said).toBe(refused === undefined ? exits.ok : exitOf({ status, body: answered }))
+    expect(code, said).toBe(refused === undefined ? exit_codes.ok : exitCodeOf({ status, body: answered }))
     return { status, body: answered }
   }
 }

@@ -58,11 +58,11 @@ const pointsInto: { readonly [name: string]: string } = {
 
 /** A value the field takes, as far as its declaration can tell. `special`: by the field's name, where that says more. */
 export const fitting = (name: string, field: Field, rows: Rows, special: { readonly [name: string]: fc.Arbitrary<Json> }): fc.Arbitrary<Json> => {
-  const { shape } = field
+  const { type } = field
   if (Object.hasOwn(special, name)) return special[name]!
-  switch (shape.kind) {
+  switch (type.kind) {
     case "text":
-      switch (shape.format) {
+      switch (type.format) {
         case "email": return fc.constantFrom("a@example.com", "ü@example.org", "x.y+z@a.b.c")
         case "url": return fc.constantFrom("https://example.com", "http://a.b/?q=1#x")
         case "time": return fc.constantFrom("09:00", "23:59")
@@ -70,23 +70,23 @@ export const fitting = (name: string, field: Field, rows: Rows, special: { reado
         case "currency": return fc.constantFrom("GBP", "gbp", "JPY", "KWD", "EUR")
         case "country": return fc.constantFrom("GB", "de")
         case "slug": return fc.constantFrom("a", "daily-rate")
-        default: return shape.length !== undefined ? fc.constant("G".repeat(shape.length)) : shape.max < 30 ? fc.constantFrom("x", "ab".slice(0, shape.max)) : fc.oneof({ weight: 12, arbitrary: names }, { weight: 1, arbitrary: fc.constant("n".repeat(shape.max)) })
+        default: return type.length !== undefined ? fc.constant("G".repeat(type.length)) : type.max < 30 ? fc.constantFrom("x", "ab".slice(0, type.max)) : fc.oneof({ weight: 12, arbitrary: names }, { weight: 1, arbitrary: fc.constant("n".repeat(type.max)) })
       }
     case "integer":
       return pointsInto[name] !== undefined ? fc.oneof(idIn(rows.get(pointsInto[name])), fc.integer({ min: 1, max: 12 }))
-        : fc.oneof(fc.integer({ min: Math.max(shape.min, 0), max: Math.min(Math.max(shape.min, 0) + 12, shape.max) }), fc.constantFrom<Json>(shape.min, shape.max, String(shape.max)))
+        : fc.oneof(fc.integer({ min: Math.max(type.min, 0), max: Math.min(Math.max(type.min, 0) + 12, type.max) }), fc.constantFrom<Json>(type.min, type.max, String(type.max)))
     case "boolean": return fc.constantFrom<Json>(true, false, 1, "0")
     case "money": return fc.constantFrom<Json>(0, 1, 1250, "12.50", "7", 9.5, "0.01", 2_147_483_647)
-    case "decimal": return fc.constantFrom<Json>(1, "1", "2.50", 3, "0", shape.min ?? "0.5", shape.max ?? "100")
+    case "decimal": return fc.constantFrom<Json>(1, "1", "2.50", 3, "0", type.min ?? "0.5", type.max ?? "100")
     case "date": return fc.constantFrom("2026-06-01", "2026-07-01", "2026-12-31", "2028-02-29")
     case "timestamp": return fc.constantFrom(...instants)
-    case "choice": return fc.constantFrom(...Object.keys(shape.labels))
-    case "code": return fc.constantFrom<Json>(...Object.keys(shape.labels).map(Number))
-    case "ref": return idIn(rows.get(shape.table))
-    case "json": return shape.form === "array" ? fc.array(fc.oneof(hostile, fc.dictionary(names, hostile, { maxKeys: 3 })), { maxLength: 3 }) as fc.Arbitrary<Json>
+    case "choice": return fc.constantFrom(...Object.keys(type.labels))
+    case "code": return fc.constantFrom<Json>(...Object.keys(type.labels).map(Number))
+    case "ref": return idIn(rows.get(type.table))
+    case "json": return type.form === "array" ? fc.array(fc.oneof(hostile, fc.dictionary(names, hostile, { maxKeys: 3 })), { maxLength: 3 }) as fc.Arbitrary<Json>
       : fc.dictionary(names, fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>, { maxKeys: 3, noNullPrototype: true })
-    case "list": return fc.array(fitting(name, shape.of, rows, special), { minLength: shape.min_items, maxLength: Math.max(3, shape.min_items) })
-    case "object": return nearBody(shape.fields, rows, special)
+    case "list": return fc.array(fitting(name, type.of, rows, special), { minLength: type.min_items, maxLength: Math.max(3, type.min_items) })
+    case "object": return nearBody(type.fields, rows, special)
   }
 }
 

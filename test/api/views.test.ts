@@ -64,12 +64,12 @@ describe.each(engines)("saved views over HTTP on %s", (engine) => {
       const user = await made("/users", { name: `Of the ${name}`, email: `${name}@example.com`, roles: [name], active: true })
       tokens.push((await made("/tokens", { name, abilities: ["members:read", "custom-views:read", "custom-views:write"], user_id: user.id })).secret)
     }
-    const [desk, yard] = tokens as [string, string]
+    const [context, yard] = tokens as [string, string]
     const view = await made("/custom_views", { name: "The desk's", entity_type: "members", columns: ["name"], visibility: "shared", role_ids: [roles[0].id] })
-    const own = await made("/custom_views", { name: "My own", entity_type: "members", columns: ["name"] }, desk)
+    const own = await made("/custom_views", { name: "My own", entity_type: "members", columns: ["name"] }, context)
     const statuses = async (token: string): Promise<ReadonlyArray<number>> =>
       [(await api(`/members?view_id=${view.id}`, { token })).status, (await api(`/members?view_id=${own.id}`, { token })).status]
-    expect(await statuses(desk)).toEqual([200, 200])
+    expect(await statuses(context)).toEqual([200, 200])
     expect(await statuses(yard)).toEqual([404, 404])
     expect((await api(`/custom_views/${own.id}`, { method: "PUT", json: { name: "Ours" }, token: yard })).status).toBe(403)
     expect((await api("/custom_views", { token: yard })).body.custom_views.map((one: any) => one.id)).not.toContain(view.id)

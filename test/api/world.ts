@@ -45,7 +45,7 @@ export const alignIds = async ([sqlite, pg]: readonly [World, World]): Promise<v
 }
 
 /** Fills it: two depots, stock of each kind, people, prices, orders in every state, a packed case. */
-export const furnish = async ({ ask }: World): Promise<void> => {
+export const createSampleData = async ({ ask }: World): Promise<void> => {
   const call = async (method: string, path: string, json: object): Promise<any> => {
     const got = await ask(`/api/v1${path}`, { method, json })
     if (got.status >= 300) throw new Error(`${method} ${path} answered ${got.status}: ${got.text} to ${JSON.stringify(json)}`)

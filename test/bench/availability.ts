@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { Effect } from "effect"
 import pg from "pg"
-import { claims, reachOf } from "../../core/claims/schema.ts"
-import { insert, type RowChange } from "../../core/kernel/change.ts"
-import { initial } from "../../core/kernel/register.ts"
+import { demands, relevantUntil } from "../../core/demands/schema.ts"
+import { insert, type RowChange } from "../../core/kernel/row-change.ts"
+import { initialRow } from "../../core/kernel/crud-resource.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import { productFields, products } from "../../core/products/schema.ts"
@@ -21,7 +21,7 @@ import { temporaryFolder } from "./processes.ts"
 import { onPostgres, type PgEngine } from "./stage.ts"
 
 const product_count = 5_000
-const claims_each = 50
+const demands_each = 50
 const days = 380
 const rounds = 7
 const dayMillis = 86_400_000
@@ -39,9 +39,9 @@ const dateOf = (millis: number): string => instant(millis).slice(0, 10)
 const stamps = { created_at: instant(first_day), updated_at: instant(first_day), deleted_at: null }
 
 const stock = (): ReadonlyArray<RowChange> => Array.from({ length: product_count }, (_, at) => at + 1).flatMap((id) => {
-  const level = (level_id: number, more: AnyRow) => insert(stock_levels, { ...initial(stock_levels, stock_levels.columns), id: level_id, product_id: id, store_id, ...stamps, ...more } as RowOf<typeof stock_levels>)
+  const level = (level_id: number, more: AnyRow) => insert(stock_levels, { ...initialRow(stock_levels, stock_levels.columns), id: level_id, product_id: id, store_id, ...stamps, ...more } as RowOf<typeof stock_levels>)
   return [
-    insert(products, { ...initial(products, { ...products.columns, ...productFields }), id, name: `Product ${id}`, stock_method: is_serialised(id) ? 2 : 1, ...stamps } as RowOf<typeof products>),
+    insert(products, { ...initialRow(products, { ...products.columns, ...productFields }), id, name: `Product ${id}`, stock_method: is_serialised(id) ? 2 : 1, ...stamps } as RowOf<typeof products>),
     ...is_serialised(id)
       ? Array.from({ length: units }, (_, unit) => level(id * 10 + unit, { stock_category: 50, serial_number: `SN-${id}-${unit}` }))
       // One in twenty has too little for what is asked of it.
@@ -50,20 +50,20 @@ const stock = (): ReadonlyArray<RowChange> => Array.from({ length: product_count
 })
 
 /** The claims of one stretch of `days` days; those that are over are closed, as returned orders leave them. */
-const claimsFrom = (from: number, first_id: number): ReadonlyArray<RowChange> =>
-  Array.from({ length: product_count * claims_each }, (_, at) => {
+const demandsFrom = (from: number, first_id: number): ReadonlyArray<RowChange> =>
+  Array.from({ length: product_count * demands_each }, (_, at) => {
     const product_id = at % product_count + 1, turn = Math.floor(at / product_count)
-    const starts = from + (Math.floor(turn * days / claims_each) + product_id % 7) * dayMillis
+    const starts = from + (Math.floor(turn * days / demands_each) + product_id % 7) * dayMillis
     const ends = starts + (1 + (product_id + turn) % 6) * dayMillis
     const is_over = ends <= today
     const row = {
-      ...initial(claims, claims.columns), id: first_id + at, product_id, store_id, quantity: is_serialised(product_id) ? 1 : 1 + (product_id + turn) % 3,
+      ...initialRow(demands, demands.columns), id: first_id + at, product_id, store_id, quantity: is_serialised(product_id) ? 1 : 1 + (product_id + turn) % 3,
       asset_id: is_serialised(product_id) ? product_id * 10 + turn % units : null,
       starts_at: instant(starts), ends_at: instant(ends), buffered_starts_at: instant(starts), buffered_ends_at: instant(ends),
       source_type: "opportunity_item", source_id: first_id + at, opportunity_id: Math.floor((first_id + at) / 20),
       phase: is_over ? "closed" : starts <= today ? "on_hire" : "reserved", is_active: !is_over, out: !is_over && starts <= today, pending_checkin: false, checked_at: null, ...stamps
-    } as RowOf<typeof claims>
-    return insert(claims, { ...row, reaches_to: reachOf(row) })
+    } as RowOf<typeof demands>
+    return insert(demands, { ...row, reaches_to: relevantUntil(row) })
   })
 
 const write = (app: ServerApp, changes: ReadonlyArray<RowChange>): Promise<void> => app.run(Effect.gen(function*() {
@@ -188,18 +188,18 @@ interface House { readonly app: ServerApp; readonly sql: Ask; readonly close: ()
 const furnished = async (database: ServerOptions["database"], stretches: number, sql: Ask, close: () => Promise<void>): Promise<House> => {
   const app = await openServerApp({ database, key: "key-of-the-benchmarks-which-is-long", owner_token, rate_limit: 1_000_000_000 })
   await write(app, stock())
-  for (let stretch = 0; stretch < stretches; stretch++) await write(app, claimsFrom(first_day - stretch * days * dayMillis, stretch * product_count * claims_each + 1))
+  for (let stretch = 0; stretch < stretches; stretch++) await write(app, demandsFrom(first_day - stretch * days * dayMillis, stretch * product_count * demands_each + 1))
   await sql("analyze", [])
   return { app, sql, close: async () => { await app.close(); await close() } }
 }
 
 const measured = async (dialect: Dialect, one: House, twice: House): Promise<void> => {
   for (const question of questions(dialect)) {
-    for (const house of [one, twice]) await sameFigures(house.app, house.sql, question)
-    const sides = [one, twice].flatMap((house) => sidesOf(house.app, house.sql, question, dialect))
+    for (const business of [one, twice]) await sameFigures(business.app, business.sql, question)
+    const sides = [one, twice].flatMap((business) => sidesOf(business.app, business.sql, question, dialect))
     const [ours, theirs, ours_twice, theirs_twice] = await inTurns(sides, rounds, 2)
     const title = `availability: ${question.name}, ${dialect.name}`
-    print(`${title}; ${(product_count * claims_each).toLocaleString("en")} claims`, [ours!, theirs!], { unit: "answers", as: "duration" })
+    print(`${title}; ${(product_count * demands_each).toLocaleString("en")} claims`, [ours!, theirs!], { unit: "answers", as: "duration" })
     const before = { ...ours!, name: "flightcase before" }
     print(`${title}; twice the history`, [{ ...ours_twice!, name: "flightcase" }, before], { unit: "answers", as: "duration" })
     print(`${title}; twice the history`, [theirs_twice!, { ...theirs!, name: "the statement before" }], { unit: "answers", as: "duration" })
@@ -233,8 +233,8 @@ const postgresHouse = async (engine: PgEngine, stretches: number): Promise<House
 }
 
 export const availability = async (): Promise<void> => {
-  const both = async (dialect: Dialect, house: (stretches: number) => Promise<House>): Promise<void> => {
-    const one = await house(1), twice = await house(2)
+  const both = async (dialect: Dialect, business: (stretches: number) => Promise<House>): Promise<void> => {
+    const one = await business(1), twice = await business(2)
     try { await measured(dialect, one, twice) } finally { await one.close(); await twice.close() }
   }
   await both(sqlite, sqliteHouse)

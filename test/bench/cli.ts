@@ -1,7 +1,7 @@
 /** The command line from nothing: `flightcase products show 1` on a filled replica, against a Node that does nothing. */
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
-import { enrolDevice } from "../../sync/replica/device.ts"
+import { enrolDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
 import { inTurns, print, type Side } from "./measure.ts"
 import { owner_token, root, temporaryFolder } from "./processes.ts"

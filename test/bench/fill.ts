@@ -10,15 +10,15 @@ import { catalogue } from "../../core/catalogue.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { openOutbox } from "../../sync/replica/outbox.ts"
-import { makeReplica } from "../../sync/replica/replica.ts"
-import * as Sqlite from "../../sync/sqlite-client.ts"
+import { openOutbox } from "../../sync/device/outbox/outbox.ts"
+import { makeReplica } from "../../sync/device/replica/replica.ts"
+import * as Sqlite from "../../sync/sqlite/client.ts"
 import { owner, writtenJournal } from "./journal.ts"
 import { inTurns, print } from "./measure.ts"
 import { longJournal, serverCatalogue, type ServerStore } from "./long-journal.ts"
 import { temporaryFolder } from "./processes.ts"
-import { planAnswer, rowsAnswer } from "../../sync/ends/snapshot.ts"
-import type { SnapshotPage, SnapshotPlan } from "../../sync/snapshot.ts"
+import { planAnswer, rowsAnswer } from "../../sync/server/snapshot.ts"
+import type { SnapshotPage, SnapshotPlan } from "../../sync/protocol/snapshot.ts"
 
 const least = 50_000
 const per_chunk = 2_000
@@ -31,7 +31,7 @@ const openReplica = async (path: string) => {
   const replica = makeReplica({
     catalogue, outbox: openOutbox(new DatabaseSync(":memory:")), replica_id: 1, commandId: () => "", viewer: Effect.succeed(owner)
   })
-  const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Sqlite.layer({ path })), replica.site))
+  const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Sqlite.layer({ path })), replica.runtime))
   await runtime.runPromise(replica.open)
   return { replica, runtime }
 }

@@ -1,15 +1,15 @@
 /** A journal as a server writes it: a catalogue imported, customers, quotes and orders, stock moved, things corrected. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { authority } from "../../core/kernel/authority.ts"
+import { serverRuntime } from "../../core/kernel/server-runtime.ts"
 import { answer } from "../../core/kernel/dispatch.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
-import { eventsAfter, headOf } from "../../core/kernel/journal.ts"
+import { eventsAfter, lastPosition } from "../../core/kernel/journal.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import * as Sqlite from "../../sync/sqlite-client.ts"
+import * as Sqlite from "../../sync/sqlite/client.ts"
 
 export const owner: Viewer = {
   user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(["*"]), token_id: null
@@ -27,7 +27,7 @@ const kinds = ["Moving head", "Par can", "Dimmer", "Speaker", "Amplifier", "Micr
 export const writtenJournal = async (least: number): Promise<ReadonlyArray<StoredEvent>> => {
   let made = 0
   const runtime = ManagedRuntime.make(Layer.merge(
-    Layer.provide(Store.layer, Sqlite.layer({ path: ":memory:" })), authority({ catalogue, commandId: () => `command-${++made}` })))
+    Layer.provide(Store.layer, Sqlite.layer({ path: ":memory:" })), serverRuntime({ catalogue, commandId: () => `command-${++made}` })))
   try {
     const ask = (method: string, path: string, body: Json): Promise<any> => runtime.runPromise(Effect.map(
       answer(catalogue, { method, path: `/api/v1${path}`, query: [], body }, owner), (given) => given.body))
@@ -40,7 +40,7 @@ export const writtenJournal = async (least: number): Promise<ReadonlyArray<Store
     }
     const customers: Array<number> = []
     for (let at = 0; at < 300; at++) customers.push((await ask("POST", "/members", { name: `Customer ${at}`, membership_type: "organisation", tag_list: ["regular"] })).member.id)
-    for (let day = 0; (await runtime.runPromise(Effect.flatMap(Store, headOf))) < least; day++) await oneDay(ask, day, products, customers)
+    for (let day = 0; (await runtime.runPromise(Effect.flatMap(Store, lastPosition))) < least; day++) await oneDay(ask, day, products, customers)
     const events: Array<StoredEvent> = []
     for (;;) {
       const page = await runtime.runPromise(Effect.flatMap(Store, (store) => eventsAfter(store, events.at(-1)?.position ?? 0, 5_000)))

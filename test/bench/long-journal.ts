@@ -1,22 +1,22 @@
 /** A server with a journal as long as asked for: a written one, and as many copies of its rows and events as it takes. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { authority } from "../../core/kernel/authority.ts"
+import { serverRuntime } from "../../core/kernel/server-runtime.ts"
 import { catalogueOf } from "../../core/kernel/catalogue.ts"
-import { foldEvent, type StoredEvent } from "../../core/kernel/event.ts"
+import { projectEvent, type StoredEvent } from "../../core/kernel/event.ts"
 import { hasOwnIds } from "../../core/kernel/ids.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { syncSlice } from "../../sync/ends/api.ts"
-import { replicas } from "../../sync/ends/tables.ts"
-import * as Sqlite from "../../sync/sqlite-client.ts"
+import { syncSlice } from "../../sync/server/api.ts"
+import { replicas } from "../../sync/server/tables.ts"
+import * as Sqlite from "../../sync/sqlite/client.ts"
 
 export const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice])
 
 export const openServerStore = (path: string) => ManagedRuntime.make(Layer.merge(
-  Layer.provide(Store.layer, Sqlite.layer({ path, synchronous: "normal" })), authority({ catalogue: serverCatalogue, commandId: () => "bench" })))
+  Layer.provide(Store.layer, Sqlite.layer({ path, synchronous: "normal" })), serverRuntime({ catalogue: serverCatalogue, commandId: () => "bench" })))
 export type ServerStore = ReturnType<typeof openServerStore>
 
 /** At least `least` events; rows grow alike. Ids of a copy lie above all of the copies before. */
@@ -29,7 +29,7 @@ export const longJournal = async (path: string, written: ReadonlyArray<StoredEve
     yield* store.transaction(Effect.gen(function*() {
       for (let at = 0; at < written.length; at += 2_000) {
         const events = written.slice(at, at + 2_000)
-        yield* store.apply(events.flatMap((event) => foldEvent(serverCatalogue.projection, event, event)))
+        yield* store.apply(events.flatMap((event) => projectEvent(serverCatalogue.projection, event, event)))
         yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
       }
       yield* store.run("update journal_head set position = ?", [written.length])

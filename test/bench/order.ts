@@ -75,17 +75,17 @@ const adding = (sql: Sql, ask: Client, product: number, name: string, order: Ord
 }
 /** The line, its claim, the sums, an event; and the order with its lines, as the product answers. */
 const addingByHand = async (sql: Sql, order: Order): Promise<Side> => {
-  const items = (await sql.columns("opportunity_items")).map((name) => `"${name}"`), claims = (await sql.columns("claims")).map((name) => `"${name}"`)
+  const items = (await sql.columns("opportunity_items")).map((name) => `"${name}"`), demands = (await sql.columns("claims")).map((name) => `"${name}"`)
   const copied = (table: string, columns: ReadonlyArray<string>, where: string): string =>
     `insert into bare_${table} (${columns.join(", ")}) select ${columns.map((name) => name === '"id"' ? "$1" : name === '"path"' ? "'9999'" : name).join(", ")} from bare_${table} where ${where}`
   const [{ id: line }] = await sql.all("select max(id) as id from bare_opportunity_items where opportunity_id = $1", [order.id])
-  const [{ id: claim }] = await sql.all("select max(id) as id from bare_claims where opportunity_id = $1 and asset_id is null", [order.id])
-  const insert_line = copied("opportunity_items", items, `id = ${line}`), insert_claim = copied("claims", claims, `id = ${claim}`)
+  const [{ id: demand }] = await sql.all("select max(id) as id from bare_claims where opportunity_id = $1 and asset_id is null", [order.id])
+  const insert_line = copied("opportunity_items", items, `id = ${line}`), insert_demand = copied("claims", demands, `id = ${demand}`)
   let next = 900_000_000
   return timed(sql.driver, 5, async () => {
     await sql.transaction(async () => {
       await sql.all(insert_line, [++next])
-      await sql.all(insert_claim, [next])
+      await sql.all(insert_demand, [next])
       await sql.all(`update bare_opportunities set charge_total = (${totals}), tax_total = 0, updated_at = ${recorded(sql)} where id = $1`, [order.id])
       await sql.all(`insert into bare_events (stream, data, at) values ($1, $2, ${recorded(sql)})`, [`opportunity:${order.id}`, JSON.stringify({ id: next, name: "PAR 64", quantity: "2.00" })])
     })

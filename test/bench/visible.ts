@@ -5,7 +5,7 @@
 import { once } from "node:events"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { type Device, enrolDevice, openDevice } from "../../sync/replica/device.ts"
+import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import { inTurns, print, type Side } from "./measure.ts"
 import { type Client, owner_token, type Running, startCommandLine, startPeer, temporaryFolder } from "./processes.ts"
 import { type Engine, furnish, onPostgres, onSqlite, served } from "./stage.ts"

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
-import { runTold } from "../../cli/run.ts"
+import { runCommandLine } from "../../cli/run.ts"
 import type { Ran } from "./session.ts"
 
 export interface Surroundings {
@@ -31,7 +31,7 @@ export const typeHere = async (words: ReadonlyArray<string>, { env, folder, inpu
   process.stdout.write = into((text) => { out += text })
   process.stderr.write = into((text) => { err += text })
   try {
-    const code = await runTold(words)
+    const code = await runCommandLine(words)
     return { code, out, err }
   } finally {
     process.stdout.write = before.out

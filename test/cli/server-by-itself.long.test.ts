@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { background_lock } from "../../cli/background.ts"
-import { takeLock } from "../../sync/file-lock.ts"
+import { takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openPlace, owner_token, type Place, run } from "./session.ts"
 
 let place: Place

@@ -8,7 +8,7 @@ import type { Field, Fields } from "../../core/kernel/field.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow } from "../../core/kernel/table.ts"
-import { redactionFor } from "../../sync/ends/redaction.ts"
+import { redactionFor } from "../../sync/protocol/redaction.ts"
 import { type App, type Engine, engines, openApp, viewerWith } from "../app.ts"
 
 /** Another walk: ANY_REQUEST_SEED=7. */
@@ -37,23 +37,23 @@ const resolved = (value: unknown, rows: Rows): unknown =>
     : typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(item, rows)])) : value
 const aTime = fc.oneof(fc.integer({ min: 0, max: 60 }).map((day) => new Date(Date.UTC(2026, 5, 1 + day, 9)).toISOString()), fc.constantFrom("2026-06-18", "2026-06-18T10:00+02:00", "0001-01-01", "2198-12-31T23:59:59.999Z"))
 
-const aValue = ({ shape }: Field): fc.Arbitrary<unknown> => {
-  switch (shape.kind) {
-    case "text": return shape.format === "email" ? fc.constant("a@b.example") : shape.format === "url" ? fc.constant("https://a.example/b") : shape.format === "zone" ? fc.constant("Europe/London")
-      : shape.format === "currency" ? fc.constantFrom("GBP", "JPY", "KWD") : shape.format === "country" ? fc.constant("GB") : shape.format === "time" ? fc.constant("09:30") : shape.format === "slug" ? fc.constantFrom("half-day", "weekly")
+const aValue = ({ type }: Field): fc.Arbitrary<unknown> => {
+  switch (type.kind) {
+    case "text": return type.format === "email" ? fc.constant("a@b.example") : type.format === "url" ? fc.constant("https://a.example/b") : type.format === "zone" ? fc.constant("Europe/London")
+      : type.format === "currency" ? fc.constantFrom("GBP", "JPY", "KWD") : type.format === "country" ? fc.constant("GB") : type.format === "time" ? fc.constant("09:30") : type.format === "slug" ? fc.constantFrom("half-day", "weekly")
       : fc.oneof(fc.string({ unit: "grapheme", maxLength: 12 }), fc.constantFrom("A", "b", "daily", "hourly", "fixed", "products", "Product", "Member", "2"))
-    case "integer": return fc.oneof(fc.integer({ min: Math.max(shape.min, -3), max: Math.min(shape.max, 50) }), fc.constantFrom(shape.min, shape.max))
+    case "integer": return fc.oneof(fc.integer({ min: Math.max(type.min, -3), max: Math.min(type.max, 50) }), fc.constantFrom(type.min, type.max))
     case "boolean": return fc.boolean()
     case "money": return fc.oneof(fc.integer({ min: 0, max: 100_000 }), fc.constantFrom("1.50", "0", "2147483647", 2_147_483_647))
-    case "decimal": return fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constantFrom("0", "1.5", "100", shape.min ?? "-5", shape.max ?? "1000000000"))
+    case "decimal": return fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constantFrom("0", "1.5", "100", type.min ?? "-5", type.max ?? "1000000000"))
     case "date": return aTime.map((time) => time.slice(0, 10))
     case "timestamp": return aTime
-    case "choice": return fc.constantFrom(...Object.keys(shape.labels))
-    case "code": return fc.constantFrom(...Object.keys(shape.labels).map(Number))
-    case "ref": return aRowOf(shape.table)
-    case "json": return shape.form === "array" ? fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }) : shape.form === "object" ? fc.dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 }) : fc.jsonValue({ maxDepth: 2 })
-    case "list": return fc.array(sometimes(aValue(shape.of), 12), { maxLength: 4 })
-    case "object": return aBody(shape.fields, 12)
+    case "choice": return fc.constantFrom(...Object.keys(type.labels))
+    case "code": return fc.constantFrom(...Object.keys(type.labels).map(Number))
+    case "ref": return aRowOf(type.table)
+    case "json": return type.form === "array" ? fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }) : type.form === "object" ? fc.dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 }) : fc.jsonValue({ maxDepth: 2 })
+    case "list": return fc.array(sometimes(aValue(type.of), 12), { maxLength: 4 })
+    case "object": return aBody(type.fields, 12)
   }
 }
 /** Now and then something that does not belong there. */

@@ -11,7 +11,7 @@
  */
 import { Result } from "effect"
 import { expect } from "vitest"
-import type { RowChange, Where } from "../../core/kernel/change.ts"
+import type { RowChange, Where } from "../../core/kernel/row-change.ts"
 import type { DecideContext, Decided } from "../../core/kernel/endpoint.ts"
 import { type Catalogue, catalogueOf, foldStored } from "../../core/kernel/catalogue.ts"
 import type { AnyEventType } from "../../core/kernel/event-type.ts"

@@ -8,7 +8,7 @@ import { brokenPromises, type EventList, eventList, eventsPage } from "../../cor
 import { decodeData, eventType, follow } from "../../core/kernel/event-type.ts"
 import { catalogue } from "../../core/catalogue.ts"
 import { tokensSlice } from "../../server/tokens/api.ts"
-import { syncSlice } from "../../sync/ends/api.ts"
+import { syncSlice } from "../../sync/server/api.ts"
 
 /** All that is recorded anywhere: a device knows the first part of it. */
 const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice, tokensSlice(() => new Set())])

@@ -4,12 +4,12 @@ import { DatabaseSync } from "node:sqlite"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { claims } from "../../core/claims/schema.ts"
+import { demands } from "../../core/demands/schema.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { layer as postgresLayer } from "../../server/pg-client.ts"
-import { replica_verdicts } from "../../sync/ends/tables.ts"
-import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { layer as postgresLayer } from "../../server/pg/client.ts"
+import { replica_verdicts } from "../../sync/server/tables.ts"
+import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 
 interface Kept { readonly n: number; readonly id: string; readonly state: string; readonly merged: boolean }
 /** Every command a device ever acknowledged, straight from its file; not read-only, for a file left by a kill may have to be recovered. */
@@ -83,7 +83,7 @@ export const reckon = async ({ database, devices }: Evening): Promise<Reckoning>
   const faults: Array<string> = []
   const server = await within(postgresLayer({ url: database }), Effect.gen(function*() {
     const store = yield* Store
-    return { ...yield* standOf, verdicts: yield* store.find(replica_verdicts, {}), claims: yield* store.find(claims, { is_active: true }) }
+    return { ...yield* standOf, verdicts: yield* store.find(replica_verdicts, {}), claims: yield* store.find(demands, { is_active: true }) }
   }))
   const reckoned: Array<Reckoned> = []
   for (const { name, profile, replica_id, acknowledged } of devices) {

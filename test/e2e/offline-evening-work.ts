@@ -1,6 +1,6 @@
 /** What people do in the evening: drawn by chance, with both devices and a rival at the server reaching for the same things. */
-import type { Chance } from "../sim/chance.ts"
-import type { World } from "./offline-evening-world.ts"
+import type { Random } from "../sim/random.ts"
+import type { EveningWorld } from "./offline-evening-world.ts"
 
 /** Words of a command line, and the lines it is fed. */
 export interface Deed { readonly words: ReadonlyArray<string>; readonly stdin?: string }
@@ -8,9 +8,9 @@ export interface Deed { readonly words: ReadonlyArray<string>; readonly stdin?: 
 export interface Strike { readonly method: string; readonly path: string; readonly body?: object }
 
 const window = ["--from", "2026-12-18T09:00", "--to", "2026-12-22T09:00"]
-const shuffled = <A>(chance: Chance, items: ReadonlyArray<A>): Array<A> => items.map((item) => ({ item, at: chance.next() })).sort((one, other) => one.at - other.at).map(({ item }) => item)
+const shuffled = <A>(chance: Random, items: ReadonlyArray<A>): Array<A> => items.map((item) => ({ item, at: chance.next() })).sort((one, other) => one.at - other.at).map(({ item }) => item)
 /** The next ones in an order of one's own; begins anew when all had their turn. */
-const round = <A>(chance: Chance, items: ReadonlyArray<A>): ((count?: number) => ReadonlyArray<A>) => {
+const round = <A>(chance: Random, items: ReadonlyArray<A>): ((count?: number) => ReadonlyArray<A>) => {
   let left: Array<A> = []
   return (count = 1) => {
     if (left.length < count) left = shuffled(chance, items)
@@ -23,7 +23,7 @@ export interface Worker {
   /** A quotation made here: later deeds build on it. */
   readonly quoted: (id: number) => void
 }
-export const worker = (chance: Chance, name: string, world: World): Worker => {
+export const worker = (chance: Random, name: string, world: EveningWorld): Worker => {
   const mine: Array<number> = []
   const lamps = round(chance, world.lamps), radios = round(chance, world.radios), groups = round(chance, world.groups), quotes = round(chance, world.quotes)
   let made = 0
@@ -50,7 +50,7 @@ export const worker = (chance: Chance, name: string, world: World): Worker => {
 }
 
 /** Somebody with a network, meanwhile. */
-export const rival = (chance: Chance, world: World): (() => Strike) => {
+export const rival = (chance: Random, world: EveningWorld): (() => Strike) => {
   const lamps = round(chance, world.lamps), radios = round(chance, world.radios), groups = round(chance, world.groups)
   let made = 0
   const strikes: ReadonlyArray<() => Strike> = [

@@ -4,7 +4,7 @@ import type { asOwner } from "./processes.ts"
 type Ask = ReturnType<typeof asOwner>
 export interface Order { readonly id: number; readonly line: number }
 export interface Unit { readonly id: number; readonly code: string }
-export interface World {
+export interface EveningWorld {
   readonly lamp: number
   readonly cable: number
   /** Orders whose times overlap, each with one line that wants every lamp. */
@@ -21,7 +21,7 @@ export interface World {
 const from = "2026-12-18T09:00:00Z", to = "2026-12-22T09:00:00Z"
 
 /** As much of everything as `commands` a device will find too little. */
-export const furnish = async (ask: Ask, commands: number): Promise<World> => {
+export const createEveningData = async (ask: Ask, commands: number): Promise<EveningWorld> => {
   const made = async (path: string, body: object): Promise<any> => {
     const answer = await ask("POST", `/api/v1${path}`, body)
     if (answer.status !== 201 && answer.status !== 200) throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)

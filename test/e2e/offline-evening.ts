@@ -10,11 +10,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { type Chance, chanceOf } from "../sim/chance.ts"
+import { type Random, randomOf } from "../sim/random.ts"
 import { type Network, networkTo } from "./network.ts"
 import { type Reckoning, reckon, recordedIn } from "./offline-evening-reckoning.ts"
 import { type Deed, rival, worker } from "./offline-evening-work.ts"
-import { furnish, type World } from "./offline-evening-world.ts"
+import { createEveningData, type EveningWorld } from "./offline-evening-world.ts"
 import { asOwner, clockAhead, type CommandLine, commandLine, freePort, type Ran, type RunningServer, startServer, token } from "./processes.ts"
 
 /** The evening's length on everybody's clock. */
@@ -41,7 +41,7 @@ interface Hand {
   readonly name: string
   readonly home: string
   readonly profile: string
-  readonly chance: Chance
+  readonly chance: Random
   readonly acknowledged: Set<number>
   /** The command line with its clock so far into the evening: 0 at its beginning, 1 at its end. */
   readonly at: (progress: number) => CommandLine
@@ -53,7 +53,7 @@ interface Tally { working: number; syncing: number; server: number; refused_here
 const handOf = (name: string, folder: string, seed: number): Hand => {
   const home = join(folder, name)
   return {
-    name, home, profile: join(home, "profiles", "default"), chance: chanceOf(seed), acknowledged: new Set(), usual_millis: 500,
+    name, home, profile: join(home, "profiles", "default"), chance: randomOf(seed), acknowledged: new Set(), usual_millis: 500,
     at: (progress) => commandLine(home, clockAhead((progress - 1) * hours * 3_600_000))
   }
 }
@@ -76,7 +76,7 @@ const ran = async (hand: Hand, cli: CommandLine, { words, stdin }: Deed, killed:
 /** Exit codes of a person's command that did what it could: done, or refused with reasons. */
 const orderly = [0, 3, 5, 6]
 
-const work = async (hand: Hand, world: World, commands: number, tally: Tally): Promise<void> => {
+const work = async (hand: Hand, world: EveningWorld, commands: number, tally: Tally): Promise<void> => {
   const { next, quoted } = worker(hand.chance, hand.name, world)
   for (let turn = 0; turn < 4 * commands; turn++) {
     const recorded = recordedIn(hand.profile)
@@ -92,7 +92,7 @@ const work = async (hand: Hand, world: World, commands: number, tally: Tally): P
 }
 
 /** What goes on at the server meanwhile, spread over the evening. */
-const struck = async (ask: ReturnType<typeof asOwner>, chance: Chance, world: World, until: () => boolean, most: number, tally: Tally): Promise<void> => {
+const struck = async (ask: ReturnType<typeof asOwner>, chance: Random, world: EveningWorld, until: () => boolean, most: number, tally: Tally): Promise<void> => {
   const next = rival(chance, world)
   for (let made = 0; made < most && !until(); made++) {
     const { method, path, body } = next()
@@ -135,7 +135,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
   try {
     network = await networkTo(port)
     const ask = asOwner(server.url)
-    const world = await furnish(ask, commands)
+    const world = await createEveningData(ask, commands)
     const hands = ["Ada", "Ben"].map((name, at) => handOf(name, folder, seed * 10 + at))
     for (const { name, at } of hands) {
       const login = await at(0)("login", network.url, "--token", token, "--name", name)
@@ -145,7 +145,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     say(`cut off; ${commands} commands each`)
     const begun = performance.now()
     let over = false
-    const rivalry = struck(ask, chanceOf(seed * 10 + 7), world, () => over, commands, tally)
+    const rivalry = struck(ask, randomOf(seed * 10 + 7), world, () => over, commands, tally)
     // When the work fails the server goes, and what the rival says to that is not the matter.
     rivalry.catch(() => {})
     try { await Promise.all(hands.map((hand) => work(hand, world, commands, tally))) } finally { over = true }
@@ -160,7 +160,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     server = await start(1)
     await network.mend()
     for (const hand of hands) hand.usual_millis = Math.max(1_500, commands * 15)
-    const chance = chanceOf(seed * 10 + 8)
+    const chance = randomOf(seed * 10 + 8)
     for (let turn = 0; turn < (commands >= 200 ? 8 : 4); turn++) {
       // Every other time somebody trips over the server's plug, or over the network's.
       const plug = turn % 2 === 1 ? pause(chance.below(1_500)).then(async () => {

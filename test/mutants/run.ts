@@ -51,7 +51,7 @@ const provesNothing = async (): Promise<ReadonlyArray<string>> => {
   return faults
 }
 const faults = await provesNothing()
-for (const fault of faults) console.error(fault)
+for (const failure of faults) console.error(failure)
 if (faults.length > 0) process.exit(1)
 console.log(`Nothing broken: all killers pass (${secondsSince(begun_at)})\n`)
 
@@ -66,8 +66,8 @@ const tried = async ({ killed_by, replace }: Mutant, place: Found): Promise<Trie
       const { broken, failed } = await runKiller(copy, killer)
       const found = failed.find(({ why }) => isAssertion(why))
       if (found !== undefined) continue
-      const fault = await loadFault(copy, file)
-      if (fault !== undefined) return { by: words(killer), why: `it cannot be loaded: ${fault}`, killed: false }
+      const failure = await loadFault(copy, file)
+      if (failure !== undefined) return { by: words(killer), why: `it cannot be loaded: ${failure}`, killed: false }
       return { by: words(killer), why: broken ?? (failed[0] === undefined ? "the tests pass" : `fails by no assertion: ${failed[0].why}`), killed: false }
     }
     return { by: killed_by.map(words).join("; "), why: "", killed: true }

@@ -5,14 +5,14 @@ const held_test = "test/server/held-up.long.test.ts"
 
 export const serving_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "readers share their connections with writers", file: "server/pg-client.ts", within: "make",
+    name: "readers share their connections with writers", file: "server/pg/client.ts", within: "make",
     find: "transactionAcquirer: acquirerFrom(transactions),", replace: "transactionAcquirer: acquirerFrom(statements),",
     killed_by: [{ file: held_test, test: "keeps writers waiting, but neither readers nor health", engine: "pg" }]
   },
   {
-    name: "no lock is waited for too long", file: "server/pg-session.ts", within: "connectionConfig", in_text: true,
+    name: "no lock is waited for too long", file: "server/pg/session.ts", within: "connectionConfig", in_text: true,
     find: "-c lock_timeout=${limits.lock_timeout_ms}", replace: "-c lock_timeout=0",
-    killed_by: [{ file: "test/server/pg-client.test.ts", test: "breaks off what waits for a lock, or takes, longer than it may" }]
+    killed_by: [{ file: "test/server/pg/client.test.ts", test: "breaks off what waits for a lock, or takes, longer than it may" }]
   },
   {
     name: "health asks over the connections of all", file: "server/app.ts", within: "healthOf",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { body_depth_max, json_body_max } from "../../core/kernel/body.ts"
+import { body_depth_max, json_body_bytes_max } from "../../core/kernel/body-limits.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("bodies and paths as they may come", () => {
@@ -46,8 +46,8 @@ describe("bodies and paths as they may come", () => {
   it("a body is taken up to its limit and refused from one byte beyond", async () => {
     const frame = JSON.stringify({ name: "x", ignored: "" })
     const filled = (length: number): string => JSON.stringify({ name: "x", ignored: "y".repeat(length - frame.length) })
-    expect((await post(filled(json_body_max))).status).toBe(201)
-    const over = await post(filled(json_body_max + 1))
+    expect((await post(filled(json_body_bytes_max))).status).toBe(201)
+    const over = await post(filled(json_body_bytes_max + 1))
     expect(over.status).toBe(413)
     expect(Object.keys(over.body)).toEqual(["message"])
   })
@@ -55,9 +55,9 @@ describe("bodies and paths as they may come", () => {
     const target = "/api/v1/products/999999/merge"
     expect((await post("{", {}, target)).status).toBe(404)
     expect((await post("x", { "content-type": "text/plain" }, target)).status).toBe(404)
-    expect((await post("x".repeat(json_body_max + 1), {}, target)).status).toBe(404)
+    expect((await post("x".repeat(json_body_bytes_max + 1), {}, target)).status).toBe(404)
     const made = await server.ask("/api/v1/tokens", { json: { name: "Reads", abilities: ["products:read"] } })
-    for (const bytes of ["{", "x".repeat(json_body_max + 1)]) {
+    for (const bytes of ["{", "x".repeat(json_body_bytes_max + 1)]) {
       expect((await server.ask("/api/v1/products", { method: "POST", bytes, token: made.body.token.secret })).status).toBe(403)
     }
   })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { insert } from "../../core/kernel/change.ts"
+import { insert } from "../../core/kernel/row-change.ts"
 import type { Endpoint, Param, Params } from "../../core/kernel/endpoint.ts"
 import type { Fields } from "../../core/kernel/field.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
@@ -23,7 +23,7 @@ const formed: { readonly [table: string]: AnyRow } = {
 const paramsOf = (endpoint: Endpoint): Params => endpoint.params as Params
 const pathOf = (endpoint: Endpoint, id: number | string): string => endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => {
   const param: Param | undefined = paramsOf(endpoint)[name]
-  return param === undefined ? free_text[name] ?? "x" : param.table.columns[param.table.key]?.shape.kind === "text" && id === row_id ? text_value : String(id)
+  return param === undefined ? free_text[name] ?? "x" : param.table.columns[param.table.key]?.type.kind === "text" && id === row_id ? text_value : String(id)
 })
 const isWrite = (endpoint: Endpoint): boolean => endpoint.method !== "GET"
 const nameOf = (endpoint: Endpoint): string => `${endpoint.method} ${endpoint.path}`
@@ -49,8 +49,8 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   const faults = new Map<unknown, unknown>()
   const log: Log = { flush: () => {}, at: (_level, _event, details) => { if (details?.["error"] !== undefined) faults.set(details["request_id"], details["error"]) } }
   const why = (got: Got): string => {
-    const fault = faults.get(got.headers["x-request-id"])
-    return fault === undefined ? got.text.slice(0, 200) : errorText(fault).split("\n").slice(0, 4).join(" ")
+    const failure = faults.get(got.headers["x-request-id"])
+    return failure === undefined ? got.text.slice(0, 200) : errorText(failure).split("\n").slice(0, 4).join(" ")
   }
   const say = (endpoint: Endpoint, got: Got, expected: string, sent: Sent = {}): void => {
     problems.push(`${nameOf(endpoint)}: ${expected}, not ${got.status} ${why(got)}${sent.json === undefined ? "" : ` to ${JSON.stringify(sent.json).slice(0, 300)}`}`)

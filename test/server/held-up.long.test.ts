@@ -5,8 +5,8 @@ import pg from "pg"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { Store } from "../../core/kernel/store/store.ts"
-import { pgError } from "../../server/pg-error.ts"
-import { storageFaultOf } from "../../server/storage-fault.ts"
+import { pgError } from "../../server/pg/error.ts"
+import { storageFailureOf } from "../../server/storage-fault.ts"
 import type { Database } from "../../server/config.ts"
 import { type Engine, engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
@@ -124,9 +124,9 @@ describe("health on Postgres", () => {
     expect(last.body.health.status).toBe("ok")
     expect((await makeProduct(server, "Lamp")).status).toBe(201)
   })
-  it.each([["53100", "full"], ["25006", "read_only"], ["58030", "failing"], ["23505", undefined], ["57014", undefined]])("knows SQLSTATE %s as %s", (code, fault) => {
+  it.each([["53100", "full"], ["25006", "read_only"], ["58030", "failing"], ["23505", undefined], ["57014", undefined]])("knows SQLSTATE %s as %s", (code, failure) => {
     const cause = Object.assign(new pg.DatabaseError("said", 4, "error"), { code })
-    expect(storageFaultOf(pgError(cause, "query"))).toBe(fault)
+    expect(storageFailureOf(pgError(cause, "query"))).toBe(failure)
   })
 })
 

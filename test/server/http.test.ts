@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Listening, listenOn } from "../../server/http.ts"
 import { makeLog, silentLog } from "../../server/log.ts"
-import type { Reply } from "../../server/pipeline.ts"
+import type { HttpResponse } from "../../server/pipeline.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
 describe("over a socket", () => {
@@ -133,7 +133,7 @@ describe("over a socket", () => {
 })
 
 describe("a socket before something else than the pipeline", () => {
-  const listening = async <A>(answer: Effect.Effect<Reply>, use: (url: string, said: () => string) => Promise<A>): Promise<A> => {
+  const listening = async <A>(answer: Effect.Effect<HttpResponse>, use: (url: string, said: () => string) => Promise<A>): Promise<A> => {
     let said = ""
     const log = makeLog({ write: (text) => { said += text }, human: false, least: "info" })
     const http = await listenOn({ host: "127.0.0.1", port: 0, log, answer: () => answer })

@@ -1,6 +1,6 @@
 /** A long body read piece by piece is the very data, or the very refusal, that reading it at once gives. */
 import { expect, it } from "vitest"
-import { wire_depth_max } from "../../core/kernel/body.ts"
+import { wire_body_depth_max } from "../../core/kernel/body-limits.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { parseInPieces, parsePlain } from "../../server/json-pieces.ts"
 
@@ -17,7 +17,7 @@ it.each<[string, string]>([
   ["white space around names", `{ "a" \n:\t ${many} , "b":${spaces}1 }`]
 ])("%s", async (_, text) => {
   expect(text.length).toBeGreaterThan(140_000)
-  const got = await parseInPieces(text, wire_depth_max)
+  const got = await parseInPieces(text, wire_body_depth_max)
   expect(JSON.stringify(got)).toBe(JSON.stringify(parsePlain(text)))
 })
 
@@ -29,15 +29,15 @@ it.each<[string, string]>([
   ["single quotes", `['${long}']`], ["nothing that JSON knows", `{"a":nonsense${long}}`]
 ])("%s is refused as it is at once", async (_, text) => {
   expect(() => { JSON.parse(text) }).toThrow(SyntaxError)
-  await expect(parseInPieces(text, wire_depth_max)).rejects.toThrow(SyntaxError)
+  await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(SyntaxError)
 })
 
 it("what nests too deep is refused in words, wherever in it", async () => {
   const deep = "[".repeat(3_000) + "]".repeat(3_000)
-  for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`]) await expect(parseInPieces(text, wire_depth_max)).rejects.toThrow(`deeper than ${wire_depth_max} levels`)
+  for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`]) await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(`deeper than ${wire_body_depth_max} levels`)
   const within = (levels: number) => `[${many},${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}]`
-  await expect(parseInPieces(within(wire_depth_max), wire_depth_max)).resolves.toBeDefined()
-  await expect(parseInPieces(within(wire_depth_max + 1), wire_depth_max)).rejects.toThrow("deeper")
+  await expect(parseInPieces(within(wire_body_depth_max), wire_body_depth_max)).resolves.toBeDefined()
+  await expect(parseInPieces(within(wire_body_depth_max + 1), wire_body_depth_max)).rejects.toThrow("deeper")
 })
 
 it("others have their turn between pieces", async () => {
@@ -48,7 +48,7 @@ it("others have their turn between pieces", async () => {
     if (!over) setImmediate(count)
   }
   setImmediate(count)
-  await parseInPieces(JSON.stringify({ commands: [rows(10_000), rows(10_000)] }), wire_depth_max)
+  await parseInPieces(JSON.stringify({ commands: [rows(10_000), rows(10_000)] }), wire_body_depth_max)
   over = true
   expect(turns).toBeGreaterThan(5)
 })

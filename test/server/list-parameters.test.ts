@@ -12,8 +12,8 @@ const values: { readonly [parameter: string]: { readonly two: readonly [string, 
   "rate_engine.schema modifiers": { two: ["multiplier", "factor"], target: "/api/v1/rate_engine/schema", rest: "strategy=period" }
 }
 const listed = catalogue.endpoints.filter((endpoint) => endpoint.method === "GET")
-  .flatMap((endpoint) => Object.entries(endpoint.fields as { [name: string]: { shape: { kind: string } } })
-    .filter(([, field]) => field.shape.kind === "list").map(([name]) => `${endpoint.name} ${name}`))
+  .flatMap((endpoint) => Object.entries(endpoint.fields as { [name: string]: { type: { kind: string } } })
+    .filter(([, field]) => field.type.kind === "list").map(([name]) => `${endpoint.name} ${name}`))
 
 describe.each(engines)("a list in a query string, on %s", (engine) => {
   let server: Serving

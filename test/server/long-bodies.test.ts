@@ -1,26 +1,26 @@
 /** Bodies longer than usual cost the server much: they are read for those who may send them, and while there is room. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { json_body_max } from "../../core/kernel/body.ts"
+import { json_body_bytes_max } from "../../core/kernel/body-limits.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
-import type { Reply } from "../../server/pipeline.ts"
+import type { HttpResponse } from "../../server/pipeline.ts"
 import { engines } from "../app.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
-const budget = 4 * json_body_max
+const budget = 4 * json_body_bytes_max
 
 describe.each(engines)("a body longer than usual, on %s,", (engine) => {
   let server: Serving
   let long: ReadonlyArray<Endpoint>
   beforeAll(async () => {
     server = await serve(engine, { long_bodies_bytes_max: budget })
-    long = server.app.catalogue.endpoints.filter(({ body_max }) => body_max !== undefined && body_max > json_body_max)
+    long = server.app.catalogue.endpoints.filter(({ body_max }) => body_max !== undefined && body_max > json_body_bytes_max)
   })
   afterAll(() => server.close())
   interface Sending { readonly target: string; readonly token: string | undefined; readonly length?: number; readonly body?: () => Promise<Uint8Array> }
   /** Says whether the body was asked for. */
-  const send = async ({ target, token, length = 2 * json_body_max, body = () => Promise.resolve(new TextEncoder().encode("{}")) }: Sending) => {
+  const send = async ({ target, token, length = 2 * json_body_bytes_max, body = () => Promise.resolve(new TextEncoder().encode("{}")) }: Sending) => {
     let read = false
-    const reply: Reply = await server.app.ask({
+    const reply: HttpResponse = await server.app.ask({
       method: "POST", target, remote_address: "192.0.2.1",
       headers: { "content-type": "application/json", "content-length": String(length), ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       body: () => { read = true; return body() }
@@ -72,27 +72,27 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
     let first: ReturnType<typeof send> | undefined
     const arriving = new Promise<Uint8Array>((resolve) => { arrive = resolve })
     await new Promise<void>((resolve) => {
-      first = send({ target, token: owner_token, length: 3 * json_body_max, body: () => { resolve(); return arriving } })
+      first = send({ target, token: owner_token, length: 3 * json_body_bytes_max, body: () => { resolve(); return arriving } })
     })
-    const second = await send({ target, token: owner_token, length: 2 * json_body_max })
+    const second = await send({ target, token: owner_token, length: 2 * json_body_bytes_max })
     expect(second).toMatchObject({ status: 503, read: false, headers: { "retry-after": "2" } })
     // Ordinary ones are taken as ever.
     expect((await send({ target, token: owner_token, length: 1_000 })).status).toBe(422)
     arrive(new TextEncoder().encode("{}"))
     expect((await first)!.status).toBe(422)
-    expect(await send({ target, token: owner_token, length: 2 * json_body_max })).toMatchObject({ status: 422, read: true })
+    expect(await send({ target, token: owner_token, length: 2 * json_body_bytes_max })).toMatchObject({ status: 422, read: true })
   })
   it("that breaks off gives its room back", async () => {
     const target = "/api/v1/sync/bundles"
     for (let times = 0; times < 5; times++) {
-      expect((await send({ target, token: owner_token, length: 3 * json_body_max, body: () => Promise.reject(new Error("the client hung up")) })).status).toBe(500)
+      expect((await send({ target, token: owner_token, length: 3 * json_body_bytes_max, body: () => Promise.reject(new Error("the client hung up")) })).status).toBe(500)
     }
     let giveUp = (): void => {}
     const given = server.app.ask({
-      method: "POST", target, remote_address: "192.0.2.1", headers: { authorization: `Bearer ${owner_token}`, "content-length": String(3 * json_body_max) },
+      method: "POST", target, remote_address: "192.0.2.1", headers: { authorization: `Bearer ${owner_token}`, "content-length": String(3 * json_body_bytes_max) },
       body: () => { setImmediate(() => giveUp()); return new Promise(() => {}) }
     }, (stop) => { giveUp = stop })
     await given.catch(() => undefined)
-    expect((await send({ target, token: owner_token, length: 3 * json_body_max })).status).toBe(422)
+    expect((await send({ target, token: owner_token, length: 3 * json_body_bytes_max })).status).toBe(422)
   })
 })

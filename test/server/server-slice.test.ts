@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest"
 import { get } from "../../core/kernel/endpoint.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { ok } from "../../core/kernel/resource.ts"
-import { Hosting } from "../../server/hosting.ts"
-import type { AnsweredCall, ServerSlice } from "../../server/server-slice.ts"
+import { ServerContext } from "../../server/server-context.ts"
+import type { AnsweredServerCall, ServerSlice } from "../../server/server-slice.ts"
 import { engines } from "../app.ts"
 import { serve } from "./serving.ts"
 import { text } from "../../core/kernel/field.ts"
-import * as Shown from "../../core/kernel/shown.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
 
 describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
   const withSlice = async (slice: Partial<ServerSlice>, use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>) => {
@@ -49,7 +49,7 @@ describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
     })
   })
   it("every request under the interface is told once it is answered", async () => {
-    const told: Array<AnsweredCall> = []
+    const told: Array<AnsweredServerCall> = []
     await withSlice({ answered: (call) => { told.push(call) } }, async (server) => {
       await server.ask("/api/v1/products?q[name_cont]=x", { headers: { "user-agent": "till/1", "x-request-id": "r-1" }, from: "192.0.2.7" })
       await server.ask("/api/v1/products", { json: { name: "" } })
@@ -70,7 +70,7 @@ describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
     const happened: Array<string> = []
     await withSlice({
       background: Effect.gen(function*() {
-        const hosting = yield* Hosting
+        const hosting = yield* ServerContext
         yield* Effect.addFinalizer(() => Effect.sync(() => { happened.push("ended") }))
         hosting.onCommit(() => { happened.push("commit") })
         happened.push("begun")

@@ -2,11 +2,11 @@
 import { Clock, Context, Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../../core/kernel/reference-checks.ts"
-import type { Site } from "../../core/kernel/site.ts"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
-import type { Hosting } from "../../server/hosting.ts"
-import type { Asked, Reply } from "../../server/pipeline.ts"
+import type { ServerContext } from "../../server/server-context.ts"
+import type { HttpRequest, HttpResponse } from "../../server/pipeline.ts"
 import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase, type Template } from "../postgres.ts"
@@ -28,7 +28,7 @@ export interface Got { readonly status: number; readonly headers: { readonly [na
 export interface Serving {
   readonly app: ServerApp
   readonly ask: (target: string, sent?: Sent) => Promise<Got>
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site | Hosting>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime | ServerContext>) => Promise<A>
   /** From now on it is this instant. */
   readonly setClock: (millis: number) => void
   readonly close: () => Promise<void>
@@ -89,14 +89,14 @@ export const askOf = async (app: Pick<ServerApp, "ask">, target: string, { metho
     body: async (max) => raw.length > max ? "too long" : raw
   }))
 }
-const gotOf = (reply: Reply): Got => {
+const gotOf = (reply: HttpResponse): Got => {
   const text = reply.body === undefined ? "" : typeof reply.body === "string" ? reply.body : Buffer.from(reply.body).toString("utf8")
   return { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
 }
 
 /** The same server, each of whose answers is held against what openapi.json says of it, however it is asked. */
 export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalogue">>(app: App, undescribed: (problem: string) => void = fails): App => {
-  const held = (asked: Asked, reply: Reply): Reply => {
+  const held = (asked: HttpRequest, reply: HttpResponse): HttpResponse => {
     const wrong = answerProblem(app.catalogue, asked.method, asked.target, gotOf(reply))
     if (wrong !== undefined) undescribed(wrong)
     return reply

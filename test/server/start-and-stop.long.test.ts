@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../postgres.ts"
 import { configFrom } from "../../server/config.ts"
-import { WrongStart } from "../../server/wrong-start.ts"
+import { StartupError } from "../../server/startup-error.ts"
 import { cleanUp, type Env, folderOfItsOwn, launch, startServer } from "./process.ts"
 
 afterAll(cleanUp)
@@ -92,7 +92,7 @@ describe("what the surroundings say is checked", () => {
     ["a number of proxies that is none", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
     ["a log level that is none", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
   ])("%s is told by its variable", (_, env: Env, words) => {
-    expect(() => configFrom(env)).toThrow(WrongStart)
+    expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
   })
   it("what is not said is as the surface promises", async () => {

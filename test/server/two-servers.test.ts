@@ -5,12 +5,12 @@
 import { Effect } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type RowChange, update } from "../../core/kernel/change.ts"
+import { type RowChange, update } from "../../core/kernel/row-change.ts"
 import { settings_table } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { openServerApp, type ServerApp } from "../../server/app.ts"
-import { Hosting } from "../../server/hosting.ts"
+import { ServerContext } from "../../server/server-context.ts"
 import { tokens } from "../../server/tokens/schema.ts"
 import { engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
@@ -38,7 +38,7 @@ const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> =>
 /** Resolves once the server hears what others commit: it tells its listeners once that it listens, and of each notice. */
 const listens = async (app: ServerApp, url: string): Promise<void> => {
   let heard = 0
-  const stop = await app.run(Effect.map(Hosting, (hosting) => hosting.onCommit(() => { heard++ })))
+  const stop = await app.run(Effect.map(ServerContext, (hosting) => hosting.onCommit(() => { heard++ })))
   const client = new pg.Client(url)
   await client.connect()
   for (let tries = 0; heard < 2; tries++) {

@@ -10,64 +10,64 @@ import { rebuild } from "../../core/kernel/store/schema.ts"
 import { columnList } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Table } from "../../core/kernel/table.ts"
-import { type Redaction, redactionFor } from "../../sync/ends/redaction.ts"
-import { replica_verdicts } from "../../sync/ends/tables.ts"
-import { command_states, type KeptCommand } from "../../sync/replica/outbox/kept-command.ts"
-import { commandDecided } from "../../sync/events.ts"
+import { type Redaction, redactionFor } from "../../sync/protocol/redaction.ts"
+import { replica_verdicts } from "../../sync/server/tables.ts"
+import { command_states, type OutboxCommand } from "../../sync/device/outbox/command.ts"
+import { commandDecided } from "../../sync/protocol/events.ts"
 import type { Look } from "./any-command.ts"
 import type { Device } from "./device.ts"
-import type { House } from "./house.ts"
-import { serverCatalogue } from "./pulled.ts"
+import type { SimulatedServer } from "./server.ts"
+import { serverCatalogue } from "./pull.ts"
 
 export interface Counted { submitted: number; accepted: number; refused: number; readonly submitted_names: Set<string>; readonly accepted_names: Set<string> }
 const fail = (text: string): never => { throw new Error(text) }
 
 interface Stored { readonly position: number; readonly stream: string; readonly version: number; readonly type: string; readonly data: JsonObject; readonly command_id: string; readonly replica_id: number | null }
 
-export const check = async (house: House, devices: ReadonlyArray<Device>, refold: boolean): Promise<Counted> => {
+export const check = async (server: SimulatedServer, devices: ReadonlyArray<Device>, refold: boolean): Promise<Counted> => {
   const counted: Counted = { submitted: 0, accepted: 0, refused: 0, submitted_names: new Set(), accepted_names: new Set() }
-  const stored = await house.run(Effect.gen(function*() {
+  const stored = await server.run(Effect.gen(function*() {
     const store = yield* Store
     return { verdicts: yield* store.find(replica_verdicts, {}), events: (yield* store.find(journal, {}, { order: ["position"] })) as ReadonlyArray<Stored> }
   }))
   const byCommand = new Map<string, Array<Stored>>()
   for (const event of stored.events) byCommand.set(event.command_id, [...byCommand.get(event.command_id) ?? [], event])
   const verdicts = new Map(stored.verdicts.map((verdict) => [verdict.id, verdict]))
-  const truth = new Truth(house)
+  const truth = new Truth(server)
   for (const device of devices) {
     accountFor(device, counted)
     for (const command of all(device)) {
       const verdict = verdicts.get(command.id)
       const given_up = command.state !== "accepted" && command.state !== "rejected" && command.state !== "held"
       // After a backup was put in place nobody asks again for what was given up.
-      if (verdict === undefined && !(given_up && house.restored() > 0)) fail(`device ${device.id}: the server knows nothing of command ${command.n} (${command.name}), which is ${command.state} here`)
+      if (verdict === undefined && !(given_up && server.restored() > 0)) fail(`device ${device.id}: the server knows nothing of command ${command.n} (${command.name}), which is ${command.state} here`)
       if (verdict !== undefined && verdict.accepted !== (command.state === "accepted")) fail(`device ${device.id}: command ${command.n} (${command.name}) is ${command.state} here, and ${verdict.accepted ? "accepted" : "refused"} there`)
     }
     const known = new Set(all(device).map(({ id }) => id))
     const strange = stored.verdicts.find((verdict) => verdict.replica_id === device.id && !known.has(verdict.id))
     if (strange !== undefined) fail(`the server decided command ${strange.n} of device ${device.id}, which the device knows nothing of`)
     await sameRows(truth, device)
-    await sameJournal(house.look, device)
+    await sameJournal(server.look, device)
     await nothingProvisional(device)
   }
   // Where no backup was put in place every row is the one its person saw.
-  const doubted = house.restored() > 0 ? undefined : stored.verdicts.find(({ error }) => isJsonObject(error) && isJsonObject(error["errors"]) && "rows_seen" in error["errors"])
+  const doubted = server.restored() > 0 ? undefined : stored.verdicts.find(({ error }) => isJsonObject(error) && isJsonObject(error["errors"]) && "rows_seen" in error["errors"])
   if (doubted !== undefined) fail(`command ${doubted.n} of device ${doubted.replica_id} was refused for a row that might be another one: ${JSON.stringify(doubted.error)}`)
   for (const verdict of stored.verdicts) onceOnly(verdict, byCommand.get(verdict.id) ?? [])
   gapless(stored.events)
-  await exclusions(house.look)
-  const [gone] = await house.run(danglingReferences(catalogue.references, catalogue.table))
+  await exclusions(server.look)
+  const [gone] = await server.run(danglingReferences(catalogue.references, catalogue.table))
   if (gone !== undefined) fail(`${gone.holder} ${String(gone.id)} names ${gone.target} ${String(gone.missing)} in ${gone.column}, which is not there`)
   if (refold) {
     const before = await truth.all()
-    await house.run(rebuild(serverCatalogue))
-    const after = await new Truth(house).all()
+    await server.run(rebuild(serverCatalogue))
+    const after = await new Truth(server).all()
     for (const table of catalogue.tables) if (before.get(table.name) !== after.get(table.name)) await differ(`the journal folded again differs in ${table.name}`, before.get(table.name)!, after.get(table.name)!)
   }
   return counted
 }
 
-const all = (device: Device): ReadonlyArray<KeptCommand> => command_states.flatMap((state) => device.outbox().byState(state))
+const all = (device: Device): ReadonlyArray<OutboxCommand> => command_states.flatMap((state) => device.outbox().byState(state))
 
 /** Submitted = accepted + refused, whatever became of what was refused; nothing waits, nothing is missing. */
 const accountFor = (device: Device, counted: Counted): void => {
@@ -143,9 +143,9 @@ const rowsText = async (look: Look, table: Table, columns: ReadonlyArray<string>
   return String(row!["rows"])
 }
 class Truth {
-  readonly house: House
+  readonly house: SimulatedServer
   readonly known = new Map<string, string>()
-  constructor(house: House) { this.house = house }
+  constructor(server: SimulatedServer) { this.house = server }
   async rows(table: Table, columns: ReadonlyArray<string>): Promise<string> {
     const key = `${table.name} ${columns.length}`
     const known = this.known.get(key)
@@ -165,7 +165,7 @@ class Truth {
       return [columns.map((column) => {
         const value = encoded[column] ?? null
         // As SQLite keeps them: a number alone is one, even where any document may stand.
-        return typeof value === "boolean" || typeof value === "bigint" || (typeof value === "string" && table.columns[column]!.shape.kind === "json" && /^-?\d/.test(value)) ? Number(value) : value
+        return typeof value === "boolean" || typeof value === "bigint" || (typeof value === "string" && table.columns[column]!.type.kind === "json" && /^-?\d/.test(value)) ? Number(value) : value
       })]
     }))
   }

@@ -2,23 +2,23 @@
 import { join } from "node:path"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Fault, Request } from "../../core/kernel/endpoint.ts"
-import type { Site } from "../../core/kernel/site.ts"
+import type { Failure, Request } from "../../core/kernel/endpoint.ts"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { conflictsOver, type Resolving } from "../../sync/replica/conflicts.ts"
-import { openOutboxFile, type Outbox } from "../../sync/replica/outbox.ts"
-import { RemoteError } from "../../sync/replica/remote.ts"
-import { type Asked, makeReplica, type Replica } from "../../sync/replica/replica.ts"
-import { syncOnce } from "../../sync/replica/sync.ts"
-import * as Sqlite from "../../sync/sqlite-client.ts"
+import { conflictsOver, type ResolutionRequest } from "../../sync/device/resolutions/conflicts.ts"
+import { openOutboxAt, type Outbox } from "../../sync/device/outbox/outbox.ts"
+import { RemoteError } from "../../sync/device/remote.ts"
+import { type QueryResult, makeReplica, type Replica } from "../../sync/device/replica/replica.ts"
+import { syncOnce } from "../../sync/device/sync.ts"
+import * as Sqlite from "../../sync/sqlite/client.ts"
 import type { Look, Row } from "./any-command.ts"
-import type { Chance } from "./chance.ts"
+import type { Random } from "./random.ts"
 import { afterPowerCut, assertSound, copyDatabase } from "./disk.ts"
-import { clockAt, type Faults, type Tally, told } from "./faults.ts"
-import { type House, ofAnotherRelease, type Trace } from "./house.ts"
+import { clockAt, type Faults, type FaultCounts, told } from "./faults.ts"
+import { type SimulatedServer, ofAnotherRelease, type Trace } from "./server.ts"
 import { flakyNetwork } from "./network.ts"
-import { Crash, type Fuse, isCrash, shakyStore } from "./shaky.ts"
+import { Crash, type FailureCountdown, isCrash, faultyStore } from "./faulty-store.ts"
 import { type Filled, type Grants, template, userOf } from "./template.ts"
 
 export interface Device {
@@ -26,8 +26,8 @@ export interface Device {
   readonly outbox: () => Outbox
   readonly viewer: () => Viewer
   readonly look: Look
-  readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
-  readonly ask: (request: Request) => Promise<Asked>
+  readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+  readonly ask: (request: Request) => Promise<QueryResult>
   readonly sync: () => Promise<void>
   /** Settles one of its conflicts, or a held command, in one way or another; nothing where there is none. */
   readonly resolve: () => Promise<void>
@@ -46,27 +46,27 @@ export interface Device {
 }
 
 interface Opening {
-  readonly chance: Chance
+  readonly chance: Random
   readonly faults: Faults
   readonly folder: string
   readonly id: number
-  readonly house: House
+  readonly house: SimulatedServer
   readonly uuid: () => string
   readonly now: () => number
   readonly trace: Trace
-  readonly tally: Tally
+  readonly tally: FaultCounts
   readonly grants: () => Grants
   /** A new history longer than this comes as rows. */
   readonly snapshot_beyond: number
 }
 
 export const openDevice = async (opening: Opening): Promise<Device> => {
-  const { chance, faults, folder, id, house } = opening
+  const { chance: random, faults, folder, id, house: server } = opening
   const trace: Trace = (line) => opening.trace(line.startsWith("  ") ? `  device ${id}:${line.slice(1)}` : `device ${id}: ${line}`)
   const made = await template()
-  const filled = chance.pick<Filled>(["events", "events", "events", "events", "rows", "rows", chance.happens(0.2) ? "empty" : "events"])
+  const filled = random.pick<Filled>(["events", "events", "events", "events", "rows", "rows", random.happens(0.2) ? "empty" : "events"])
   // Beside the product's own choice, one that loses the end of the replica with the power: it can be had again.
-  const synchronous = chance.pick(["full", "full", "normal"] as const)
+  const synchronous = random.pick(["full", "full", "normal"] as const)
   let generation = 0
   const replicaAt = (at: number): string => join(folder, `replica-${id}-${at}.sqlite`)
   const outboxAt = (at: number): string => join(folder, `outbox-${id}-${at}.sqlite`)
@@ -76,40 +76,40 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
 
   let cut = false, online = true, old = false, skew = 0
   const cutPower = (): void => {
-    const replica = afterPowerCut(chance, replicaAt(generation), replicaAt(generation + 1))
-    const outbox = afterPowerCut(chance, outboxAt(generation), outboxAt(generation + 1))
+    const replica = afterPowerCut(random, replicaAt(generation), replicaAt(generation + 1))
+    const outbox = afterPowerCut(random, outboxAt(generation), outboxAt(generation + 1))
     cut = true
     opening.tally.torn_pages += replica.torn_pages + outbox.torn_pages
     trace(`  the power is cut; ${replica.lost_bytes} bytes of the replica and ${outbox.lost_bytes} of the outbox were never written, ${replica.torn_pages} and ${outbox.torn_pages} pages are torn`)
   }
-  const fuse: Fuse = { left: undefined, blown: () => { if (chance.happens(faults.power)) cutPower() } }
-  const drawSkew = (): void => { skew = faults.skew_millis === 0 ? 0 : Math.round((chance.next() * 2 - 1) * faults.skew_millis) }
+  const fuse: FailureCountdown = { left: undefined, blown: () => { if (random.happens(faults.power)) cutPower() } }
+  const drawSkew = (): void => { skew = faults.skew_millis === 0 ? 0 : Math.round((random.next() * 2 - 1) * faults.skew_millis) }
   const viewer = (): Viewer => userOf(id, opening.grants())
   const acknowledged = new Set<string>()
-  const hear = <A extends Asked>(answer: A): A => {
+  const hear = <A extends QueryResult>(answer: A): A => {
     if (answer.command !== undefined) acknowledged.add(answer.command.id)
     return answer
   }
 
   const openFiles = () => {
-    const outbox = openOutboxFile(outboxAt(generation))
+    const outbox = openOutboxAt(outboxAt(generation))
     const runtime = ManagedRuntime.make(Layer.mergeAll(
-      Layer.provide(shakyStore(fuse), Sqlite.layer({ path: replicaAt(generation), synchronous })), Layer.succeed(Clock.Clock, clockAt(() => opening.now() + skew))))
+      Layer.provide(faultyStore(fuse), Sqlite.layer({ path: replicaAt(generation), synchronous })), Layer.succeed(Clock.Clock, clockAt(() => opening.now() + skew))))
     return { outbox, runtime }
   }
   const boot = ({ outbox, runtime }: ReturnType<typeof openFiles>) => {
     const replica: Replica = makeReplica({
       catalogue, outbox, replica_id: id, commandId: opening.uuid, viewer: Effect.sync(viewer),
       at: (step) => {
-        if (!chance.happens(faults.crash)) return
-        if (chance.happens(faults.power)) cutPower()
+        if (!random.happens(faults.crash)) return
+        if (random.happens(faults.power)) cutPower()
         throw new Crash(step)
       }
     })
-    const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => runtime.runPromise(Effect.provide(effect, replica.site))
+    const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => runtime.runPromise(Effect.provide(effect, replica.runtime))
     const conflicts = conflictsOver({
       outbox, ask: (request, plan, again) => run(told(replica.ask(request, plan, again))), runDue: () => run(replica.open),
-      base: async () => (await run(replica.standing)).position, commandId: opening.uuid, now: () => new Date(opening.now() + skew).toISOString()
+      base: async () => (await run(replica.position)).position, commandId: opening.uuid, now: () => new Date(opening.now() + skew).toISOString()
     })
     return { outbox, runtime, replica, run, conflicts }
   }
@@ -130,7 +130,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
     await process.runtime.dispose()
     process.outbox.close()
   }
-  const network = flakyNetwork({ chance, faults, house, viewer, online: () => online, trace })
+  const network = flakyNetwork({ chance: random, faults, house: server, viewer, online: () => online, trace })
 
   const self: Device = {
     id, viewer, acknowledged,
@@ -140,7 +140,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
     isOld: () => old,
     setOld: async (value) => {
       old = value
-      await house.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run("update replicas set schema_version = ? where id = ?", [value ? 0 : 1, id])))))
+      await server.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run("update replicas set schema_version = ? where id = ?", [value ? 0 : 1, id])))))
     },
     light: (statements) => { fuse.left = statements },
     run: (effect) => process.run(effect),
@@ -158,10 +158,10 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
     resolve: async () => {
       const open = [...process.outbox.byState("rejected"), ...process.outbox.byState("held")]
       if (open.length === 0) return
-      const { id: command, n, payload } = chance.pick(open)
-      const how = chance.pick<Resolving>([
+      const { id: command, n, payload } = random.pick(open)
+      const how = random.pick<ResolutionRequest>([
         { retry: true }, { drop: true }, { drop: true, with_dependants: true }, { substitute: true }, { split: true },
-        { amend: { ...payload.body, ...(chance.happens(0.5) ? { asset_number: `A-${chance.below(40)}` } : {}), ...(chance.happens(0.5) ? { name: "Amended" } : {}) } }
+        { amend: { ...payload.body, ...(random.happens(0.5) ? { asset_number: `A-${random.below(40)}` } : {}), ...(random.happens(0.5) ? { name: "Amended" } : {}) } }
       ])
       const { status } = hear(await process.conflicts.resolve(command, how))
       trace(`  settles command ${n} by ${JSON.stringify(how)}: ${status}`)
@@ -173,7 +173,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
       if (cut || how === "another release") {
         await closeFiles()
         if (cut) afterCut()
-        if (how === "another release") ofAnotherRelease(replicaAt(generation), chance)
+        if (how === "another release") ofAnotherRelease(replicaAt(generation), random)
         process = boot(openFiles())
         nothingLost()
       } else process = boot(process)

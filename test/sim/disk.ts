@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSyn
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import type { Chance } from "./chance.ts"
+import type { Random } from "./random.ts"
 
 /** Memory where there is some: what a simulated disk keeps is decided here, not by a real one. */
 export const fastFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
@@ -55,15 +55,15 @@ const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> =>
 
 const sector_bytes = 512
 /** The database in the middle of a checkpoint: none of it is synced, so each page may be there, not there, or there in part. */
-const torn = (chance: Chance, database: Buffer, pages: ReadonlyMap<number, Buffer>): { readonly left: Buffer; readonly torn_pages: number } => {
+const torn = (random: Random, database: Buffer, pages: ReadonlyMap<number, Buffer>): { readonly left: Buffer; readonly torn_pages: number } => {
   let left = Buffer.from(database), torn_pages = 0
   for (const [number, page] of pages) {
-    if (chance.happens(0.4)) continue
+    if (random.happens(0.4)) continue
     const at = (number - 1) * page.length
     if (left.length < at + page.length) left = Buffer.concat([left, Buffer.alloc(at + page.length - left.length)])
     const sectors = page.length / sector_bytes
-    const from = chance.happens(0.5) ? 0 : chance.below(sectors)
-    const until = chance.happens(0.5) ? sectors : from + 1 + chance.below(sectors - from)
+    const from = random.happens(0.5) ? 0 : random.below(sectors)
+    const until = random.happens(0.5) ? sectors : from + 1 + random.below(sectors - from)
     page.copy(left, at + from * sector_bytes, from * sector_bytes, until * sector_bytes)
     if (until - from < sectors) torn_pages++
   }
@@ -72,7 +72,7 @@ const torn = (chance: Chance, database: Buffer, pages: ReadonlyMap<number, Buffe
 
 export interface PowerCut { readonly lost_bytes: number; readonly torn_pages: number }
 /** Copies a database that is open as it would be found after the power came back; the copy is another disk. */
-export const afterPowerCut = (chance: Chance, path: string, copy: string): PowerCut => {
+export const afterPowerCut = (random: Random, path: string, copy: string): PowerCut => {
   rmSync(`${copy}-wal`, { force: true })
   rmSync(`${copy}-shm`, { force: true })
   if (!existsSync(`${path}-wal`)) {
@@ -83,15 +83,15 @@ export const afterPowerCut = (chance: Chance, path: string, copy: string): Power
   const committed = committedBytes(wal)
   // SQLite's own way, which nobody chose, is full.
   const mode = told.get(path) ?? "full"
-  const checkpointing = committed > 0 && chance.happens(0.5)
-  const { left: database, torn_pages } = checkpointing ? torn(chance, readFileSync(path), pagesIn(wal, committed)) : { left: readFileSync(path), torn_pages: 0 }
+  const checkpointing = committed > 0 && random.happens(0.5)
+  const { left: database, torn_pages } = checkpointing ? torn(random, readFileSync(path), pagesIn(wal, committed)) : { left: readFileSync(path), torn_pages: 0 }
   writeFileSync(copy, database)
   const synced = mode === "full" || (mode === "normal" && checkpointing) ? committed : 0
-  const kept = synced + chance.below(wal.length - synced + 1)
+  const kept = synced + random.below(wal.length - synced + 1)
   const left = Buffer.from(wal.subarray(0, kept))
   // Not in order either: a sector in the middle of what was not synced may be missing.
-  if (kept - synced > 1_024 && chance.happens(0.5)) {
-    const hole = synced + chance.below(kept - synced - 512)
+  if (kept - synced > 1_024 && random.happens(0.5)) {
+    const hole = synced + random.below(kept - synced - 512)
     left.fill(0, hole, hole + 512)
   }
   writeFileSync(`${copy}-wal`, left)

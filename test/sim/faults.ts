@@ -1,9 +1,9 @@
 /** What may go wrong in a world, how often, and what else it is told by. */
 import { Clock, Effect } from "effect"
-import type { Answer, Fault } from "../../core/kernel/endpoint.ts"
+import type { Answer, Failure } from "../../core/kernel/endpoint.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import type { Chance } from "./chance.ts"
+import type { Random } from "./random.ts"
 
 /** Probabilities, each of the occasion it is named after. */
 export interface Faults {
@@ -31,14 +31,14 @@ export interface Faults {
   skew_millis: number
 }
 export const noFaults: Faults = { lost_request: 0, lost_reply: 0, given_up: 0, repeated: 0, late: 0, crash: 0, cut_off: 0, power: 0, server_cut_off: 0, anew: 0, busy: 0, skew_millis: 0 }
-export const faultsOf = (chance: Chance): Faults => ({
-  lost_request: chance.next() * 0.2, lost_reply: chance.next() * 0.2, given_up: chance.next() * 0.15, repeated: chance.next() * 0.2, late: chance.next() * 0.2,
-  crash: chance.next() * 0.06, cut_off: chance.next() * 0.12, power: chance.pick([0, 0.5, 1]), server_cut_off: chance.next() * 0.06,
-  anew: chance.happens(0.3) ? 0.15 : 0, busy: chance.next() * 0.6, skew_millis: chance.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
+export const faultsOf = (random: Random): Faults => ({
+  lost_request: random.next() * 0.2, lost_reply: random.next() * 0.2, given_up: random.next() * 0.15, repeated: random.next() * 0.2, late: random.next() * 0.2,
+  crash: random.next() * 0.06, cut_off: random.next() * 0.12, power: random.pick([0, 0.5, 1]), server_cut_off: random.next() * 0.06,
+  anew: random.happens(0.3) ? 0.15 : 0, busy: random.next() * 0.6, skew_millis: random.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
 })
 
 /** What a world has put up with: where it is little, nothing is shown by its peace. */
-export interface Tally {
+export interface FaultCounts {
   /** Requests that came to the server while another was under way there. */
   met: number
   /** Pages of databases that were written in part when the power was cut. */
@@ -56,6 +56,6 @@ export const clockAt = (now: () => number): Clock.Clock => {
 }
 
 /** Refusals are answers. */
-export const told = <A extends Answer, R>(effect: Effect.Effect<A, Fault, R>): Effect.Effect<A | Answer, Fault, R> =>
-  Effect.catch(effect, (fault): Effect.Effect<A | Answer, Fault, R> => fault instanceof Rejection
-    ? Effect.succeed({ status: statusOf[fault.kind], body: bodyOf(fault) as unknown as JsonObject }) : Effect.fail(fault))
+export const told = <A extends Answer, R>(effect: Effect.Effect<A, Failure, R>): Effect.Effect<A | Answer, Failure, R> =>
+  Effect.catch(effect, (failure): Effect.Effect<A | Answer, Failure, R> => failure instanceof Rejection
+    ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject }) : Effect.fail(failure))

@@ -4,20 +4,20 @@ import type { Answer, Request } from "../../core/kernel/endpoint.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { reader_grants } from "../../sync/ends/tables.ts"
-import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
-import type { SnapshotPlan } from "../../sync/snapshot.ts"
-import { type LeaseRange, type Verdict, wireOf } from "../../sync/wire.ts"
-import type { Chance } from "./chance.ts"
+import { reader_grants } from "../../sync/server/tables.ts"
+import { type Remote, Unreachable } from "../../sync/device/remote.ts"
+import type { SnapshotPlan } from "../../sync/protocol/snapshot.ts"
+import { type LeaseRange, type Verdict, toWireCommand } from "../../sync/protocol/wire.ts"
+import type { Random } from "./random.ts"
 import type { Faults } from "./faults.ts"
-import type { House, Trace } from "./house.ts"
-import { pullFrom, refused, rowsFrom } from "./pulled.ts"
+import type { SimulatedServer, Trace } from "./server.ts"
+import { pullFrom, refused, rowsFrom } from "./pull.ts"
 import { nextRequest } from "./work.ts"
 
-export interface Way {
-  readonly chance: Chance
+export interface Network {
+  readonly chance: Random
   readonly faults: Faults
-  readonly house: House
+  readonly house: SimulatedServer
   readonly viewer: () => Viewer
   readonly online: () => boolean
   readonly trace: Trace
@@ -25,52 +25,52 @@ export interface Way {
 /** As many requests may be on their way for long. */
 const held_back_max = 5
 
-export const flakyNetwork = ({ chance, faults, house, viewer, online, trace }: Way): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
+export const flakyNetwork = ({ chance: random, faults, house: server, viewer, online, trace }: Network): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
   const lost = (what: string): Unreachable => {
     trace(`  ${what} was lost`)
     return new Unreachable("sim", new Error(`${what} was lost`))
   }
   const over = async <A>(request: () => Promise<A>): Promise<A> => {
-    if (!online() || chance.happens(faults.lost_request)) throw lost("a request")
-    if (chance.happens(faults.given_up)) {
-      void house.unheard(request())
+    if (!online() || random.happens(faults.lost_request)) throw lost("a request")
+    if (random.happens(faults.given_up)) {
+      void server.unheard(request())
       throw lost("a reply that took too long")
     }
-    if (chance.happens(faults.repeated)) {
-      const at_once = chance.happens(0.5)
+    if (random.happens(faults.repeated)) {
+      const at_once = random.happens(0.5)
       trace(`  a request arrives twice${at_once ? " at once" : ""}`)
-      const first = house.unheard(request())
+      const first = server.unheard(request())
       if (!at_once) await first
     }
     const reply = await request()
-    if (!online() || chance.happens(faults.lost_reply)) throw lost("a reply")
+    if (!online() || random.happens(faults.lost_reply)) throw lost("a reply")
     return reply
   }
   let held_back: Array<{ readonly request: Request; readonly restored: number }> = []
   const send = (method: string, path: string, body: Json | undefined, query: Request["query"] = []): Promise<Answer> => over(async () => {
     const request: Request = { method, path: `/api/v1/sync/${path}`, query, body: body === undefined ? undefined : JSON.parse(JSON.stringify(body)) as Json }
-    const answer = await house.ask(request, viewer())
-    if (method === "POST" && held_back.length < held_back_max) held_back.push({ request, restored: house.restored() })
+    const answer = await server.ask(request, viewer())
+    if (method === "POST" && held_back.length < held_back_max) held_back.push({ request, restored: server.restored() })
     // What was on its way while a backup was put in place died with the old server's connections.
-    held_back = held_back.filter((one) => one.restored === house.restored())
-    if (held_back.length > 0 && chance.happens(faults.late)) {
-      const [late] = held_back.splice(chance.below(held_back.length), 1)
+    held_back = held_back.filter((one) => one.restored === server.restored())
+    if (held_back.length > 0 && random.happens(faults.late)) {
+      const [late] = held_back.splice(random.below(held_back.length), 1)
       trace(`  an old request to ${late!.request.path} arrives once more`)
-      await house.ask(late!.request, viewer())
+      await server.ask(late!.request, viewer())
     }
     if (answer.status >= 400) throw refused(answer)
     return JSON.parse(JSON.stringify(answer)) as Answer
   })
   const beginAnew = (): Promise<void> => {
     trace("  the server begins a new history")
-    return house.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run(`update ${reader_grants.name} set version = version + 1`)))))
+    return server.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run(`update ${reader_grants.name} set version = version + 1`)))))
   }
-  const fetching = { run: <A>(effect: Parameters<typeof house.run<A>>[0]): Promise<A> => over(() => house.run(effect)), viewer }
-  const rows = rowsFrom({ ...fetching, rows_per_page: () => 100 + chance.below(400), events_per_page: () => 1 + chance.below(20) })
-  const pull = pullFrom({ ...fetching, events_per_chunk: () => chance.pick([1, 5, 40, 2_000]) + chance.below(20) })
+  const fetching = { run: <A>(effect: Parameters<typeof server.run<A>>[0]): Promise<A> => over(() => server.run(effect)), viewer }
+  const rows = rowsFrom({ ...fetching, rows_per_page: () => 100 + random.below(400), events_per_page: () => 1 + random.below(20) })
+  const pull = pullFrom({ ...fetching, events_per_chunk: () => random.pick([1, 5, 40, 2_000]) + random.below(20) })
   return {
     push: async (replica_id, commands) => {
-      const sent = commands.map(wireOf)
+      const sent = commands.map(toWireCommand)
       trace(`  sends ${sent.map(({ n, name }) => `${n} ${name}`).join(", ") || "nothing"}`)
       const { verdicts } = (await send("POST", "commands", { replica_id, commands: sent } as unknown as Json)).body as unknown as { verdicts: ReadonlyArray<Verdict> }
       trace(`  hears ${verdicts.map(({ status }) => status).join(", ")}`)
@@ -81,12 +81,12 @@ export const flakyNetwork = ({ chance, faults, house, viewer, online, trace }: W
     plan: async (replica_id, pending_from) =>
       ((await send("GET", "snapshot", undefined, [["replica_id", String(replica_id)], ["pending_from", String(pending_from)]])).body as unknown as { snapshot: SnapshotPlan }).snapshot,
     rows: async (replica_id, place) => {
-      if (chance.happens(faults.anew)) await beginAnew()
-      while (chance.happens(faults.busy)) await house.ask(await nextRequest(chance, house.look))
+      if (random.happens(faults.anew)) await beginAnew()
+      while (random.happens(faults.busy)) await server.ask(await nextRequest(random, server.look))
       return rows(replica_id, place)
     },
     pull: async (replica_id, from, take) => {
-      if (chance.happens(faults.anew)) await beginAnew()
+      if (random.happens(faults.anew)) await beginAnew()
       return pull(replica_id, from, take)
     }
   }

@@ -1,13 +1,13 @@
 /** One seed: a schedule of work and faults, then peace, then the checks. Throws an error that names the seed. */
 import { rmSync } from "node:fs"
-import { Unreachable } from "../../sync/replica/remote.ts"
-import { type Chance, chanceOf } from "./chance.ts"
+import { Unreachable } from "../../sync/device/remote.ts"
+import { type Random, randomOf } from "./random.ts"
 import { check, type Counted } from "./checks.ts"
 import { type Device, openDevice } from "./device.ts"
 import { newFolder } from "./disk.ts"
-import { type Faults, faultsOf, noFaults, type Tally } from "./faults.ts"
-import { type House, openHouse, type Trace } from "./house.ts"
-import { isCrash } from "./shaky.ts"
+import { type Faults, faultsOf, noFaults, type FaultCounts } from "./faults.ts"
+import { type SimulatedServer, openServer, type Trace } from "./server.ts"
+import { isCrash } from "./faulty-store.ts"
 import { devices_max, fewer, type Grants, world_start } from "./template.ts"
 import { dutiesOf, nextRequest } from "./work.ts"
 
@@ -18,13 +18,13 @@ export interface SimulationOptions {
   /** Told what happens, line by line. */
   readonly trace?: Trace
 }
-export type Outcome = Counted & Readonly<Tally> & { readonly replicas: number; readonly steps: number }
+export type Outcome = Counted & Readonly<FaultCounts> & { readonly replicas: number; readonly steps: number }
 
-interface World {
+interface Simulation {
   readonly seed: number
-  readonly chance: Chance
+  readonly chance: Random
   readonly faults: Faults
-  readonly house: House
+  readonly house: SimulatedServer
   readonly devices: ReadonlyArray<Device>
   readonly duties: ReadonlyArray<string>
   readonly trace: Trace
@@ -35,44 +35,44 @@ interface World {
 }
 
 export const simulate = async (seed: number, options: SimulationOptions = {}): Promise<Outcome> => {
-  const chance = chanceOf(seed)
+  const random = randomOf(seed)
   const trace = options.trace ?? (() => {})
-  const replicas = options.replicas ?? chance.pick([1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5 + chance.below(devices_max - 4)])
-  const steps = options.steps ?? 6 + chance.below(8) + replicas * (2 + chance.below(3))
+  const replicas = options.replicas ?? random.pick([1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5 + random.below(devices_max - 4)])
+  const steps = options.steps ?? 6 + random.below(8) + replicas * (2 + random.below(3))
   const faults: Faults = { ...noFaults }
-  const tally: Tally = { met: 0, torn_pages: 0 }
+  const tally: FaultCounts = { met: 0, torn_pages: 0 }
   const folder = newFolder("world")
   let now = world_start, ids = 0
   const clock = (): number => now
   const uuid = (): string => `sim-${String(++ids).padStart(8, "0")}`
-  const house = await openHouse({ chance, faults, folder, now: clock, uuid, trace, tally })
+  const server = await openServer({ chance: random, faults, folder, now: clock, uuid, trace, tally })
   const devices: Array<Device> = []
-  const world: World = {
-    seed, chance, faults, house, devices, trace, duties: dutiesOf(seed), pass: (millis) => { now += millis }, grants: "all", restores: chance.happens(0.12)
+  const world: Simulation = {
+    seed, chance: random, faults, house: server, devices, trace, duties: dutiesOf(seed), pass: (millis) => { now += millis }, grants: "all", restores: random.happens(0.12)
   }
   try {
-    const snapshot_beyond = chance.happens(0.08) ? 0 : Number.POSITIVE_INFINITY
+    const snapshot_beyond = random.happens(0.08) ? 0 : Number.POSITIVE_INFINITY
     for (let id = 1; id <= replicas; id++) {
-      const device = await openDevice({ chance, faults, folder, id, house, uuid, now: clock, trace, tally, grants: () => world.grants, snapshot_beyond })
+      const device = await openDevice({ chance: random, faults, folder, id, house: server, uuid, now: clock, trace, tally, grants: () => world.grants, snapshot_beyond })
       devices.push(device)
       await device.restart()
     }
-    Object.assign(faults, faultsOf(chance))
+    Object.assign(faults, faultsOf(random))
     trace(`faults ${JSON.stringify(faults)}`)
     for (let step = 1; step <= steps; step++) {
       trace(`step ${step}`)
       await takeStep(world)
-      await house.idle()
+      await server.idle()
     }
     Object.assign(faults, noFaults)
     trace("peace")
     await settle(world)
-    return { ...await check(house, devices, seed % 8 === 0), ...tally, replicas, steps }
+    return { ...await check(server, devices, seed % 8 === 0), ...tally, replicas, steps }
   } catch (error) {
     throw new Error(`seed ${seed} (${replicas} replicas, ${steps} steps): ${error instanceof Error ? error.message : String(error)}\n${replayOf(seed, options)}`, { cause: error })
   } finally {
     for (const device of devices) await device.close().catch(() => undefined)
-    await house.close()
+    await server.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -81,41 +81,41 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
 const at_once = 0.15
 
 /** Somebody works on the server directly. */
-const workAtServer = async ({ chance, duties, house, trace }: World): Promise<void> => {
+const workAtServer = async ({ chance: random, duties, house: server, trace }: Simulation): Promise<void> => {
   try {
-    const request = await nextRequest(chance, house.look, duties)
-    const { status } = await house.ask(request)
+    const request = await nextRequest(random, server.look, duties)
+    const { status } = await server.ask(request)
     trace(`at the server: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}`)
   } catch (error) { unreachable(error) }
 }
 
 /** Somebody works on a device. */
-const record = async ({ chance, duties, trace }: World, device: Device): Promise<void> => {
-  const request = await nextRequest(chance, device.look, duties)
+const record = async ({ chance: random, duties, trace }: Simulation, device: Device): Promise<void> => {
+  const request = await nextRequest(random, device.look, duties)
   const { status, command } = await device.ask(request)
   trace(`device ${device.id}: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}${command === undefined ? "" : `, command ${command.n}`}`)
 }
 
 /** Who hears nothing may try again at once, while the server is still at work on what was asked. */
-const sync = async ({ chance, trace }: World, device: Device): Promise<void> => {
+const sync = async ({ chance: random, trace }: Simulation, device: Device): Promise<void> => {
   trace(`device ${device.id} syncs`)
   try { await device.sync() } catch (error) {
-    if (!(error instanceof Unreachable) || chance.happens(0.5)) throw error
+    if (!(error instanceof Unreachable) || random.happens(0.5)) throw error
     trace(`device ${device.id} tries again`)
     await device.sync()
   }
 }
 
 /** Several devices record and sync at once, and somebody may work on the server meanwhile: their requests meet there. */
-const severalAtOnce = async (world: World): Promise<void> => {
-  const { chance, devices, faults, trace } = world
-  const some = devices.filter(() => chance.happens(0.7))
+const severalAtOnce = async (world: Simulation): Promise<void> => {
+  const { chance: random, devices, faults, trace } = world
+  const some = devices.filter(() => random.happens(0.7))
   trace(`at once: ${some.map(({ id }) => `device ${id}`).join(", ") || "nobody"}`)
-  const works = Array.from({ length: chance.below(3) }, () => workAtServer(world))
+  const works = Array.from({ length: random.below(3) }, () => workAtServer(world))
   await Promise.all([...works, ...some.map(async (device) => {
-    if (chance.happens(faults.cut_off)) device.light(1 + chance.below(120))
+    if (random.happens(faults.cut_off)) device.light(1 + random.below(120))
     await surviving(world, device, async () => {
-      if (chance.happens(0.7)) await record(world, device)
+      if (random.happens(0.7)) await record(world, device)
       await sync(world, device)
     })
     device.light(undefined)
@@ -126,13 +126,13 @@ const severalAtOnce = async (world: World): Promise<void> => {
 const replayOf = (seed: number, { replicas, steps }: SimulationOptions): string =>
   `At this commit it happens again, step by step: npm run sim -- --seed ${seed}${replicas === undefined ? "" : ` --replicas ${replicas}`}${steps === undefined ? "" : ` --steps ${steps}`} --trace`
 
-const takeStep = async (world: World): Promise<void> => {
-  const { chance, house, trace, faults } = world
-  world.pass(chance.below(900_000))
-  const device = chance.pick(world.devices)
-  const roll = chance.below(1_000)
+const takeStep = async (world: Simulation): Promise<void> => {
+  const { chance: random, house: server, trace, faults } = world
+  world.pass(random.below(900_000))
+  const device = random.pick(world.devices)
+  const roll = random.below(1_000)
   if (roll < 90) return workAtServer(world)
-  if (chance.happens(at_once)) return severalAtOnce(world)
+  if (random.happens(at_once)) return severalAtOnce(world)
   if (roll < 130) {
     device.setOnline(!device.online())
     return trace(`device ${device.id} is ${device.online() ? "back on the network" : "cut off from the network"}`)
@@ -149,21 +149,21 @@ const takeStep = async (world: World): Promise<void> => {
     return device.setOld(true).catch(unreachable)
   }
   if (roll < 205) {
-    const how = chance.pick(["stopped", "power cut", "another release"] as const)
+    const how = random.pick(["stopped", "power cut", "another release"] as const)
     trace(`the server starts again: ${how}`)
-    return house.restart(how)
+    return server.restart(how)
   }
   if (roll < 220) {
-    world.grants = world.grants === "all" ? chance.pick(fewer) : "all"
+    world.grants = world.grants === "all" ? random.pick(fewer) : "all"
     return trace(`the other person may see ${world.grants}`)
   }
   if (roll < 245) {
     if (!world.restores) return
-    if (house.restored() > 0 || chance.happens(0.5)) { trace("the server is backed up"); return house.backUp() }
-    if (await house.putBack()) trace("the last backup is put in place")
+    if (server.restored() > 0 || random.happens(0.5)) { trace("the server is backed up"); return server.backUp() }
+    if (await server.putBack()) trace("the last backup is put in place")
     return
   }
-  if (chance.happens(faults.cut_off)) device.light(1 + chance.below(120))
+  if (random.happens(faults.cut_off)) device.light(1 + random.below(120))
   await surviving(world, device, async () => {
     if (roll < 400) await sync(world, device)
     else if (roll < 460) { trace(`device ${device.id} settles a conflict`); await device.resolve() }
@@ -174,7 +174,7 @@ const takeStep = async (world: World): Promise<void> => {
 
 const unreachable = (error: unknown): void => { if (!(error instanceof Unreachable)) throw error }
 /** A lost network ends the step; a crash ends the process, and another one opens the files. */
-const surviving = async ({ trace }: World, device: Device, step: () => Promise<void>): Promise<void> => {
+const surviving = async ({ trace }: Simulation, device: Device, step: () => Promise<void>): Promise<void> => {
   try { await step() } catch (error) {
     if (isCrash(error) && !(error instanceof Unreachable)) {
       trace(`device ${device.id} crashes: ${error instanceof Error ? error.message : ""}`)
@@ -183,14 +183,14 @@ const surviving = async ({ trace }: World, device: Device, step: () => Promise<v
   }
 }
 
-const settle = async (world: World): Promise<void> => {
-  const { chance, devices } = world
+const settle = async (world: Simulation): Promise<void> => {
+  const { chance: random, devices } = world
   // Half of the worlds in which rights were taken away end with them back.
-  if (chance.happens(0.5)) world.grants = "all"
+  if (random.happens(0.5)) world.grants = "all"
   for (const device of devices) {
     device.setOnline(true)
     if (device.isOld()) await device.setOld(false)
-    if (chance.happens(0.4)) await device.restart()
+    if (random.happens(0.4)) await device.restart()
   }
   // Twice: the second round brings each device what the others sent in the first; what a backup forgot takes one more.
   for (let round = 0; round < (world.house.restored() > 0 ? 3 : 2); round++) for (const device of devices) await device.sync()

@@ -3,7 +3,7 @@ import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { chanceOf } from "./chance.ts"
+import { randomOf } from "./random.ts"
 import { afterPowerCut, assertSound, committedBytes, newFolder, type Synchronous } from "./disk.ts"
 import { simulate } from "./simulate.ts"
 
@@ -59,7 +59,7 @@ describe("a simulated power cut", () => {
     database.exec("pragma wal_checkpoint(truncate)")
     database.exec("update lines set text = text || 'y'")
     for (let at = 0; at < rows / 2; at++) insert.run("z".repeat(at * 3))
-    for (let seed = 1; seed <= 20; seed++) look(copy, afterPowerCut(chanceOf(seed), path, copy).torn_pages)
+    for (let seed = 1; seed <= 20; seed++) look(copy, afterPowerCut(randomOf(seed), path, copy).torn_pages)
     database.close()
   }
   const lines = (path: string): number => {

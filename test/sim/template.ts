@@ -4,25 +4,25 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { authority } from "../../core/kernel/authority.ts"
+import { serverRuntime } from "../../core/kernel/server-runtime.ts"
 import { answer } from "../../core/kernel/dispatch.ts"
-import type { Answer, Fault, Request } from "../../core/kernel/endpoint.ts"
-import type { Site } from "../../core/kernel/site.ts"
+import type { Answer, Failure, Request } from "../../core/kernel/endpoint.ts"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { permissions } from "../../core/users/permissions.ts"
-import { openOutboxFile } from "../../sync/replica/outbox.ts"
-import { makeReplica, type Replica } from "../../sync/replica/replica.ts"
-import type { SnapshotPlan } from "../../sync/snapshot.ts"
-import { pull } from "../../sync/replica/sync.ts"
-import * as Sqlite from "../../sync/sqlite-client.ts"
-import type { LeaseRange } from "../../sync/wire.ts"
+import { openOutboxAt } from "../../sync/device/outbox/outbox.ts"
+import { makeReplica, type Replica } from "../../sync/device/replica/replica.ts"
+import type { SnapshotPlan } from "../../sync/protocol/snapshot.ts"
+import { pull } from "../../sync/device/sync.ts"
+import * as Sqlite from "../../sync/sqlite/client.ts"
+import type { LeaseRange } from "../../sync/protocol/wire.ts"
 import { owner } from "../app.ts"
 import { copyDatabase, newFolder, sweep } from "./disk.ts"
 import { clockAt } from "./faults.ts"
-import { furniture } from "./furniture.ts"
-import { pullFrom, rowsFrom, serverCatalogue } from "./pulled.ts"
+import { seed_data } from "./seed-data.ts"
+import { pullFrom, rowsFrom, serverCatalogue } from "./pull.ts"
 
 export const world_start = Date.parse("2026-06-18T12:00:00.000Z")
 export const devices_max = 8
@@ -57,21 +57,21 @@ const make = async (): Promise<Template> => {
   let made_ids = 0
   const clock = Layer.succeed(Clock.Clock, clockAt(() => world_start))
   const house = ManagedRuntime.make(Layer.mergeAll(
-    Layer.provide(Store.layer, Sqlite.layer({ path: server, synchronous: "normal" })), authority({ catalogue: serverCatalogue, commandId: () => `furniture-${++made_ids}` }), clock))
+    Layer.provide(Store.layer, Sqlite.layer({ path: server, synchronous: "normal" })), serverRuntime({ catalogue: serverCatalogue, commandId: () => `furniture-${++made_ids}` }), clock))
   const ask = (request: Request, viewer: Viewer): Promise<Answer> => house.runPromise(answer(serverCatalogue, request, viewer))
   await house.runPromise(Effect.gen(function*() {
     yield* ensureSchema(serverCatalogue, "server")
     yield* seed(serverCatalogue, new Date(world_start).toISOString())
   }))
   const fallen: Array<string> = []
-  for (const request of furniture) await ask(request, owner).catch((error: unknown) => fallen.push(`${request.method} ${request.path} ${JSON.stringify(request.body)}: ${JSON.stringify(error)}`))
+  for (const request of seed_data) await ask(request, owner).catch((error: unknown) => fallen.push(`${request.method} ${request.path} ${JSON.stringify(request.body)}: ${JSON.stringify(error)}`))
   if (fallen.length > 0) throw new Error(`the furniture does not stand: ${fallen.join("\n")}`)
   const outboxPath = (replica_id: number): string => join(folder, `outbox-${replica_id}.sqlite`)
   const handles = new Map<number, string>()
   for (let index = 1; index <= devices_max; index++) {
     const viewer = userOf(index, "all")
     const enrolled = (await ask({ method: "POST", path: "/api/v1/sync/replicas", query: [], body: { name: `Device ${index}` } }, viewer)).body as unknown as { replica: { id: number }; lease: ReadonlyArray<LeaseRange> }
-    const outbox = openOutboxFile(outboxPath(enrolled.replica.id))
+    const outbox = openOutboxAt(outboxPath(enrolled.replica.id))
     outbox.addLease(1, enrolled.lease)
     outbox.close()
     const planned = await ask({ method: "GET", path: "/api/v1/sync/snapshot", query: [["replica_id", String(enrolled.replica.id)]], body: undefined }, viewer)
@@ -79,10 +79,10 @@ const make = async (): Promise<Template> => {
   }
   const path = (filled: Filled): string => join(folder, `replica-${filled}.sqlite`)
   for (const [filled, snapshot_beyond] of [["events", Number.POSITIVE_INFINITY], ["rows", 0], ["empty", undefined]] as const) {
-    const outbox = openOutboxFile(outboxPath(1))
+    const outbox = openOutboxAt(outboxPath(1))
     const replica: Replica = makeReplica({ catalogue, outbox, replica_id: 1, commandId: () => "none", viewer: Effect.succeed(owner) })
-    const here = ManagedRuntime.make(Layer.mergeAll(Layer.provide(Store.layer, Sqlite.layer({ path: path(filled), synchronous: "normal" })), replica.site, clock))
-    const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => here.runPromise(effect)
+    const here = ManagedRuntime.make(Layer.mergeAll(Layer.provide(Store.layer, Sqlite.layer({ path: path(filled), synchronous: "normal" })), replica.runtime, clock))
+    const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => here.runPromise(effect)
     await run(replica.open)
     if (snapshot_beyond !== undefined) await pull({ profile: { replica_id: 1 }, outbox, replica, run, snapshot_beyond, remote: { ...unheard, ...quietRemote((effect) => house.runPromise(effect), ask) } })
     await here.dispose()
@@ -105,7 +105,7 @@ const make = async (): Promise<Template> => {
 const unheard = {
   push: () => Promise.resolve([]), lease: () => Promise.resolve([])
 }
-const quietRemote = (run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>, ask: (request: Request, viewer: Viewer) => Promise<Answer>) => ({
+const quietRemote = (run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>, ask: (request: Request, viewer: Viewer) => Promise<Answer>) => ({
   plan: async () => ((await ask({ method: "GET", path: "/api/v1/sync/snapshot", query: [["replica_id", "1"]], body: undefined }, owner)).body as unknown as { snapshot: SnapshotPlan }).snapshot,
   rows: rowsFrom({ run, viewer: () => owner, rows_per_page: () => 2_000, events_per_page: () => 2_000 }),
   pull: pullFrom({ run, viewer: () => owner, events_per_chunk: () => 2_000 })

@@ -1,7 +1,7 @@
 /** What people do in a simulated world: mostly what a rental house does all day, and of everything else its share. */
 import type { Request } from "../../core/kernel/endpoint.ts"
 import { anyCommand, commandKinds, type Look } from "./any-command.ts"
-import type { Chance } from "./chance.ts"
+import type { Random } from "./random.ts"
 
 /** What gets into each other's way, and how often it is done. */
 const flows: ReadonlyArray<readonly [string, number]> = [
@@ -25,7 +25,7 @@ export const dutiesOf = (seed: number): ReadonlyArray<string> => {
   return Array.from({ length: 6 }, (_, at) => own[(seed * 6 + at) % own.length]!)
 }
 
-export const nextRequest = (chance: Chance, look: Look, duties: ReadonlyArray<string> = []): Promise<Request> => {
-  const name = chance.happens(0.45) ? chance.pick(often) : duties.length > 0 && chance.happens(0.8) ? chance.pick(duties) : chance.pick(commandKinds).name
-  return anyCommand(chance, look, kindNamed.get(name)!)
+export const nextRequest = (random: Random, look: Look, duties: ReadonlyArray<string> = []): Promise<Request> => {
+  const name = random.happens(0.45) ? random.pick(often) : duties.length > 0 && random.happens(0.8) ? random.pick(duties) : random.pick(commandKinds).name
+  return anyCommand(random, look, kindNamed.get(name)!)
 }

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Device } from "../../sync/replica/device.ts"
-import { type Grounds, openGrounds } from "./server.ts"
+import type { Device } from "../../sync/device/device.ts"
+import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
 
 /** What a device says of stock without a network is what its journal says, plans and the past included. */
 describe("availability on a device", () => {
-  let grounds: Grounds, device: Device
+  let test_server: DeviceTestServer, device: Device
   let lamp: number, pair: number, level: number
   beforeAll(async () => {
-    grounds = await openGrounds()
-    const post = async (path: string, body: object) => (await grounds.ask("POST", `/api/v1${path}`, body)).body
+    test_server = await openDeviceTestServer()
+    const post = async (path: string, body: object) => (await test_server.ask("POST", `/api/v1${path}`, body)).body
     lamp = (await post("/products", { name: "Lamp" })).product.id
-    level = (await grounds.ask("GET", `/api/v1/stock_levels?q[product_id_eq]=${lamp}`)).body.stock_levels[0].id
-    await grounds.ask("PUT", `/api/v1/stock_levels/${level}`, { quantity_held: 4 })
+    level = (await test_server.ask("GET", `/api/v1/stock_levels?q[product_id_eq]=${lamp}`)).body.stock_levels[0].id
+    await test_server.ask("PUT", `/api/v1/stock_levels/${level}`, { quantity_held: 4 })
     pair = (await post("/products", { name: "Pair" })).product.id
     await post(`/products/${pair}/components`, { component_product_id: lamp, quantity: 2 })
-    device = await grounds.enrol("van")
+    device = await test_server.enrol("van")
   })
-  afterAll(() => grounds.close())
+  afterAll(() => test_server.close())
   const onDevice = async (method: string, path: string, body?: object) => {
     const [at = "", query = ""] = path.split("?")
     const reply = await device.ask({ method, path: `/api/v1${at}`, query: [...new URLSearchParams(query)] as ReadonlyArray<readonly [string, string]>, body: body as never })
@@ -35,12 +35,12 @@ describe("availability on a device", () => {
     ]
     const before = new Date().toISOString()
     for (const [method, path, body] of questions(before)) {
-      const there = await grounds.ask(method, `/api/v1${path}`, body)
+      const there = await test_server.ask(method, `/api/v1${path}`, body)
       expect([path, there.status]).toEqual([path, 200])
       expect(await onDevice(method, path, body)).toEqual({ status: 200, body: there.body })
     }
     await later()
-    await grounds.stop()
+    await test_server.stop()
     const made = await onDevice("POST", "/opportunities", { subject: "From the van", store_id, starts_at: `${soon(2)}T00:00:00Z`, ends_at: `${soon(4)}T00:00:00Z` })
     const { id } = made.body.opportunity
     await onDevice("POST", `/opportunities/${id}/items`, { name: "Lamps", item_type: "product", item_id: lamp, quantity: 3 })
@@ -52,11 +52,11 @@ describe("availability on a device", () => {
     expect([await kits(before), await kits(after)]).toEqual([2, 0])
     const fit = (await onDevice("POST", "/availability/earliest_fit", { store_id, lines: [{ product_id: pair, quantity: 1 }], from: soon(2), until: soon(20), duration_days: 1 })).body.earliest_fit
     expect(fit.window.starts_at.slice(0, 10)).toBe(soon(4))
-    await grounds.start()
+    await test_server.start()
     await device.sync()
-    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
     for (const [method, path, body] of questions(before)) {
-      expect((await onDevice(method, path, body)).body).toEqual((await grounds.ask(method, `/api/v1${path}`, body)).body)
+      expect((await onDevice(method, path, body)).body).toEqual((await test_server.ask(method, `/api/v1${path}`, body)).body)
     }
   })
 })

@@ -5,14 +5,14 @@ import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { openDevice, SyncBusy } from "../../sync/replica/device.ts"
-import { provisional_base } from "../../sync/replica/local-tables.ts"
-import { takeBack } from "../../sync/replica/provisional.ts"
-import { type Remote, Unreachable } from "../../sync/replica/remote.ts"
-import { pull, syncOnce } from "../../sync/replica/sync.ts"
+import { openDevice, SyncBusy } from "../../sync/device/device.ts"
+import { provisional_base } from "../../sync/device/replica/local-tables.ts"
+import { revertProvisional } from "../../sync/device/replica/provisional.ts"
+import { type Remote, Unreachable } from "../../sync/device/remote.ts"
+import { pull, syncOnce } from "../../sync/device/sync.ts"
 import { enrolled, type Filled, type Hooks } from "./filling.ts"
 import { businessOfEachTest } from "./business.ts"
-import { openGrounds } from "./server.ts"
+import { openDeviceTestServer } from "./server.ts"
 
 const events_only = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
@@ -102,7 +102,7 @@ describe("a device's work", () => {
       ["DELETE", `products/${deleted}`], ["DELETE", `product_groups/${group}`]
     ] as const) expect((await device.ask(method, path, body)).status).toBeLessThan(300)
     expect(await device.tables()).not.toEqual(before)
-    await device.run(Effect.flatMap(Store, (store) => store.transaction(takeBack(catalogue))))
+    await device.run(Effect.flatMap(Store, (store) => store.transaction(revertProvisional(catalogue))))
     expect(await device.tables()).toEqual(before)
     const events = await device.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
     expect(events.filter((event) => event.position >= provisional_base)).toEqual([])
@@ -124,10 +124,10 @@ describe("a device's work", () => {
 })
 
 it("a folder syncs in one process at a time", async () => {
-  const grounds = await openGrounds("sqlite")
+  const test_server = await openDeviceTestServer("sqlite")
   try {
-    const device = await grounds.enrol("van")
-    const other = grounds.keep(await openDevice(join(grounds.folder, "van")))
+    const device = await test_server.enrol("van")
+    const other = test_server.keep(await openDevice(join(test_server.folder, "van")))
     await device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: "Lighting" } })
     const refused: Array<unknown> = []
     const asked: Array<Promise<unknown>> = []
@@ -136,5 +136,5 @@ it("a folder syncs in one process at a time", async () => {
     expect(asked.length).toBeGreaterThan(0)
     expect(refused).toHaveLength(asked.length)
     for (const error of refused) expect(error).toBeInstanceOf(SyncBusy)
-  } finally { await grounds.close() }
+  } finally { await test_server.close() }
 })

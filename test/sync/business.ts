@@ -1,7 +1,7 @@
 /** A server for each test of a suite, people with rights of their own, and devices that are closed with it. */
 import { afterEach, beforeEach, expect } from "vitest"
 import type { Engine } from "../app.ts"
-import { type Business, enrolled, type Filled, type Hooks, openBusiness } from "./filling.ts"
+import { type FillTestServer, enrolled, type Filled, type Hooks, openFillTestServer } from "./filling.ts"
 
 /** Somebody with a role of their own that permits just this. */
 export interface Person {
@@ -10,10 +10,10 @@ export interface Person {
   /** Opens all that the person may do. */
   readonly token: string
   /** From now on the role permits just this. */
-  readonly grant: (permissions: ReadonlyArray<string>) => ReturnType<Business["ask"]>
+  readonly grant: (permissions: ReadonlyArray<string>) => ReturnType<FillTestServer["ask"]>
 }
 export interface BusinessOfTest {
-  readonly business: Business
+  readonly business: FillTestServer
   /** Closed after the test; a test may add what it enrols by itself. */
   readonly devices: Array<Filled>
   /** What a write that must succeed answers with. */
@@ -27,17 +27,17 @@ export interface BusinessOfTest {
 
 /** Call it first in a suite: what is opened for each test is there for the suite's own `beforeEach`. */
 export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
-  let open: Business | undefined
+  let open: FillTestServer | undefined
   const devices: Array<Filled> = []
   let people = 0, enrolments = 0
-  beforeEach(async () => { open = await openBusiness(engine) })
+  beforeEach(async () => { open = await openFillTestServer(engine) })
   afterEach(async () => {
     for (const device of devices.splice(0)) await device.close()
     await open?.close()
     open = undefined
   })
-  const now = (): Business => open ?? expect.fail("no test is running")
-  const business: Business = {
+  const now = (): FillTestServer => open ?? expect.fail("no test is running")
+  const business: FillTestServer = {
     get app() { return now().app },
     get url() { return now().url },
     get folder() { return now().folder },

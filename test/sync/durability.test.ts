@@ -5,9 +5,9 @@ import { basename, join } from "node:path"
 import { Effect, ManagedRuntime } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterEach, describe, expect, it } from "vitest"
-import { openDevice } from "../../sync/replica/device.ts"
-import { Durability, layer } from "../../sync/sqlite-client.ts"
-import { type Grounds, openGrounds } from "./server.ts"
+import { openDevice } from "../../sync/device/device.ts"
+import { Durability, layer } from "../../sync/sqlite/client.ts"
+import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
 
 const [FULL, NORMAL] = [2, 1]
 
@@ -38,10 +38,10 @@ describe("a transaction of a SQLite client", () => {
 })
 
 describe("a replica that lost its last commits in a power cut", () => {
-  let grounds: Grounds | undefined
+  let test_server: DeviceTestServer | undefined
   afterEach(async () => {
-    await grounds?.close()
-    grounds = undefined
+    await test_server?.close()
+    test_server = undefined
   })
   /** Files of one kind as a power cut leaves them: what SQLite shares between processes is gone with the memory. */
   const leftOf = (kind: string, folder: string, to: string): void => {
@@ -49,10 +49,10 @@ describe("a replica that lost its last commits in a power cut", () => {
   }
 
   it("runs what the outbox acknowledged again on opening, and reconciles as if nothing had been", async () => {
-    grounds = await openGrounds()
-    const device = await grounds.enrol("van")
-    const folder = join(grounds.folder, "van"), left = mkdtempSync(join(grounds.folder, "left-"))
-    await grounds.stop()
+    test_server = await openDeviceTestServer()
+    const device = await test_server.enrol("van")
+    const folder = join(test_server.folder, "van"), left = mkdtempSync(join(test_server.folder, "left-"))
+    await test_server.stop()
     const told = (name: string) => device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name } })
     await told("Before")
     leftOf("replica.sqlite", folder, left)
@@ -61,11 +61,11 @@ describe("a replica that lost its last commits in a power cut", () => {
     await device.ask({ method: "PUT", path: `/api/v1/product_groups/${product_group.id}`, query: [], body: { name: "Moving lamps" } })
     for (const kind of ["outbox.sqlite", "profile.json"]) leftOf(kind, folder, left)
 
-    const again = grounds.keep(await openDevice(left))
+    const again = test_server.keep(await openDevice(left))
     const shown = await again.ask({ method: "GET", path: `/api/v1/product_groups/${product_group.id}`, query: [], body: undefined })
     expect(shown.body).toMatchObject({ product_group: { name: "Moving lamps" } })
-    await grounds.start()
+    await test_server.start()
     expect(await again.sync()).toMatchObject({ accepted: 3, rejected: 0, pending: 0 })
-    expect(await grounds.replicaTables(basename(left))).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables(basename(left))).toEqual(await test_server.serverTables())
   })
 })

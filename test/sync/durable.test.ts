@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
-import { openOutboxFile } from "../../sync/replica/outbox.ts"
-import { Durability, layer } from "../../sync/sqlite-client.ts"
-import { enrolled, type Hooks, openBusiness } from "./filling.ts"
+import { openOutboxAt } from "../../sync/device/outbox/outbox.ts"
+import { Durability, layer } from "../../sync/sqlite/client.ts"
+import { enrolled, type Hooks, openFillTestServer } from "./filling.ts"
 
 let folder: string
 beforeEach(() => { folder = mkdtempSync(join(tmpdir(), "flightcase-durable-")) })
@@ -21,7 +21,7 @@ const [full, normal] = [2, 1]
 
 it("an outbox's file is on the disk before a command is acknowledged, and writes over what it frees", () => {
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
-  const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
+  const outbox = openOutboxAt(join(folder, "outbox.sqlite"))
   const db = executed.mock.contexts[0] as DatabaseSync
   const pragma = (name: string) => Object.values(db.prepare(`pragma ${name}`).get()!)[0]
   expect([pragma("journal_mode"), pragma("synchronous"), pragma("secure_delete")]).toEqual(["wal", full, 1])
@@ -39,7 +39,7 @@ it("a transaction that need not wait for the disk leaves those after it waiting 
 })
 
 it("what settles commands is on the replica's disk before the outbox forgets them", async () => {
-  const business = await openBusiness("sqlite")
+  const business = await openFillTestServer("sqlite")
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
   const hooks: Hooks = { snapshot_beyond: Number.POSITIVE_INFINITY }
   const device = await enrolled(business, "one", hooks)

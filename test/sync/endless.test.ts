@@ -3,8 +3,8 @@ import { createServer, type Server, type ServerResponse } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
-import { exitFrom } from "../../cli/report.ts"
-import { type Patience, remoteAt } from "../../sync/replica/remote.ts"
+import { exitFrom } from "../../cli/error-report.ts"
+import { type Timeouts, remoteAt } from "../../sync/device/remote.ts"
 
 let server: Server | undefined
 afterEach(async () => {
@@ -26,8 +26,8 @@ const event = (position: number, data = "{}") => ({
   key: `"journal"/"${position}"`, headers: { operation: "insert" },
   value: { position: String(position), stream: "lamp:1", version: String(position), type: "lamp.updated", data, command_id: "c", actor_id: null, replica_id: null, recorded_at: "2026-06-18T12:00:00.000Z" }
 })
-const patience: Patience = { call: 400, news: 400, pull: 60_000 }
-const pulled = async (url: string, how: Patience = patience) => {
+const patience: Timeouts = { call: 400, news: 400, pull: 60_000 }
+const pulled = async (url: string, how: Timeouts = patience) => {
   const positions: Array<number> = []
   const error: unknown = await remoteAt(url, "t", how).pull(1, { offset: "0_0", handle: "1-1-1-1" }, {
     chunk: async ({ events }) => { positions.push(...events.map(({ position }) => position)) }, refetch: async () => {}

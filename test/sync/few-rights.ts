@@ -6,18 +6,18 @@ import { expect } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import { can } from "../../core/kernel/viewer.ts"
+import { hasOnePermission } from "../../core/kernel/viewer.ts"
 import { permissions, systemRoles } from "../../core/users/permissions.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { owner, viewerWith } from "../app.ts"
 import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
-import { chanceOf } from "../sim/chance.ts"
-import { furniture } from "../sim/furniture.ts"
+import { randomOf } from "../sim/random.ts"
+import { seed_data } from "../sim/seed-data.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { Effect } from "effect"
-import { beyondSight } from "./beyond-sight.ts"
-import { type Business, enrolled, type Filled, openBusiness } from "./filling.ts"
+import { beyondVisibility } from "./beyond-visibility.ts"
+import { type FillTestServer, enrolled, type Filled, openFillTestServer } from "./filling.ts"
 
 const areas = [...new Set(permissions.map(({ area }) => area))]
 export const people: ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]> = [
@@ -34,7 +34,7 @@ export const tokens: ReadonlyArray<readonly [name: string, abilities: ReadonlyAr
   ["read users", ["users:read"]], ["read the action log", ["action-log:read"]]
 ]
 const permitted = (held: ReadonlyArray<string>, { permission }: Endpoint): boolean =>
-  permission === null || [permission].flat().some((one) => can(viewerWith(held, ["*"]), one))
+  permission === null || [permission].flat().some((one) => hasOnePermission(viewerWith(held, ["*"]), one))
 
 /** Values for the fields questions have, by name. */
 const given: { readonly [field: string]: string } = {
@@ -48,12 +48,12 @@ export const commanders = people.filter(([name]) => ["Sales", "Warehouse", "Oper
 
 /** A furnished server with devices of people of few rights; both are asked the same. */
 export const fewRights = () => {
-  let business: Business
+  let business: FillTestServer
   const devices: Array<Filled> = []
   const ids = new Map<string, ReadonlyArray<number | string>>()
   const open = async (): Promise<void> => {
-    business = await openBusiness("sqlite")
-    for (const { method, path, body } of furniture) {
+    business = await openFillTestServer("sqlite")
+    for (const { method, path, body } of seed_data) {
       const answer = await business.ask(method, path.slice("/api/v1/".length), body)
       expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(500)
     }
@@ -77,7 +77,7 @@ export const fewRights = () => {
       const store = yield* Store
       return viewerOf((yield* store.get(users, user.id))!, yield* store.find(roles, {}), null)
     }))
-    return { device, token, beyond: async () => beyondSight(viewer, await device.tables()) }
+    return { device, token, beyond: async () => beyondVisibility(viewer, await device.tables()) }
   }
 
   const paths = (endpoint: Endpoint): ReadonlyArray<string> => {
@@ -133,7 +133,7 @@ export const fewRights = () => {
   }
   const sameVerdicts = async (held: ReadonlyArray<string>): Promise<void> => {
     const { device, token, beyond } = await deviceOf(held)
-    const chance = chanceOf(made)
+    const chance = randomOf(made)
     const look: Look = (sql, values = []) => business.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
     const different: Array<unknown> = []
     for (const endpoint of commandKinds.filter((kind) => permitted(held, kind))) {
@@ -161,10 +161,10 @@ export const fewRights = () => {
   }
   const findsWhatIsBeyond = async (): Promise<void> => {
     const tables = await business.tables()
-    const found = beyondSight(viewerWith(["products.view"], ["*"]), tables)
+    const found = beyondVisibility(viewerWith(["products.view"], ["*"]), tables)
     expect(found.some((cell) => cell.startsWith("opportunities/"))).toBe(true)
     expect(found.some((cell) => cell.startsWith("products/") && !cell.includes("."))).toBe(false)
-    expect(beyondSight(owner, tables)).toEqual([])
+    expect(beyondVisibility(owner, tables)).toEqual([])
   }
   return { open, close, sameAnswers, sameAnswersWithToken, sameVerdicts, findsWhatIsBeyond }
 }

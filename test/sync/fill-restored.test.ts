@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { headOf } from "../../core/kernel/journal.ts"
+import { lastPosition } from "../../core/kernel/journal.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { engines } from "../app.ts"
@@ -11,7 +11,7 @@ import { businessOfEachTest } from "./business.ts"
 
 describe.each(engines)("a server on %s, restored from a backup", (engine) => {
   const { business, devices, make } = businessOfEachTest(engine)
-  const head = (): Promise<number> => business.run(Effect.flatMap(Store, headOf))
+  const head = (): Promise<number> => business.run(Effect.flatMap(Store, lastPosition))
   /** As the database was when the backup was made. */
   const restore = (position: number, last_n: number) => business.run(Effect.gen(function*() {
     const store = yield* Store

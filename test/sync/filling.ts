@@ -4,33 +4,33 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Fault } from "../../core/kernel/endpoint.ts"
+import type { Failure } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
-import type { Site } from "../../core/kernel/site.ts"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { openServerApp, type ServerApp } from "../../server/app.ts"
 import { type Listening, listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
-import { openOutboxFile, type Outbox } from "../../sync/replica/outbox.ts"
-import { type Remote, remoteAt } from "../../sync/replica/remote.ts"
-import { type Asked, makeReplica, type Replica } from "../../sync/replica/replica.ts"
-import { type Progress, syncOnce, type SyncReport } from "../../sync/replica/sync.ts"
-import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { openOutboxAt, type Outbox } from "../../sync/device/outbox/outbox.ts"
+import { type Remote, remoteAt } from "../../sync/device/remote.ts"
+import { type QueryResult, makeReplica, type Replica } from "../../sync/device/replica/replica.ts"
+import { type Progress, syncOnce, type SyncReport } from "../../sync/device/sync.ts"
+import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { described, startedServer } from "../server/serving.ts"
 
 export const owner_token = "owner-token-of-the-tests"
-export interface Business {
+export interface FillTestServer {
   readonly app: ServerApp
   readonly url: string
   readonly folder: string
   readonly ask: (method: string, path: string, body?: unknown, token?: string) => Promise<{ readonly status: number; readonly body: any }>
   readonly tables: () => Promise<Dump>
-  readonly run: <A>(effect: Effect.Effect<A, Fault, Store>) => Promise<A>
+  readonly run: <A>(effect: Effect.Effect<A, Failure, Store>) => Promise<A>
   readonly close: () => Promise<void>
 }
 export type Dump = { readonly [table: string]: ReadonlyArray<{ readonly [column: string]: unknown }> }
@@ -41,7 +41,7 @@ const dump = Effect.gen(function*() {
   return tables as Dump
 })
 
-export const openBusiness = async (engine: Engine): Promise<Business> => {
+export const openFillTestServer = async (engine: Engine): Promise<FillTestServer> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-fill-"))
   const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
   const app = described(await openServerApp({
@@ -86,8 +86,8 @@ export interface Filled {
   readonly folder: string
   readonly replica: () => Replica
   readonly remote: Remote
-  readonly run: <A>(effect: Effect.Effect<A, Fault, Store | Site>) => Promise<A>
-  readonly ask: (method: string, path: string, body?: object) => Promise<Asked & { readonly body?: any }>
+  readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+  readonly ask: (method: string, path: string, body?: object) => Promise<QueryResult & { readonly body?: any }>
   /** What it would answer; nothing is recorded. */
   readonly plan: Filled["ask"]
   readonly sync: () => Promise<SyncReport>
@@ -102,12 +102,12 @@ export interface Filled {
 }
 
 /** Enrols a device of the token's user. */
-export const enrolled = async (business: Business, name: string, hooks: Hooks = {}, token = owner_token): Promise<Filled> => {
+export const enrolled = async (business: FillTestServer, name: string, hooks: Hooks = {}, token = owner_token): Promise<Filled> => {
   const remote = remoteAt(business.url, token)
   const { replica: { id, user_id, abilities }, lease } = (await business.ask("POST", "sync/replicas", { name }, token)).body
   const folder = join(business.folder, name)
   mkdirSync(folder)
-  const outbox = openOutboxFile(join(folder, "outbox.sqlite"))
+  const outbox = openOutboxAt(join(folder, "outbox.sqlite"))
   outbox.addLease(1, lease)
   let made = 0
   const boot = () => {
@@ -120,11 +120,11 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
         return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities })
       })
     })
-    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") })), replica.site))
+    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") })), replica.runtime))
     return { replica, runtime }
   }
   let { replica, runtime } = boot()
-  const run = <A>(effect: Effect.Effect<A, Fault, Store | Site>): Promise<A> => runtime.runPromise(effect)
+  const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => runtime.runPromise(effect)
   await run(replica.open)
   const counted: Filled["counted"] = { pages: [], rows: 0, events: 0, plans: 0 }
   const counting: Remote = {
@@ -146,9 +146,9 @@ export const enrolled = async (business: Business, name: string, hooks: Hooks = 
     },
     pull: (replica_id, from, take) => remote.pull(replica_id, from, { ...take, chunk: (chunk) => { counted.events += chunk.events.length; return take.chunk(chunk) } })
   }
-  const ask = (plan: boolean, method: string, path: string, body?: object): Promise<Asked> =>
+  const ask = (plan: boolean, method: string, path: string, body?: object): Promise<QueryResult> =>
     run(replica.ask({ method, path: `/api/v1/${path.split("?")[0]!}`, query: [...new URLSearchParams(path.split("?")[1] ?? "")], body: body as JsonObject | undefined }, plan)
-      .pipe(Effect.catch((fault): Effect.Effect<Asked, Fault> => fault instanceof Rejection ? Effect.succeed({ status: statusOf[fault.kind], body: bodyOf(fault) as unknown as JsonObject }) : Effect.fail(fault))))
+      .pipe(Effect.catch((failure): Effect.Effect<QueryResult, Failure> => failure instanceof Rejection ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject }) : Effect.fail(failure))))
   return {
     id, outbox, folder, remote, run, counted,
     replica: () => replica,

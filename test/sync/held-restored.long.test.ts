@@ -4,29 +4,29 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import type { Device } from "../../sync/replica/device.ts"
+import type { Device } from "../../sync/device/device.ts"
 import { engines } from "../app.ts"
 import { backupOf } from "./restoring.ts"
-import { type Grounds, openGrounds } from "./server.ts"
+import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
 
 describe.each(engines)("after a server on %s was put back and gave ids anew,", (engine) => {
-  let grounds: Grounds
+  let test_server: DeviceTestServer
   let product: number
   beforeEach(async () => {
-    grounds = await openGrounds(engine)
-    product = (await grounds.ask("POST", "/api/v1/products", { name: "Moving head", stock_method: 2 })).body.product.id
+    test_server = await openDeviceTestServer(engine)
+    product = (await test_server.ask("POST", "/api/v1/products", { name: "Moving head", stock_method: 2 })).body.product.id
   })
-  afterEach(async () => { await grounds.close() })
+  afterEach(async () => { await test_server.close() })
   const write = async (device: Device, method: string, path: string, body: JsonObject, status = method === "POST" ? 201 : 200): Promise<any> => {
     const answer = await device.ask({ method, path: `/api/v1/${path}`, query: [], body })
     expect(answer.status, JSON.stringify(answer.body)).toBe(status)
     return answer.body
   }
   const unit = (asset_number: string) => ({ product_id: product, store_id: 1, asset_number })
-  const unitsAtServer = async () => (await grounds.ask("GET", "/api/v1/stock_levels?per_page=100&sort=id")).body.stock_levels
+  const unitsAtServer = async () => (await test_server.ask("GET", "/api/v1/stock_levels?per_page=100&sort=id")).body.stock_levels
   const atServer = async (asset_number: string) => (await unitsAtServer()).find((one: any) => one.asset_number === asset_number)
   const newAtServer = async (asset_number: string): Promise<any> => {
-    const { status, body } = await grounds.ask("POST", "/api/v1/stock_levels", unit(asset_number))
+    const { status, body } = await test_server.ask("POST", "/api/v1/stock_levels", unit(asset_number))
     expect(status, JSON.stringify(body)).toBe(201)
     return body.stock_level
   }
@@ -34,9 +34,9 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
   const all_settled = { pending: 0, conflicts: 0, held: 0 }
   /** A device whose next units have ids of a block that the backup knows nothing of. */
   const beforeTheBackup = async (): Promise<{ van: Device; restore: () => Promise<void> }> => {
-    const van = await grounds.enrol("van")
+    const van = await test_server.enrol("van")
     for (let at = 0; at < 26; at++) await write(van, "POST", "stock_levels", unit(`V-${at}`))
-    const restore = await backupOf(grounds, engine)
+    const restore = await backupOf(test_server, engine)
     await van.sync()
     for (let at = 26; at < 50; at++) await write(van, "POST", "stock_levels", unit(`V-${at}`))
     await van.sync()
@@ -63,7 +63,7 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     expect(await atServer("THEIRS")).toMatchObject({ id: theirs.id, location: theirs.location })
     expect((await atServer("TAKEN")).id).not.toBe(own.id)
     expect(await atServer("TAKEN")).toMatchObject({ location: "Van, shelf 3" })
-    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
   })
 
   it("a command on a row whose making was accepted before, and is not any more, waits for it", async () => {
@@ -111,9 +111,9 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
   })
 
   it("a row that a body refers to is followed as well, and one that is somebody else's can be named by amending", async () => {
-    const van = await grounds.enrol("van")
+    const van = await test_server.enrol("van")
     for (let at = 0; at < 26; at++) await write(van, "POST", "product_groups", { name: `V ${at}` })
-    const restore = await backupOf(grounds, engine)
+    const restore = await backupOf(test_server, engine)
     await van.sync()
     for (let at = 26; at < 50; at++) await write(van, "POST", "product_groups", { name: `V ${at}` })
     const { product_group: own } = await write(van, "POST", "product_groups", { name: "Own" })
@@ -121,7 +121,7 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     for (const name of ["Lamp", "Stand"]) await write(van, "POST", "products", { name, product_group_id: own.id })
     await van.sync()
     await restore()
-    const theirs = (await grounds.ask("POST", "/api/v1/product_groups", { name: "Theirs" })).body.product_group
+    const theirs = (await test_server.ask("POST", "/api/v1/product_groups", { name: "Theirs" })).body.product_group
     expect(theirs.id).toBe(own.id)
     await van.sync()
     expect(await counts(van)).toEqual({ pending: 0, conflicts: 1, held: 2 })
@@ -132,8 +132,8 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     expect((await van.resolve(making!.id, { retry: true })).status).toBe(201)
     await van.sync()
     expect(await counts(van)).toEqual(all_settled)
-    const groups = (await grounds.ask("GET", "/api/v1/product_groups?per_page=100")).body.product_groups
-    const products = (await grounds.ask("GET", "/api/v1/products?per_page=100")).body.products
+    const groups = (await test_server.ask("GET", "/api/v1/product_groups?per_page=100")).body.product_groups
+    const products = (await test_server.ask("GET", "/api/v1/products?per_page=100")).body.products
     const anew = groups.find((one: any) => one.name === "Own")
     expect(anew.id).not.toBe(theirs.id)
     expect(products.find((one: any) => one.name === "Stand")).toMatchObject({ product_group_id: anew.id })
@@ -147,7 +147,7 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     await van.sync()
     const before = await unitsAtServer()
     const round = async () => {
-      const { status, body } = await grounds.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse((await van.bundleOut()).text) })
+      const { status, body } = await test_server.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse((await van.bundleOut()).text) })
       expect(status, JSON.stringify(body.errors)).toBe(200)
       return van.bundleIn(JSON.stringify(body.bundle))
     }
@@ -174,12 +174,12 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     expect(await atServer("OWN")).toMatchObject({ location: carried === "news only" ? null : "Van, shelf 3" })
     // By network nothing more is to be said.
     expect(await van.sync()).toMatchObject({ sent: 0, rejected: 0, pending: 0 })
-    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
   })
 
   it.each(["not sent yet", "accepted before"])("a command on a row that others had made, %s, is not taken for one on the row that has its id now", async (sent) => {
-    const van = await grounds.enrol("van")
-    const restore = await backupOf(grounds, engine)
+    const van = await test_server.enrol("van")
+    const restore = await backupOf(test_server, engine)
     const seen = await newAtServer("SEEN")
     await van.sync()
     await write(van, "PUT", `stock_levels/${seen.id}`, { location: "Van, shelf 3" })
@@ -200,8 +200,8 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
   })
 
   it("a row that its own device has sent again is the same row to others", async () => {
-    const van = await grounds.enrol("van"), shop = await grounds.enrol("shop")
-    const restore = await backupOf(grounds, engine)
+    const van = await test_server.enrol("van"), shop = await test_server.enrol("shop")
+    const restore = await backupOf(test_server, engine)
     const { stock_level: made } = await write(shop, "POST", "stock_levels", unit("SHOP"))
     await shop.sync()
     await van.sync()

@@ -56,7 +56,7 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
 
   it("two tokens of one person stand side by side: neither sends the other's device back to the beginning", async () => {
     const [wide, narrow] = [await enrol({ abilities: ["*"] }, 0), await enrol({ abilities: ["sync:read", "sync:write", "products:read"] }, 0)]
-    const handleOf = async (device: Filled) => (await device.run(device.replica().standing)).handle
+    const handleOf = async (device: Filled) => (await device.run(device.replica().position)).handle
     const before = [await handleOf(wide), await handleOf(narrow)]
     for (let time = 0; time < 3; time++) {
       await make("products", { name: `More ${time}` })

@@ -2,20 +2,20 @@
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { hasOwnIds, nextIds } from "../../core/kernel/ids.ts"
-import { headOf } from "../../core/kernel/journal.ts"
+import { lastPosition } from "../../core/kernel/journal.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { id_leases } from "../../sync/ends/tables.ts"
+import { id_leases } from "../../sync/server/tables.ts"
 import type { Engine } from "../app.ts"
-import type { Grounds } from "./server.ts"
+import type { DeviceTestServer } from "./server.ts"
 
 /** Takes note of what a backup holds, and gives the way back to it. */
-export const backupOf = (grounds: Grounds, engine: Engine): Promise<() => Promise<void>> => grounds.app().run(Effect.gen(function*() {
+export const backupOf = (test_server: DeviceTestServer, engine: Engine): Promise<() => Promise<void>> => test_server.app().run(Effect.gen(function*() {
   const store = yield* Store
-  const position = yield* headOf(store), next = yield* nextIds(catalogue.tables.filter(hasOwnIds))
+  const position = yield* lastPosition(store), next = yield* nextIds(catalogue.tables.filter(hasOwnIds))
   const leases = new Set((yield* store.find(id_leases, {})).map((row) => row.key))
   const last = yield* store.run<{ id: number; last_n: number }>("select id, last_n from replicas")
-  return () => grounds.app().run(Effect.gen(function*() {
+  return () => test_server.app().run(Effect.gen(function*() {
     yield* store.run(`delete from journal where position > ${position}`)
     yield* store.run(`update journal_head set position = ${position}`)
     for (const { id, last_n } of last) {

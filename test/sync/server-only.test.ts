@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { journal } from "../../core/kernel/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { tokens } from "../../server/tokens/schema.ts"
-import { commandDecided } from "../../sync/events.ts"
+import { commandDecided } from "../../sync/protocol/events.ts"
 import { engines } from "../app.ts"
 import { serve, type Serving } from "../server/serving.ts"
 

@@ -7,8 +7,8 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp } from "../../server/app.ts"
 import { type Listening, listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
-import { type Device, enrolDevice } from "../../sync/replica/device.ts"
-import { layer as sqliteLayer } from "../../sync/sqlite-client.ts"
+import { type Device, enrolDevice } from "../../sync/device/device.ts"
+import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -17,7 +17,7 @@ import { described, startedServer } from "../server/serving.ts"
 export const token = "owner-token-of-the-tests"
 export const server_key = "key-of-the-tests-which-is-long"
 
-export interface Grounds {
+export interface DeviceTestServer {
   /** Holds the devices' folders. */
   readonly folder: string
   readonly url: () => string
@@ -35,7 +35,7 @@ export interface Grounds {
   readonly close: () => Promise<void>
 }
 
-export const openGrounds = async (engine: Engine = "sqlite"): Promise<Grounds> => {
+export const openDeviceTestServer = async (engine: Engine = "sqlite"): Promise<DeviceTestServer> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-grounds-"))
   const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
   let app: ServerApp | undefined, listening: Listening | undefined, port = 0

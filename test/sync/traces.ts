@@ -9,7 +9,7 @@ import { quote } from "../../core/kernel/store/statement.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import { contactTables, members } from "../../core/members/schema.ts"
 import { users } from "../../core/users/schema.ts"
-import type { Business } from "./filling.ts"
+import type { FillTestServer } from "./filling.ts"
 
 /** Every text of the person holds this word; written in other cases it is folded for search. */
 export const mark = "Zacharias"
@@ -23,7 +23,7 @@ export const markedFiles = (folder: string): ReadonlyArray<string> => readdirSyn
   .filter((file) => existsSync(file) && isMarked(readFileSync(file, "latin1"))).map((file) => file.slice(folder.length + 1))
 
 /** Tables with a row that holds the mark, whatever engine; those of no declaration count too. */
-export const markedTables = (business: Business): Promise<ReadonlyArray<string>> => business.run(Effect.gen(function*() {
+export const markedTables = (business: FillTestServer): Promise<ReadonlyArray<string>> => business.run(Effect.gen(function*() {
   const store = yield* Store
   const named = yield* store.run<{ name: string }>(store.dialect === "pg"
     ? "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
@@ -37,7 +37,7 @@ export const markedTables = (business: Business): Promise<ReadonlyArray<string>>
 }))
 
 /** What an owner's export asks the server for. */
-export const exported = async (business: Business): Promise<string> => {
+export const exported = async (business: FillTestServer): Promise<string> => {
   const parts: Array<unknown> = [(await business.ask("GET", "system/manifest")).body]
   for (let after = 0, last = 1; after < last;) {
     const { body } = await business.ask("GET", `system/journal?after=${after}`)
@@ -57,10 +57,10 @@ const stays: ReadonlySet<string> = new Set([
 /** A value that bears the mark; undefined for a field that can hold none, or whose value stays. */
 const markedValue = (table: Table, name: string, field: Field): unknown => {
   if (stays.has(`${table.name}.${name}`) || field.computed) return undefined
-  const { shape } = field
-  switch (shape.kind) {
-    case "text": return shape.format === "email" ? `${mark}@${name}.example` : shape.format === "url" ? `https://${mark.toLowerCase()}.example/${name}` : `${mark} ${name}`.slice(0, shape.max)
-    case "list": return shape.of.shape.kind === "text" ? [`${mark} ${name}`] : undefined
+  const { type } = field
+  switch (type.kind) {
+    case "text": return type.format === "email" ? `${mark}@${name}.example` : type.format === "url" ? `https://${mark.toLowerCase()}.example/${name}` : `${mark} ${name}`.slice(0, type.max)
+    case "list": return type.of.type.kind === "text" ? [`${mark} ${name}`] : undefined
     case "decimal": return `51.${number_mark}`
     default: return undefined
   }

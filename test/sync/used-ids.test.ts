@@ -2,77 +2,77 @@
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Device } from "../../sync/replica/device.ts"
+import type { Device } from "../../sync/device/device.ts"
 import { engines } from "../app.ts"
-import { type Grounds, openGrounds } from "./server.ts"
+import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
 
 describe.each(engines)("a command's id that was used by another, on %s,", (engine) => {
-  let grounds: Grounds
-  beforeEach(async () => { grounds = await openGrounds(engine) })
-  afterEach(async () => { await grounds.close() })
+  let test_server: DeviceTestServer
+  beforeEach(async () => { test_server = await openDeviceTestServer(engine) })
+  afterEach(async () => { await test_server.close() })
   const write = (device: Device, name: string) => device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name } })
-  const names = async () => (await grounds.ask("GET", "/api/v1/product_groups?sort=id")).body.product_groups.map((one: any) => one.name)
-  const sendAs = (device: Device, n: number, id: string, name: string) => grounds.ask("POST", "/api/v1/sync/commands", {
+  const names = async () => (await test_server.ask("GET", "/api/v1/product_groups?sort=id")).body.product_groups.map((one: any) => one.name)
+  const sendAs = (device: Device, n: number, id: string, name: string) => test_server.ask("POST", "/api/v1/sync/commands", {
     replica_id: device.profile.replica_id,
     commands: [{ n, id, name: "product_groups.create", payload: { params: {}, body: { name } }, ids: {}, issued_at: "2026-06-18T12:00:00.000Z" }]
   })
 
   it("is no hindrance where another device used it: pushed or carried, the command is decided", async () => {
-    const van = await grounds.enrol("van"), other = await grounds.enrol("other")
+    const van = await test_server.enrol("van"), other = await test_server.enrol("other")
     await write(van, "Lighting")
     const carried = await van.bundleOut()
     const { id } = (await van.pending())[0]!
     expect((await sendAs(other, 1, id, "Squatted")).body.verdicts).toMatchObject([{ status: "accepted" }])
     expect(await van.sync()).toMatchObject({ sent: 1, accepted: 1, rejected: 0, pending: 0, conflicts: 0 })
     expect(van.told(true)).toEqual([])
-    await grounds.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse(carried.text) })
+    await test_server.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse(carried.text) })
     expect(await names()).toEqual(expect.arrayContaining(["Lighting", "Squatted"]))
     expect(await names()).toHaveLength(2)
-    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
   })
 
   it.each(["pushed", "carried"])("by its own device is a conflict, %s, and the command recorded again is accepted", async (way) => {
-    const van = await grounds.enrol("van")
+    const van = await test_server.enrol("van")
     await write(van, "Lighting")
     const { id } = (await van.pending())[0]!
     expect((await sendAs(van, 1, id, "Sent in its name")).body.verdicts).toMatchObject([{ status: "accepted" }])
     await write(van, "Sound")
     if (way === "pushed") await van.sync()
-    else await van.bundleIn(JSON.stringify((await grounds.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse((await van.bundleOut()).text) })).body.bundle))
+    else await van.bundleIn(JSON.stringify((await test_server.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse((await van.bundleOut()).text) })).body.bundle))
     expect(await names()).toEqual(expect.arrayContaining(["Sent in its name", "Sound"]))
     const conflicts = await van.conflicts()
     expect(conflicts).toMatchObject([{ id, n: 1, error: { status: 409, message: expect.stringContaining("an id of its own") } }])
     expect(conflicts[0]!.ways_out.map(({ way }) => way)).toContain("retry")
     // What it did here is taken back: the server never did it.
-    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
     const again = await van.resolve(id, { retry: true })
     expect(again.command!.id).not.toBe(id)
     expect(await van.sync()).toMatchObject({ pending: 0, conflicts: 0 })
     expect((await names()).toSorted()).toEqual(["Lighting", "Sent in its name", "Sound"])
-    expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
+    expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
   })
 
   it("is known after a start of this release over a database of the one before, which kept verdicts by it alone", async () => {
-    const van = await grounds.enrol("van"), other = await grounds.enrol("other")
+    const van = await test_server.enrol("van"), other = await test_server.enrol("other")
     await write(van, "Lighting")
     const { id } = (await van.pending())[0]!
     await van.sync()
-    const verdicts = async () => (await grounds.ask("POST", `/api/v1/sync/replicas/${van.profile.replica_id}/verdicts`, { ids: [id] })).body.verdicts
+    const verdicts = async () => (await test_server.ask("POST", `/api/v1/sync/replicas/${van.profile.replica_id}/verdicts`, { ids: [id] })).body.verdicts
     const before = await verdicts()
     expect(before).toMatchObject([{ id, status: "accepted" }])
-    await grounds.app().run(Effect.flatMap(Store, (store) => Effect.gen(function*() {
+    await test_server.app().run(Effect.flatMap(Store, (store) => Effect.gen(function*() {
       for (const statement of engine === "pg" ? before_pg : before_sqlite) yield* store.run(statement)
       yield* store.run(`insert into replica_commands select id, replica_id, n, fingerprint, accepted, "position", error, decided_at from replica_verdicts`)
       yield* store.run("drop table replica_verdicts")
     })))
-    await grounds.stop()
-    await grounds.start()
+    await test_server.stop()
+    await test_server.start()
     expect(await verdicts()).toEqual(before)
     expect((await sendAs(other, 1, id, "Squatted")).body.verdicts).toMatchObject([{ status: "accepted" }])
     expect(await verdicts()).toEqual(before)
     // Once is enough: what was copied is not copied again.
-    await grounds.stop()
-    await grounds.start()
+    await test_server.stop()
+    await test_server.start()
     expect(await verdicts()).toEqual(before)
     expect((await write(van, "Sound")).status).toBe(201)
     expect(await van.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })

@@ -1,19 +1,19 @@
 /** The two dialects, in one place: column types, how a value goes in and comes out, and the statements that differ. */
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../field.ts"
-import { foldedName, foldedValue, isSearchable, type Table } from "../table.ts"
+import { caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../table.ts"
 
 export type Dialect = "sqlite" | "pg"
 
 /** `json` columns hold any document; lists, objects and maps are stored as one. */
-export const isDocument = (field: Field): boolean => field.shape.kind === "json" || field.shape.kind === "list" || field.shape.kind === "object"
+export const isDocument = (field: Field): boolean => field.type.kind === "json" || field.type.kind === "list" || field.type.kind === "object"
 
 export const columnType = (field: Field, dialect: Dialect): string => {
-  const shape = field.shape
-  switch (shape.kind) {
+  const type = field.type
+  switch (type.kind) {
     case "integer": case "code": case "ref": case "money": return dialect === "pg" ? "bigint" : "integer"
     case "boolean": return "boolean"
-    case "decimal": return dialect === "pg" ? `numeric(30,${shape.scale})` : "integer"
+    case "decimal": return dialect === "pg" ? `numeric(30,${type.scale})` : "integer"
     case "date": return dialect === "pg" ? "date" : "text"
     case "timestamp": return dialect === "pg" ? "timestamptz" : "text"
     case "text": case "choice": return dialect === "pg" ? `text collate "C"` : "text"
@@ -22,16 +22,16 @@ export const columnType = (field: Field, dialect: Dialect): string => {
 }
 
 /** In-memory value → what the driver binds. */
-export const encode = (field: Field, value: unknown, dialect: Dialect): unknown => {
+export const encodeValue = (field: Field, value: unknown, dialect: Dialect): unknown => {
   if (value === null || value === undefined) return null
   if (isDocument(field)) return JSON.stringify(value)
-  if (field.shape.kind === "decimal" && dialect === "sqlite") return toScaled(String(value), field.shape.scale)
+  if (field.type.kind === "decimal" && dialect === "sqlite") return toScaled(String(value), field.type.scale)
   return value
 }
 /** What the driver hands out → in-memory value. Booleans, documents and instants are decoded by the drivers. */
-export const decode = (field: Field, value: unknown, dialect: Dialect): unknown =>
-  value !== null && field.shape.kind === "decimal" && dialect === "sqlite"
-    ? fromScaled(BigInt(value as number | bigint), field.shape.scale)
+export const decodeValue = (field: Field, value: unknown, dialect: Dialect): unknown =>
+  value !== null && field.type.kind === "decimal" && dialect === "sqlite"
+    ? fromScaled(BigInt(value as number | bigint), field.type.scale)
     : value
 
 const quote = (name: string): string => `"${name}"`
@@ -43,7 +43,7 @@ const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
   Object.entries(table.columns).flatMap(([name, field]) => {
     const nothing = field.nullable || name === "deleted_at" ? "" : " not null"
     const own = `${quote(name)} ${columnType(field, dialect)}${name === table.key ? " primary key" : nothing}`
-    return isSearchable(field) ? [own, `${quote(foldedName(name))} ${columnType(field, dialect)}${nothing}`] : [own]
+    return isSearchable(field) ? [own, `${quote(caseFoldedName(name))} ${columnType(field, dialect)}${nothing}`] : [own]
   })
 
 /** The statements that make a table with all it carries, in order. */
@@ -82,21 +82,21 @@ export const encodeRow = (table: Table, row: { readonly [column: string]: unknow
     const field = table.columns[name]
     if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
     const value = row[name]
-    bound[name] = encode(field, value, dialect)
-    if (isSearchable(field)) bound[foldedName(name)] = value === null || value === undefined ? null : encode(field, foldedValue(field, value), dialect)
+    bound[name] = encodeValue(field, value, dialect)
+    if (isSearchable(field)) bound[caseFoldedName(name)] = value === null || value === undefined ? null : encodeValue(field, caseFoldedValue(field, value), dialect)
   }
   return bound
 }
 
 /** Decoder of a table's rows: drops folded twins, restores decimals. Compiled once per table and dialect. */
 export const rowDecoder = (table: Table, dialect: Dialect): (row: { [column: string]: unknown }) => { [column: string]: unknown } => {
-  const twins = Object.entries(table.columns).filter(([, field]) => isSearchable(field)).map(([name]) => foldedName(name))
+  const twins = Object.entries(table.columns).filter(([, field]) => isSearchable(field)).map(([name]) => caseFoldedName(name))
   const decimals = dialect === "sqlite"
-    ? Object.entries(table.columns).filter(([, field]) => field.shape.kind === "decimal")
+    ? Object.entries(table.columns).filter(([, field]) => field.type.kind === "decimal")
     : []
   return (row) => {
-    for (const twin of twins) delete row[twin]
-    for (const [name, field] of decimals) row[name] = decode(field, row[name], dialect)
+    for (const duplicate of twins) delete row[duplicate]
+    for (const [name, field] of decimals) row[name] = decodeValue(field, row[name], dialect)
     return row
   }
 }

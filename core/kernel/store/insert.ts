@@ -1,7 +1,7 @@
 /** Inserting whole rows: a plan per table, made once, and few statements however many rows. */
 import type { AnyRow, Table } from "../table.ts"
-import { foldedName, foldedValue, isSearchable } from "../table.ts"
-import { type Dialect, encode } from "./dialect.ts"
+import { caseFoldedName, caseFoldedValue, isSearchable } from "../table.ts"
+import { type Dialect, encodeValue } from "./dialect.ts"
 import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
 
 export interface Insert { readonly text: string; readonly values: ReadonlyArray<unknown> }
@@ -15,10 +15,10 @@ const rows_sent_max = 2_000
 
 export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
   const fields = Object.entries(table.columns).map(([name, field]) =>
-    ({ name, field, otherwise: field.default ?? null, twin: isSearchable(field) ? foldedName(name) : undefined }))
-  const columns = fields.flatMap(({ name, twin }) => twin === undefined ? [name] : [name, twin])
+    ({ name, field, otherwise: field.default ?? null, twin: isSearchable(field) ? caseFoldedName(name) : undefined }))
+  const columns = fields.flatMap(({ name, twin: duplicate }) => duplicate === undefined ? [name] : [name, duplicate])
   const named = columns.map(quote).join(", ")
-  const tail = table.first_wins ? " on conflict do nothing" : ""
+  const tail = table.on_conflict_ignore ? " on conflict do nothing" : ""
   const head = `insert into ${quote(table.name)} (${named})`
   const valueOf = (row: AnyRow, { name, field, otherwise }: typeof fields[number]): unknown => {
     const given = row[name]
@@ -39,8 +39,8 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     for (const row of rows) {
       for (const one of fields) {
         const value = valueOf(row, one)
-        values.push(encode(one.field, value, dialect))
-        if (one.twin !== undefined) values.push(value === null ? null : encode(one.field, foldedValue(one.field, value), dialect))
+        values.push(encodeValue(one.field, value, dialect))
+        if (one.twin !== undefined) values.push(value === null ? null : encodeValue(one.field, caseFoldedValue(one.field, value), dialect))
       }
     }
     return { text: boundText(rows.length), values }
@@ -54,7 +54,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
       const whole: { [column: string]: unknown } = {}
       for (const one of fields) {
         const value = whole[one.name] = valueOf(row, one)
-        if (one.twin !== undefined) whole[one.twin] = value === null ? null : foldedValue(one.field, value)
+        if (one.twin !== undefined) whole[one.twin] = value === null ? null : caseFoldedValue(one.field, value)
       }
       return whole
     }))]

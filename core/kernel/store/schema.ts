@@ -5,13 +5,13 @@
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Catalogue, foldStored } from "../catalogue.ts"
-import { foldEvent, type NewEvent } from "../event.ts"
+import { projectEvent, type NewEvent } from "../event.ts"
 import { text } from "../field.ts"
 import { ensureSequences, id_sequences, number_sequences } from "../ids.ts"
-import { append, eventsAfter, headOf, journal_tables } from "../journal.ts"
+import { append, eventsAfter, lastPosition, journal_tables } from "../journal.ts"
 import { plainTable, type Table } from "../table.ts"
 import { createTable } from "./dialect.ts"
-import { firstParts, seedLater } from "./seed.ts"
+import { initialSeeds, applySeedAdditions } from "./seed.ts"
 import { quote } from "./statement.ts"
 import { Store, type StoreShape } from "./store.ts"
 
@@ -22,9 +22,9 @@ export const meta = plainTable("flightcase_meta", "key", { key: text(), value: t
 
 export class NewerSchema extends Data.TaggedError("NewerSchema")<{ readonly message: string }> {}
 
-export type SiteRole = "server" | "replica"
-/** Tables of a site that are not folded from the journal. */
-export const keptTables = (catalogue: Catalogue, role: SiteRole): ReadonlyArray<Table> =>
+export type RuntimeRole = "server" | "replica"
+/** Tables of a runtime that are not folded from the journal. */
+export const nonProjectedTables = (catalogue: Catalogue, role: RuntimeRole): ReadonlyArray<Table> =>
   [meta, ...journal_tables, ...(role === "server" ? [id_sequences, number_sequences, ...catalogue.server_tables] : [])]
 
 const fingerprintOf = (catalogue: Catalogue, store: StoreShape): string =>
@@ -37,7 +37,7 @@ export const tablesAreCurrent = Effect.fnUntraced(function*(catalogue: Catalogue
 })
 
 /** Makes or brings forward everything, in one transaction. Says whether the database was empty. */
-export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, role: SiteRole): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema, Store> {
+export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, role: RuntimeRole): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema, Store> {
   const store = yield* Store
   const version = yield* storedMeta(store, "schema_version")
   if (version !== undefined && Number(version) > schema_version) {
@@ -45,11 +45,11 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
   }
   const fingerprint = fingerprintOf(catalogue, store)
   if (version !== undefined && (yield* storedMeta(store, "tables")) === fingerprint) {
-    if ((yield* missingOf(store, keptTables(catalogue, role))).length > 0) yield* store.transaction(addMissing(store, catalogue, role))
+    if ((yield* missingOf(store, nonProjectedTables(catalogue, role))).length > 0) yield* store.transaction(addMissing(store, catalogue, role))
     return { fresh: false }
   }
   return yield* store.transaction(Effect.gen(function*() {
-    yield* aloneOnTheDatabase
+    yield* lockDatabase
     yield* addMissing(store, catalogue, role)
     const fresh = (yield* storedMeta(store, "schema_version")) === undefined
     // Another process may have done it while this one waited.
@@ -57,7 +57,7 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
     if (fresh) yield* store.run("insert into journal_head (id, position) values (1, 0)")
     else yield* dropTables(store, catalogue)
     for (const table of catalogue.tables) for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
-    if (!fresh) yield* foldJournal(catalogue)
+    if (!fresh) yield* projectJournal(catalogue)
     yield* setMeta(store, "schema_version", String(schema_version))
     yield* setMeta(store, "tables", fingerprint)
     return { fresh }
@@ -65,18 +65,18 @@ export const ensureSchema = Effect.fnUntraced(function*(catalogue: Catalogue, ro
 })
 
 /** The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward whole or not at all. */
-export const withoutLimits: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
+export const withoutTimeouts: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg" ? Effect.asVoid(store.run("set local lock_timeout = 0; set local statement_timeout = 0")) : Effect.void)
 /** The same, one process after the other. */
-export const aloneOnTheDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
-  store.dialect === "pg" ? Effect.andThen(withoutLimits, Effect.asVoid(store.run("select pg_advisory_xact_lock(4480)"))) : Effect.void)
+export const lockDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
+  store.dialect === "pg" ? Effect.andThen(withoutTimeouts, Effect.asVoid(store.run("select pg_advisory_xact_lock(4480)"))) : Effect.void)
 
 const missingOf = (store: StoreShape, tables: ReadonlyArray<Table>) =>
   Effect.filter(tables, (table) => Effect.map(columnsIn(store, table.name), (columns) => columns.length === 0))
 
 /** Makes the tables outside the journal that are not there. Runs in the caller's transaction, alone on the database. */
-const addMissing = Effect.fnUntraced(function*(store: StoreShape, catalogue: Catalogue, role: SiteRole) {
-  const missing = yield* missingOf(store, keptTables(catalogue, role))
+const addMissing = Effect.fnUntraced(function*(store: StoreShape, catalogue: Catalogue, role: RuntimeRole) {
+  const missing = yield* missingOf(store, nonProjectedTables(catalogue, role))
   for (const table of missing) for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
   for (const { table, from, columns } of catalogue.slices.flatMap((slice) => slice.successions ?? [])) {
     if (!missing.includes(table) || (yield* columnsIn(store, from)).length === 0) continue
@@ -110,7 +110,7 @@ const dropTables = Effect.fnUntraced(function*(store: StoreShape, catalogue: Cat
 })
 
 /** Folds the whole journal into the (empty) tables, page by page. */
-export const foldJournal = Effect.fnUntraced(function*(catalogue: Catalogue) {
+export const projectJournal = Effect.fnUntraced(function*(catalogue: Catalogue) {
   const store = yield* Store
   for (let position = 0; ;) {
     const events = yield* eventsAfter(store, position, 2_000)
@@ -124,9 +124,9 @@ export const foldJournal = Effect.fnUntraced(function*(catalogue: Catalogue) {
 export const rebuild = Effect.fnUntraced(function*(catalogue: Catalogue) {
   const store = yield* Store
   yield* store.transaction(Effect.gen(function*() {
-    yield* withoutLimits
+    yield* withoutTimeouts
     for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
-    yield* foldJournal(catalogue)
+    yield* projectJournal(catalogue)
   }))
 })
 
@@ -134,13 +134,13 @@ export const rebuild = Effect.fnUntraced(function*(catalogue: Catalogue) {
 export const seed = Effect.fnUntraced(function*(catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store
   yield* store.transaction(Effect.gen(function*() {
-    yield* aloneOnTheDatabase
-    if ((yield* headOf(store)) > 0) yield* seedLater(catalogue, at)
+    yield* lockDatabase
+    if ((yield* lastPosition(store)) > 0) yield* applySeedAdditions(catalogue, at)
     else {
-      for (const { command_id, events } of firstParts(catalogue, at, more)) {
-        const recording = { command_id, actor_id: null, replica_id: null, recorded_at: at }
-        yield* store.apply(events.flatMap((event) => foldEvent(catalogue.projection, event, { ...recording, position: 0 })))
-        if (events.length > 0) yield* append(store, events, recording)
+      for (const { command_id, events } of initialSeeds(catalogue, at, more)) {
+        const metadata = { command_id, actor_id: null, replica_id: null, recorded_at: at }
+        yield* store.apply(events.flatMap((event) => projectEvent(catalogue.projection, event, { ...metadata, position: 0 })))
+        if (events.length > 0) yield* append(store, events, metadata)
       }
     }
     // A journal is known by the moment it began: a database made anew is another journal, and its followers begin again.

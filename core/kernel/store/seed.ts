@@ -4,13 +4,13 @@
  */
 import { Effect, Result } from "effect"
 import type { Catalogue, Slice } from "../catalogue.ts"
-import { foldEvent, type NewEvent } from "../event.ts"
-import { drawIds, ensureSequences, hasOwnIds, nextIds } from "../ids.ts"
+import { projectEvent, type NewEvent } from "../event.ts"
+import { allocateIds, ensureSequences, hasOwnIds, nextIds } from "../ids.ts"
 import { append, journal } from "../journal.ts"
 import type { Json, JsonObject } from "../json.ts"
 import type { Table } from "../table.ts"
 import { Rejection } from "../rejection.ts"
-import { refusalOf, Store } from "./store.ts"
+import { constraintRejection, Store } from "./store.ts"
 
 /** All that is written into an empty database by its first release. */
 const at_first = "seed"
@@ -25,13 +25,13 @@ const partsOf = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> => c
   }))
 
 /** What an empty database gets, by the command it is recorded under. */
-export const firstParts = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent>): ReadonlyArray<{ readonly command_id: string; readonly events: ReadonlyArray<NewEvent> }> => {
+export const initialSeeds = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent>): ReadonlyArray<{ readonly command_id: string; readonly events: ReadonlyArray<NewEvent> }> => {
   const parts = partsOf(catalogue, at)
   return [{ command_id: at_first, events: [...parts.filter((part) => part.version === 1).flatMap((part) => part.events), ...more] }, ...parts.filter((part) => part.version > 1)]
 }
 
 /** Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers waiting. */
-export const seedLater = Effect.fnUntraced(function*(catalogue: Catalogue, at: string) {
+export const applySeedAdditions = Effect.fnUntraced(function*(catalogue: Catalogue, at: string) {
   const store = yield* Store
   const parts = partsOf(catalogue, at)
   const given = yield* store.find(journal, { command_id: [at_first, ...parts.map((part) => part.command_id)] })
@@ -41,14 +41,14 @@ export const seedLater = Effect.fnUntraced(function*(catalogue: Catalogue, at: s
   if (due.length === 0) return
   yield* ensureSequences(catalogue.tables)
   for (const part of due) {
-    const recording = { command_id: part.command_id, actor_id: null, replica_id: null, recorded_at: at }
+    const metadata = { command_id: part.command_id, actor_id: null, replica_id: null, recorded_at: at }
     for (const event of yield* withFreeIds(catalogue, part.events)) {
       const given = yield* Effect.result(store.transaction(Effect.gen(function*() {
-        yield* store.apply(foldEvent(catalogue.projection, event, { ...recording, position: 0 }))
-        yield* append(store, [event], recording)
+        yield* store.apply(projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
+        yield* append(store, [event], metadata)
       })))
       // Somebody has made by hand what would come now: theirs stays.
-      if (Result.isFailure(given) && !(refusalOf(given.failure, catalogue.tables) instanceof Rejection)) return yield* given.failure
+      if (Result.isFailure(given) && !(constraintRejection(given.failure, catalogue.tables) instanceof Rejection)) return yield* given.failure
     }
   }
 })
@@ -61,15 +61,15 @@ const withFreeIds = Effect.fnUntraced(function*(catalogue: Catalogue, events: Re
     if (table === undefined) continue
     const ids = events.filter((event) => tableOf(event) === table).map((event) => event.data["id"] as number)
     const [, next] = (yield* nextIds([table]))[0]!
-    if (next > 1) drawn.set(table.name, new Map((yield* drawIds(table.name, ids.length)).map((id, at) => [ids[at]!, id])))
+    if (next > 1) drawn.set(table.name, new Map((yield* allocateIds(table.name, ids.length)).map((id, at) => [ids[at]!, id])))
   }
   if (drawn.size === 0) return events
   return events.map((event): NewEvent => {
     const table = tableOf(event)
     if (table === undefined) return event
     const data: JsonObject = Object.fromEntries(Object.entries(event.data).map(([column, value]): [string, Json] => {
-      const shape = table.columns[column]?.shape
-      const ids = drawn.get(column === "id" ? table.name : shape?.kind === "ref" ? shape.table : "")
+      const type = table.columns[column]?.type
+      const ids = drawn.get(column === "id" ? table.name : type?.kind === "ref" ? type.table : "")
       return [column, typeof value === "number" ? ids?.get(value) ?? value : value]
     }))
     const owner = table.stream === undefined ? table : catalogue.tables.find((one) => one.entity === table.stream!.entity)

@@ -1,7 +1,7 @@
 /** Building SQL text with bound values, for both dialects: `?` on SQLite, `$n` on Postgres. */
-import type { Where } from "../change.ts"
+import type { Where } from "../row-change.ts"
 import type { Table } from "../table.ts"
-import { type Dialect, encode } from "./dialect.ts"
+import { type Dialect, encodeValue } from "./dialect.ts"
 
 export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
@@ -50,9 +50,9 @@ export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bi
     const field = table.columns[name]
     if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
     if (wanted === null) return `${quote(name)} is null`
-    if (typeof wanted !== "object") return `${quote(name)} = ${bound.bind(encode(field, wanted, dialect))}`
+    if (typeof wanted !== "object") return `${quote(name)} = ${bound.bind(encodeValue(field, wanted, dialect))}`
     if (wanted.length === 0) return "1 = 0"
-    return `${quote(name)} in (${wanted.map((one) => bound.bind(encode(field, one, dialect))).join(", ")})`
+    return `${quote(name)} in (${wanted.map((one) => bound.bind(encodeValue(field, one, dialect))).join(", ")})`
   })
   return parts.length === 0 ? "1 = 1" : parts.join(" and ")
 }

@@ -1,10 +1,10 @@
 /** Rows in and out, over Effect's SqlClient: typed reads, the one applier of row changes, faults told apart. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import type { Key, RowChange, Where } from "../change.ts"
+import type { Key, RowChange, Where } from "../row-change.ts"
 import { invalidField, Rejection } from "../rejection.ts"
 import type { AnyRow, RowOf, Table } from "../table.ts"
-import { applier } from "./apply.ts"
+import { makeBatchWriter } from "./batch-writer.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
 import { type Inserter, makeInserter } from "./insert.ts"
 import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./statement.ts"
@@ -14,7 +14,7 @@ export interface FindOptions {
   readonly order?: ReadonlyArray<string>
   readonly limit?: number
   /** Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one writer anyway). */
-  readonly hold?: boolean
+  readonly lock?: boolean
 }
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -26,7 +26,7 @@ export interface StoreShape {
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
   readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   /** As {@link getMany}; on Postgres none of the rows can be deleted by others until the caller's transaction ends. */
-  readonly getManyHeld: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
+  readonly getManyLocked: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   readonly find: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<ReadonlyArray<RowOf<T>>>
   readonly first: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<RowOf<T> | undefined>
   readonly exists: (table: Table, where: Where) => Sql<boolean>
@@ -62,7 +62,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     return Effect.map(
-      run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.hold === true && dialect === "pg" ? " for key share" : ""}`, bound.values),
+      run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`, bound.values),
       (rows) => rows.map((row) => decode(table, row)))
   }
   // The same text each time, so that drivers find its plan at once.
@@ -102,10 +102,10 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
   }
   const sent = ({ text, values }: { readonly text: string; readonly values: ReadonlyArray<unknown> }): Sql<void> => Effect.asVoid(run(text, values))
-  const apply = applier({ dialect, insertRows, send: sent, change })
+  const apply = makeBatchWriter({ dialect, insertRows, send: sent, change })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
-    if (one.op === "insert" && !one.table.first_wins) return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
+    if (one.op === "insert" && !one.table.on_conflict_ignore) return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
     if (one.op === "insert") return Effect.map(get(one.table, one.row[key] as Key), (row) => [{ key: one.row[key] as Key, row: row as AnyRow | undefined }])
     const rows = one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
     return Effect.map(rows, (found) => found.map((row) => ({ key: (row as AnyRow)[key] as Key, row: row as AnyRow })))
@@ -113,7 +113,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
 
   return {
     sql, dialect, run, get, find,
-    getMany: (table, keys) => getMany(table, keys), getManyHeld: (table, keys) => getMany(table, keys, { hold: true }),
+    getMany: (table, keys) => getMany(table, keys), getManyLocked: (table, keys) => getMany(table, keys, { lock: true }),
     decode, apply, imagesBefore,
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
@@ -128,7 +128,7 @@ const constraintOf = ({ reason }: SqlError.SqlError): string => {
 }
 
 /** What the database refused, told as the field to blame; undefined when it is no expected refusal. */
-export const refusalOf = (error: SqlError.SqlError, tables: ReadonlyArray<Table>): Rejection | "overlap" | undefined => {
+export const constraintRejection = (error: SqlError.SqlError, tables: ReadonlyArray<Table>): Rejection | "overlap" | undefined => {
   const constraint = constraintOf(error)
   if (error.reason._tag !== "UniqueViolation") return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
   for (const table of tables) {

@@ -1,6 +1,6 @@
 /** Changing many rows by their keys: those that get the same columns travel in one statement. */
 import type { AnyRow, Table } from "../table.ts"
-import { foldedName, foldedValue, isSearchable } from "../table.ts"
+import { caseFoldedName, caseFoldedValue, isSearchable } from "../table.ts"
 import { type Dialect, encodeRow } from "./dialect.ts"
 import type { Insert } from "./insert.ts"
 import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
@@ -59,7 +59,7 @@ const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
       const field = table.columns[name]
       if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
       row[name] = value ?? null
-      if (isSearchable(field)) row[foldedName(name)] = value === null || value === undefined ? null : foldedValue(field, value)
+      if (isSearchable(field)) row[caseFoldedName(name)] = value === null || value === undefined ? null : caseFoldedValue(field, value)
     }
     return row
   })

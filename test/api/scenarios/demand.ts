@@ -6,9 +6,9 @@ import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availabil
 const short = async (s: Scene, policies: object) => {
   const S = await s.store(policies), P = await s.bulk(S, 5)
   await s.claim(S, P, 4, "08-01", "08-03")
-  const deal = await s.draft(S, P, 3, "08-01", "08-03")
-  await s.move(deal.id, "convert_to_quotation")
-  return { P, S, deal }
+  const opportunity = await s.draft(S, P, 3, "08-01", "08-03")
+  await s.move(opportunity.id, "convert_to_quotation")
+  return { P, S, deal: opportunity }
 }
 const acknowledgements = (s: Scene, id: number, expected: ReadonlyArray<object>): void =>
   s.later(async ({ ask }) => {
@@ -69,10 +69,10 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
 
   scenario("K2", "a shortage is warned of, allowed, or gone over with the right to", async (s) => {
     const ordered = async (shortage_policy: string, ask = s.ask) => {
-      const { deal } = await short(s, { shortage_policy })
-      const reply = await ask("POST", `${v1}/opportunities/${deal.id}/convert_to_order`, {})
+      const { deal: opportunity } = await short(s, { shortage_policy })
+      const reply = await ask("POST", `${v1}/opportunities/${opportunity.id}/convert_to_order`, {})
       expect([reply.status, reply.body.opportunity?.state], JSON.stringify(reply.body)).toEqual([200, 2])
-      return deal.id
+      return opportunity.id
     }
     // The right to ignore shortages lowers a policy by one step, so the warning is for somebody without it.
     const warned = await ordered("warn", s.somebody === undefined ? s.ask : await s.somebody(["opportunities.view", "opportunities.edit"], ["opportunities:write"]))
@@ -82,10 +82,10 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario("K4", "what a store does about dispatching short", async (s) => {
     const dispatched = async (shortage_dispatch_policy: string) => {
-      const { deal } = await short(s, { shortage_dispatch_policy })
-      expect((await s.move(deal.id, "convert_to_order")).status).toBe(200)
-      const at = `${v1}/opportunities/${deal.id}`
-      const reply = await s.patch(`${at}/items/${deal.line}/fulfilment`, { action: "dispatch", quantity: 1 })
+      const { deal: opportunity } = await short(s, { shortage_dispatch_policy })
+      expect((await s.move(opportunity.id, "convert_to_order")).status).toBe(200)
+      const at = `${v1}/opportunities/${opportunity.id}`
+      const reply = await s.patch(`${at}/items/${opportunity.line}/fulfilment`, { action: "dispatch", quantity: 1 })
       return { reply, out: (await s.get(`${at}?include=items`)).body.opportunity.items[0].dispatched_quantity }
     }
     const blocked = await dispatched("block")

@@ -55,8 +55,8 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(99, "what cannot be allocated", async (s) => {
     const { id, ids, line, product } = await orderWith(s, 2)
-    const allocate = (deal: number, item: number, ...levels: ReadonlyArray<number>) =>
-      s.post(`${opp}/${deal}/quick_allocate`, { allocations: levels.map((stock_level_id) => ({ opportunity_item_id: item, stock_level_id })) })
+    const allocate = (opportunity: number, item: number, ...levels: ReadonlyArray<number>) =>
+      s.post(`${opp}/${opportunity}/quick_allocate`, { allocations: levels.map((stock_level_id) => ({ opportunity_item_id: item, stock_level_id })) })
     const third = await s.unit(product.id)
     expect((await allocate(id, line.id, third.id)).status).toBe(422)
     const other = await orderWith(s, 0, 1)

@@ -41,16 +41,16 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     const product = await s.product({ stock_method: 1, tax_class_id: 1 })
     const definition = await s.made("/api/v1/rate_definitions", { name: "Daily 77", calculation_strategy: "period", base_period: "daily" }, "rate_definition")
     await s.made(`/api/v1/products/${product.id}/rates`, { rate_definition_id: definition.id, transaction_type: "rental", price: "100.00", currency: "GBP" }, "rate")
-    const deal = await s.withLine({ ...days("01", "04"), member_id: member.id }, { name: "Lamp", item_id: product.id, quantity: 2 })
-    expect(deal).toMatchObject({ tax_total: "120.00", charge_including_tax_total: "720.00", items: [{ unit_price: "100.00", total: "600.00", tax_rate: "20.00" }] })
+    const opportunity = await s.withLine({ ...days("01", "04"), member_id: member.id }, { name: "Lamp", item_id: product.id, quantity: 2 })
+    expect(opportunity).toMatchObject({ tax_total: "120.00", charge_including_tax_total: "720.00", items: [{ unit_price: "100.00", total: "600.00", tax_rate: "20.00" }] })
   }),
   scenario(79, "a line of text", async (s) => {
-    const deal = await s.withLine(days("01", "03"), { item_type: "text", name: "Note", quantity: 1, unit_price: "50.00" })
-    expect(deal.items[0].total).toBe("100.00")
+    const opportunity = await s.withLine(days("01", "03"), { item_type: "text", name: "Note", quantity: 1, unit_price: "50.00" })
+    expect(opportunity.items[0].total).toBe("100.00")
     const dearer = await s.withLine(days("01", "03"), { item_type: "text", name: "Note", quantity: 1, unit_price: "100.00", discount_percent: 10 })
     expect(dearer.items[0].total).toBe("180.00")
-    await s.ordered(deal.id)
-    s.later(async ({ held }) => expect(await held(deal.id)).toBe(0))
+    await s.ordered(opportunity.id)
+    s.later(async ({ held }) => expect(await held(opportunity.id)).toBe(0))
   }),
   scenario(81, "adding below a group", async (s) => {
     const { id } = await s.withLine({}, { item_type: "group", name: "Stage" })

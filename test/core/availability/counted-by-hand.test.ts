@@ -4,14 +4,14 @@
  */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Claim } from "../../../core/availability/claim.ts"
+import type { Demand } from "../../../core/availability/demand.ts"
 import { availabilityCalendar } from "../../../core/availability/calendar.ts"
 import { lineAvailability } from "../../../core/availability/line.ts"
 import { pointAvailability } from "../../../core/availability/point.ts"
 import { rangeAvailability } from "../../../core/availability/range.ts"
 import type { Resolution } from "../../../core/availability/slots.ts"
 import type { StockLevel } from "../../../core/availability/stock.ts"
-import { P, book, bulk, claim, unit } from "./given.ts"
+import { P, snapshotFixture, bulk, demandFixture, unit } from "./fixtures.ts"
 
 const quarter = 900_000
 const openEndAt = Date.parse("2199-01-01T00:00:00.000Z")
@@ -65,14 +65,14 @@ interface Counted {
 }
 
 const countByHand = (
-  labels: ReadonlyArray<string>, start: number, claims: ReadonlyArray<Claim>, stock: ReadonlyArray<StockLevel>, now: number
+  labels: ReadonlyArray<string>, start: number, demands: ReadonlyArray<Demand>, stock: ReadonlyArray<StockLevel>, now: number
 ): ReadonlyArray<Counted> => {
   const slots = new Map<string, { start: number; claims: Set<number>; waiting: Set<number>; stock: Set<number> }>()
   labels.forEach((label, index) => {
     const instant = start + (index - margin) * quarter
     const slot = slots.get(label) ?? { start: instant, claims: new Set(), waiting: new Set(), stock: new Set() }
     slots.set(label, slot)
-    claims.forEach((row, place) => {
+    demands.forEach((row, place) => {
       const isOverdue = row.out && Date.parse(row.ends_at) < now
       const ends = isOverdue ? openEndAt : Date.parse(row.buffered_ends_at!)
       if (row.is_active && Date.parse(row.buffered_starts_at!) <= instant && instant < ends) slot.claims.add(place)
@@ -89,7 +89,7 @@ const countByHand = (
     return {
       slot_start: iso(slot.start),
       total_stock: Math.floor(held + 0.5) + rows.filter((row) => row.stock_category === 50).length,
-      total_demanded: [...slot.claims].reduce((sum, place) => sum + claims[place]!.quantity, 0),
+      total_demanded: [...slot.claims].reduce((sum, place) => sum + demands[place]!.quantity, 0),
       pending: slot.waiting.size
     }
   })
@@ -98,7 +98,7 @@ const countByHand = (
 /** A stretch of quarters, from two days before the window to two days after it, at least one quarter long. */
 const stretch = fc.record({ from: fc.integer({ min: -192, max: windowQuarters + 96 }), length: fc.integer({ min: 1, max: 400 }) })
 
-const someClaims = fc.array(fc.record({
+const someDemands = fc.array(fc.record({
   hire: stretch, quantity: fc.integer({ min: 1, max: 5 }), before: fc.integer({ min: 0, max: 12 }), after: fc.integer({ min: 0, max: 12 }),
   phase: fc.constantFrom("draft", "held", "reserved", "on_hire", "closed"), out: fc.boolean(), isOpen: fc.boolean(),
   source_type: fc.constantFrom("opportunity_item", "container", "quarantine"), isUnit: fc.boolean()
@@ -108,15 +108,15 @@ const someStock = fc.array(fc.record({
   halves: fc.integer({ min: 0, max: 20 }), isUnit: fc.boolean(), window: fc.option(stretch, { nil: undefined })
 }), { minLength: 1, maxLength: 6 })
 
-type Drawn = { claims: typeof someClaims extends fc.Arbitrary<infer C> ? C : never; stock: typeof someStock extends fc.Arbitrary<infer C> ? C : never }
+type Drawn = { claims: typeof someDemands extends fc.Arbitrary<infer C> ? C : never; stock: typeof someStock extends fc.Arbitrary<infer C> ? C : never }
 
 const rowsOf = (start: number, drawn: Drawn) => {
   const instant = (quarters: number): string => iso(start + quarters * quarter)
   return {
-    claims: drawn.claims.map(({ after, before, hire, isOpen, isUnit, out, phase, quantity, source_type }): Claim => {
+    claims: drawn.claims.map(({ after, before, hire, isOpen, isUnit, out, phase, quantity, source_type }): Demand => {
       const ends = hire.from + hire.length
       const isBack = phase === "closed"
-      return claim(isUnit ? 1 : quantity, instant(hire.from), isOpen && !isBack ? null : instant(ends), {
+      return demandFixture(isUnit ? 1 : quantity, instant(hire.from), isOpen && !isBack ? null : instant(ends), {
         phase, source_type, out: out && phase === "on_hire", asset_id: isUnit ? 9 : null,
         pending_checkin: isBack, returned_at: isBack ? instant(ends) : null,
         buffers: { before_minutes: before * 15, after_minutes: after * 15 }
@@ -140,14 +140,14 @@ describe("the timeline equals a count by hand", () => {
       const end = start + windowQuarters * quarter
       const now = start + 200 * quarter
       const labels = labelsOf(zone, resolution, start)
-      fc.assert(fc.property(someClaims, someStock, (drawnClaims, drawnStock) => {
-        const { claims, stock } = rowsOf(start, { claims: drawnClaims, stock: drawnStock })
-        const given = book({ zone, resolution, now: iso(now), claims, stock })
+      fc.assert(fc.property(someDemands, someStock, (drawnDemands, drawnStock) => {
+        const { claims: demands, stock } = rowsOf(start, { claims: drawnDemands, stock: drawnStock })
+        const given = snapshotFixture({ zone, resolution, now: iso(now), demands, stock })
         const found = rangeAvailability(given, P, { from: start, to: end })
         expect(found.slots.map((slot) => ({
           slot_start: slot.slot_start, total_stock: slot.total_stock, total_demanded: slot.total_demanded,
           pending: slot.pending_checkin_quantity
-        }))).toEqual(countByHand(labels, start, claims, stock, now))
+        }))).toEqual(countByHand(labels, start, demands, stock, now))
         const first = found.slots[0]!
         expect(found.slots.every((slot) => slot.available === slot.total_stock - slot.total_demanded)).toBe(true)
         const parts = found.slots.map(({ demand_breakdown: { returned_not_checked = 0, ...demanded } }) => ({ returned_not_checked, demanded }))
@@ -169,58 +169,58 @@ describe("laws of availability", () => {
   const start = Date.parse("2026-06-29T00:00Z")
   const window = { from: start, to: start + windowQuarters * quarter }
   const week = 7 * 86_400_000
-  const figures = (rows: { claims: ReadonlyArray<Claim>; stock: ReadonlyArray<StockLevel> }, shift = 0, zone = "UTC") =>
+  const figures = (rows: { claims: ReadonlyArray<Demand>; stock: ReadonlyArray<StockLevel> }, shift = 0, zone = "UTC") =>
     rangeAvailability(
-      book({ ...rows, zone, now: iso(start + 200 * quarter + shift) }), P, { from: window.from + shift, to: window.to + shift }
+      snapshotFixture({ ...rows, zone, now: iso(start + 200 * quarter + shift) }), P, { from: window.from + shift, to: window.to + shift }
     ).slots.map(({ slot_start, ...slot }) => ({ ...slot, after: Date.parse(slot_start) - shift }))
-  const drawn = fc.record({ claims: someClaims, stock: someStock })
+  const drawn = fc.record({ claims: someDemands, stock: someStock })
   const law = (holds: (drawn: Drawn) => void) => fc.assert(fc.property(drawn, holds), { numRuns: 60, seed: 11 })
 
   it("everything a week later is the same a week later", () => {
     const later = (instant: string | null): string | null =>
       instant === null || instant.startsWith("2199") ? instant : iso(Date.parse(instant) + week)
     law((rows) => {
-      const { claims, stock } = rowsOf(start, rows)
+      const { claims: demands, stock } = rowsOf(start, rows)
       const moved = {
-        claims: claims.map((row) => ({
+        claims: demands.map((row) => ({
           ...row, starts_at: later(row.starts_at)!, ends_at: later(row.ends_at)!, returned_at: later(row.returned_at),
           buffered_starts_at: later(row.buffered_starts_at), buffered_ends_at: later(row.buffered_ends_at)
         })),
         stock: stock.map((row) => ({ ...row, starts_at: later(row.starts_at), ends_at: later(row.ends_at) }))
       }
-      for (const zone of ["UTC", "Asia/Kolkata"]) expect(figures(moved, week, zone)).toEqual(figures({ claims, stock }, 0, zone))
+      for (const zone of ["UTC", "Asia/Kolkata"]) expect(figures(moved, week, zone)).toEqual(figures({ claims: demands, stock }, 0, zone))
     })
   })
 
   it("a claim split into single units weighs the same", () => {
     law((rows) => {
-      const { claims, stock } = rowsOf(start, rows)
-      const split = claims.flatMap((row) => Array.from({ length: row.quantity }, () => ({ ...row, quantity: 1 })))
-      expect(figures({ claims: split, stock })).toEqual(figures({ claims, stock }))
+      const { claims: demands, stock } = rowsOf(start, rows)
+      const split = demands.flatMap((row) => Array.from({ length: row.quantity }, () => ({ ...row, quantity: 1 })))
+      expect(figures({ claims: split, stock })).toEqual(figures({ claims: demands, stock }))
     })
   })
 
   it("a claim cut at midnight weighs the same", () => {
     law((rows) => {
       const { stock } = rowsOf(start, rows)
-      const claims = rowsOf(start, rows).claims.map((row) => ({ ...row, out: false, pending_checkin: false }))
+      const demands = rowsOf(start, rows).claims.map((row) => ({ ...row, out: false, pending_checkin: false }))
       const midnight = iso(start + 3 * 86_400_000)
-      const cut = claims.flatMap((row) => row.buffered_starts_at! < midnight && midnight < row.buffered_ends_at!
+      const cut = demands.flatMap((row) => row.buffered_starts_at! < midnight && midnight < row.buffered_ends_at!
         ? [{ ...row, buffered_ends_at: midnight }, { ...row, buffered_starts_at: midnight }]
         : [row])
-      expect(figures({ claims: cut, stock })).toEqual(figures({ claims, stock }))
+      expect(figures({ claims: cut, stock })).toEqual(figures({ claims: demands, stock }))
     })
   })
 
   it("two stores that swap their rows swap their figures", () => {
     law((rows) => {
-      const { claims, stock } = rowsOf(start, rows)
-      const other = { claims: [claim(3, iso(start), null, { store_id: 2 })], stock: [bulk(4, { store_id: 2 })] }
+      const { claims: demands, stock } = rowsOf(start, rows)
+      const other = { claims: [demandFixture(3, iso(start), null, { store_id: 2 })], stock: [bulk(4, { store_id: 2 })] }
       const swap = <Row extends { readonly store_id: number }>(row: Row): Row => ({ ...row, store_id: 3 - row.store_id })
-      const all = { claims: [...claims, ...other.claims], stock: [...stock, ...other.stock] }
+      const all = { claims: [...demands, ...other.claims], stock: [...stock, ...other.stock] }
       const swapped = { claims: all.claims.map(swap), stock: all.stock.map(swap) }
       const at = (store_id: number, given: typeof all) => rangeAvailability(
-        book({ ...given, store_id, now: iso(start) }), P, window).slots
+        snapshotFixture({ ...given, store_id, now: iso(start) }), P, window).slots
       expect(at(2, swapped)).toEqual(at(1, all))
       expect(at(1, swapped)).toEqual(at(2, all))
     })
@@ -228,14 +228,14 @@ describe("laws of availability", () => {
 
   it("the order of the rows does not matter", () => {
     law((rows) => {
-      const { claims, stock } = rowsOf(start, rows)
-      expect(figures({ claims: [...claims].reverse(), stock: [...stock].reverse() })).toEqual(figures({ claims, stock }))
+      const { claims: demands, stock } = rowsOf(start, rows)
+      expect(figures({ claims: [...demands].reverse(), stock: [...stock].reverse() })).toEqual(figures({ claims: demands, stock }))
     })
   })
 
   it("a calendar day is the lowest of its slots", () => {
     law((rows) => {
-      const given = book({ ...rowsOf(start, rows), zone: "Europe/London", resolution: "hourly", now: iso(start) })
+      const given = snapshotFixture({ ...rowsOf(start, rows), zone: "Europe/London", resolution: "hourly", now: iso(start) })
       const [row] = availabilityCalendar(given, { at: start, date: "2026-06-30" }, { at: start, date: "2026-07-02" }).products
       for (const day of row!.days) {
         const from = Date.parse(`${day.date}T00:00:00+01:00`)
@@ -249,10 +249,10 @@ describe("laws of availability", () => {
   })
 
   it("twenty thousand claims over three hundred days add up, hour by hour", () => {
-    const claims = Array.from({ length: 20_000 }, (_, index) =>
-      claim(1, iso(start + (index % 300) * 86_400_000), iso(start + (index % 300 + 20) * 86_400_000)))
+    const demands = Array.from({ length: 20_000 }, (_, index) =>
+      demandFixture(1, iso(start + (index % 300) * 86_400_000), iso(start + (index % 300 + 20) * 86_400_000)))
     const found = rangeAvailability(
-      book({ claims, stock: [bulk(2000)], resolution: "hourly", now: iso(start) }), P, { from: start, to: start + 300 * 86_400_000 })
+      snapshotFixture({ demands, stock: [bulk(2000)], resolution: "hourly", now: iso(start) }), P, { from: start, to: start + 300 * 86_400_000 })
     expect(found.slots).toHaveLength(7200)
     expect(found.min_available).toBe(2000 - Math.ceil(20_000 / 300) * 20)
   })

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp } from "../../app.ts"
-import { claimed } from "../claimed.ts"
-import { type House, houseOf } from "../house.ts"
+import { demandOver } from "../stock-demands.ts"
+import { type SampleBusiness, sampleBusiness } from "../fixtures.ts"
 
 describe.each(engines)("kits in calendars and charts on %s", (engine) => {
-  let app: App, house: House
+  let app: App, business: SampleBusiness
   beforeAll(async () => {
     app = await openApp(engine)
     app.setClock("2026-06-18T12:00:00.000Z")
-    house = houseOf(app)
+    business = sampleBusiness(app)
   })
   afterAll(() => app.close())
   const calendar = async (store: number, more = "") =>
@@ -16,28 +16,28 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
   const figures = (grid: any) => grid.products.map((one: any) => [one.product_id, one.is_kit, ...one.days.map((day: any) => day.available)])
   /** A kit of so many of each part. */
   const kitOf = async (...parts: ReadonlyArray<readonly [part: number, quantity: number]>) => {
-    const K = (await house.post("/products", { name: "Kit" })).product.id as number
-    for (const [component_product_id, quantity] of parts) await house.post(`/products/${K}/components`, { component_product_id, quantity })
+    const K = (await business.post("/products", { name: "Kit" })).product.id as number
+    for (const [component_product_id, quantity] of parts) await business.post(`/products/${K}/components`, { component_product_id, quantity })
     return K
   }
 
   it("a kit is absent unless asked for, and then each day is the lowest its parts allow", async () => {
-    const T = await house.store()
-    const A = await house.bulk(T, 6), B = await house.bulk(T, 9)
+    const T = await business.store()
+    const A = await business.bulk(T, 6), B = await business.bulk(T, 9)
     const K = await kitOf([A.id, 2], [B.id, 3])
-    await claimed(app, A.id, T, 3, "07-02", "07-03")
-    await claimed(app, B.id, T, 9, "07-03", "07-04")
+    await demandOver(app, A.id, T, 3, "07-02", "07-03")
+    await demandOver(app, B.id, T, 9, "07-03", "07-04")
     expect(figures(await calendar(T))).toEqual([[A.id, undefined, 6, 3, 6], [B.id, undefined, 9, 9, 0]])
     expect(figures(await calendar(T, "&include_kits=1"))).toEqual([[A.id, false, 6, 3, 6], [B.id, false, 9, 9, 0], [K, true, 3, 1, 0]])
     expect(figures(await calendar(T, "&include_kits=0"))).toEqual(figures(await calendar(T)))
     expect(figures(await calendar(T, `&include_kits=1&product_ids[]=${K}`))).toEqual([[K, true, 3, 1, 0]])
   })
   it("a kit is judged slot by slot: parts that are short on different days do not add up", async () => {
-    const T = await house.store()
-    const A = await house.bulk(T, 1), B = await house.bulk(T, 1)
+    const T = await business.store()
+    const A = await business.bulk(T, 1), B = await business.bulk(T, 1)
     const K = await kitOf([A.id, 1], [B.id, 1])
-    await claimed(app, A.id, T, 1, "07-01", "07-02")
-    await claimed(app, B.id, T, 2, "07-03", "07-04")
+    await demandOver(app, A.id, T, 1, "07-01", "07-02")
+    await demandOver(app, B.id, T, 2, "07-03", "07-04")
     const grid = await calendar(T, `&include_kits=1&product_ids[]=${K}`)
     expect(grid.products[0].days).toEqual([
       { date: "2026-07-01", available: 0, has_shortage: false, pending_checkin: 0 },
@@ -46,34 +46,34 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
   })
   it("kits within kits appear where their parts are, and nowhere else", async () => {
-    const T = await house.store(), elsewhere = await house.store()
-    const A = await house.bulk(T, 9)
+    const T = await business.store(), elsewhere = await business.store()
+    const A = await business.bulk(T, 9)
     const inner = await kitOf([A.id, 2])
     const outer = await kitOf([inner, 2])
     expect(figures(await calendar(T, "&include_kits=1"))).toEqual([[A.id, false, 9, 9, 9], [inner, true, 4, 4, 4], [outer, true, 2, 2, 2]])
     expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
   })
   it("a container product counts its cases, a catalogue kit without pool parts says nothing", async () => {
-    const T = await house.store()
-    const H = await house.units(T, 2), A = await house.bulk(T, 5)
+    const T = await business.store()
+    const H = await business.units(T, 2), A = await business.bulk(T, 5)
     await app.call("PUT", `/api/v1/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "hybrid" })
-    await house.post(`/products/${H.id}/components`, { component_product_id: A.id, quantity: 5 })
-    const K = (await house.post("/products", { name: "Fixed parts only" })).product.id
-    await house.post(`/products/${K}/components`, { component_product_id: A.id, binding: "fixed" })
+    await business.post(`/products/${H.id}/components`, { component_product_id: A.id, quantity: 5 })
+    const K = (await business.post("/products", { name: "Fixed parts only" })).product.id
+    await business.post(`/products/${K}/components`, { component_product_id: A.id, binding: "fixed" })
     expect(figures(await calendar(T, "&include_kits=1"))).toEqual([[H.id, true, 1, 1, 1], [A.id, false, 5, 5, 5]])
   })
   it("include_kits must be true or false", async () => {
-    const T = await house.store()
+    const T = await business.store()
     const reply = await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-07-01&to=2026-07-03&include_kits=perhaps`)
     expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, ["include_kits"]])
   })
 
   it("the chart of a kit tells, when asked, what its parts allow each day and who claims them", async () => {
-    const T = await house.store()
-    const A = await house.bulk(T, 6, { name: "Lamp" }), B = await house.bulk(T, 4, { name: "Stand" })
+    const T = await business.store()
+    const A = await business.bulk(T, 6, { name: "Lamp" }), B = await business.bulk(T, 4, { name: "Stand" })
     const inner = await kitOf([B.id, 1])
     const K = await kitOf([A.id, 2], [inner, 2])
-    await claimed(app, A.id, T, 7, "07-02", "07-03")
+    await demandOver(app, A.id, T, 7, "07-02", "07-03")
     const chart = async (product: number, more = "") =>
       (await app.call("GET", `/api/v1/availability/${product}/gantt?store_id=${T}&from=2026-07-01&to=2026-07-03${more}`)).body.gantt
     expect(Object.keys(await chart(K))).not.toContain("parts")

@@ -1,25 +1,25 @@
 import { describe, expect, it } from "vitest"
-import type { PackedContainer, StockedProduct } from "../../../core/availability/book.ts"
+import type { PackedContainer, StockedProduct } from "../../../core/availability/snapshot.ts"
 import { KitNestedTooDeep, freeUnits } from "../../../core/availability/kits.ts"
 import { pointAvailability } from "../../../core/availability/point.ts"
 import { rangeAvailability } from "../../../core/availability/range.ts"
-import { availabilityReasons } from "../../../core/availability/why.ts"
-import { S, at, book, bulk, claim, fixed, ms, pool, product, unit } from "./given.ts"
+import { availabilityReasons } from "../../../core/availability/reasons.ts"
+import { S, at, snapshotFixture, bulk, demandFixture, fixed, ms, pool, product, unit } from "./fixtures.ts"
 
 const A = 1, B = 2, kit = 10, inner = 11, H = 20, F = 21
 
-const range = (given: ReturnType<typeof book>, product_id: number, from: string, to: string) =>
+const range = (given: ReturnType<typeof snapshotFixture>, product_id: number, from: string, to: string) =>
   rangeAvailability(given, product_id, { from: ms(from), to: ms(to) })
-const free = (given: ReturnType<typeof book>, product_id: number, from = "07-01", to = "07-02") =>
+const free = (given: ReturnType<typeof snapshotFixture>, product_id: number, from = "07-01", to = "07-02") =>
   range(given, product_id, from, to).slots.map((slot) => slot.available)
 
 describe("a catalogue kit", () => {
   const oneAndTwo = product(kit, { is_kit: true, parts: [pool(A, 1), pool(B, 2)] })
 
   it("G11: is as free as its scarcest part, day by day", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [oneAndTwo], stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
-      claims: [claim(6, "07-02", "07-03", { product_id: B })]
+      demands: [demandFixture(6, "07-02", "07-03", { product_id: B })]
     })
     expect(range(given, kit, "07-01", "07-03")).toEqual({
       product_id: kit, store_id: S, from: at("07-01"), to: at("07-03"), min_available: 1, max_available: 4, calculated_at: null,
@@ -33,7 +33,7 @@ describe("a catalogue kit", () => {
   })
 
   it("G13: nested, 9 leaves at 2 each make 4", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [
         product(kit, { is_kit: true, parts: [pool(inner, 1)] }), product(inner, { is_kit: true, parts: [pool(A, 2)] })
       ],
@@ -54,7 +54,7 @@ describe("a catalogue kit", () => {
     ["only a part of quantity 0",        [pool(A, 0)],                5, 0, []],
     ["no part",                          [],                          5, 0, []]
   ])("with %s", (_, parts, a, b, expected) => {
-    const given = book({
+    const given = snapshotFixture({
       products: [product(kit, { is_kit: true, parts })], stock: [bulk(a, { product_id: A }), bulk(b, { product_id: B })]
     })
     expect(free(given, kit)).toEqual(expected)
@@ -65,14 +65,14 @@ describe("a catalogue kit", () => {
     const chain = (ids: ReadonlyArray<number>) => ids.slice(0, -1).map((id, place) =>
       product(id, { is_kit: true, parts: [pool(ids[place + 1]!, 1)] }))
     const stock = [bulk(5, { product_id: A })]
-    expect(free(book({ products: chain([31, 32, 33, A]), stock }), 31)).toEqual([5])
-    expect(() => free(book({ products: chain([30, 31, 32, 33, A]), stock }), 30)).toThrow(KitNestedTooDeep)
-    expect(free(book({ products: chain([30, 31, 32, 33, A]), stock, kit_nesting_max_depth: 4 }), 30)).toEqual([5])
-    expect(() => free(book({ products: chain([31, 32, 31]), stock }), 31)).toThrow(KitNestedTooDeep)
+    expect(free(snapshotFixture({ products: chain([31, 32, 33, A]), stock }), 31)).toEqual([5])
+    expect(() => free(snapshotFixture({ products: chain([30, 31, 32, 33, A]), stock }), 30)).toThrow(KitNestedTooDeep)
+    expect(free(snapshotFixture({ products: chain([30, 31, 32, 33, A]), stock, kit_nesting_max_depth: 4 }), 30)).toEqual([5])
+    expect(() => free(snapshotFixture({ products: chain([31, 32, 31]), stock }), 31)).toThrow(KitNestedTooDeep)
   })
 
   it("names the part that limits it", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [oneAndTwo, product(A, { name: "Lamp" })], stock: [bulk(5, { product_id: A }), bulk(3, { product_id: B })]
     })
     expect(availabilityReasons(given, kit, ms("07-01"), new Map()).parts).toEqual([
@@ -92,24 +92,24 @@ describe("a case that is hired with its contents", () => {
       container_item_id: stock_level_id + 5000, stock_level_id, product_id: F, packed_at: at(since), unpacked_at: null
     }))
   })
-  const packingClaim = (asset_id: number, since = "06-01") =>
-    claim(1, since, null, { product_id: F, asset_id, source_type: "container", source_id: asset_id + 5000 })
+  const packingDemand = (asset_id: number, since = "06-01") =>
+    demandFixture(1, since, null, { product_id: F, asset_id, source_type: "container", source_id: asset_id + 5000 })
   const cases = (count: number) => Array.from({ length: count }, (_, place) => unit(201 + place, { product_id: H }))
   const units = (...ids: ReadonlyArray<number>) => ids.map((id) => unit(id, { product_id: F }))
 
   it("is free when its fixed slots are filled, and not when they are empty", () => {
     const products = [caseOf("kit", [fixed(F, 2)])]
     const stock = [...cases(1), ...units(301, 302)]
-    const full = book({ products, stock, containers: [packed(201, [301, 302])], claims: [packingClaim(301), packingClaim(302)] })
-    const half = book({ products, stock, containers: [packed(201, [301])], claims: [packingClaim(301)] })
-    expect([free(full, H), free(half, H), free(book({ products, stock }), H)]).toEqual([[1], [0], [0]])
+    const full = snapshotFixture({ products, stock, containers: [packed(201, [301, 302])], demands: [packingDemand(301), packingDemand(302)] })
+    const half = snapshotFixture({ products, stock, containers: [packed(201, [301])], demands: [packingDemand(301)] })
+    expect([free(full, H), free(half, H), free(snapshotFixture({ products, stock }), H)]).toEqual([[1], [0], [0]])
   })
 
   it("is not free once its own housing is booked", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301, 302)],
       containers: [packed(201, [301]), packed(202, [302])],
-      claims: [packingClaim(301), packingClaim(302), claim(1, "07-01", "07-02", { product_id: H })]
+      demands: [packingDemand(301), packingDemand(302), demandFixture(1, "07-01", "07-02", { product_id: H })]
     })
     expect(free(given, H, "07-01", "07-03")).toEqual([1, 2])
   })
@@ -118,49 +118,49 @@ describe("a case that is hired with its contents", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301, 302)], containers: [packed(201, [301])]
     }
-    const other = [packingClaim(301), claim(1, "07-01", "07-02", { product_id: F, asset_id: 302 }), claim(1, "07-01", "07-02", { product_id: F })]
-    expect(free(book({ ...base, claims: other }), H, "07-01", "07-03")).toEqual([1, 1])
-    const own = [packingClaim(301), claim(1, "07-01", "07-02", { product_id: F, asset_id: 301 })]
-    expect(free(book({ ...base, claims: own }), H, "07-01", "07-03")).toEqual([0, 1])
+    const other = [packingDemand(301), demandFixture(1, "07-01", "07-02", { product_id: F, asset_id: 302 }), demandFixture(1, "07-01", "07-02", { product_id: F })]
+    expect(free(snapshotFixture({ ...base, demands: other }), H, "07-01", "07-03")).toEqual([1, 1])
+    const own = [packingDemand(301), demandFixture(1, "07-01", "07-02", { product_id: F, asset_id: 301 })]
+    expect(free(snapshotFixture({ ...base, demands: own }), H, "07-01", "07-03")).toEqual([0, 1])
   })
 
   it("is held by whatever else claims its contents, for as long as the longest of them", () => {
     const base = { products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301)], containers: [packed(201, [301])] }
-    const booked = (from: string, to: string, source_id = 1) => claim(1, from, to, { product_id: F, asset_id: 301, source_id })
-    const both = [packingClaim(301), booked("07-01", "07-04"), booked("07-02", "07-03")]
-    expect(free(book({ ...base, claims: both }), H, "06-30", "07-06")).toEqual([1, 0, 0, 0, 1, 1])
+    const booked = (from: string, to: string, source_id = 1) => demandFixture(1, from, to, { product_id: F, asset_id: 301, source_id })
+    const both = [packingDemand(301), booked("07-01", "07-04"), booked("07-02", "07-03")]
+    expect(free(snapshotFixture({ ...base, demands: both }), H, "06-30", "07-06")).toEqual([1, 0, 0, 0, 1, 1])
     // A line may bear the same number as the packing; it is still somebody else's claim.
-    expect(free(book({ ...base, claims: [packingClaim(301), booked("07-01", "07-02", 5301)] }), H)).toEqual([0])
+    expect(free(snapshotFixture({ ...base, demands: [packingDemand(301), booked("07-01", "07-02", 5301)] }), H)).toEqual([0])
   })
 
   it("counts each case by its own contents", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(3), ...units(301, 302)],
-      containers: [packed(201, [301, 302]), packed(202, [])], claims: [packingClaim(301), packingClaim(302)]
+      containers: [packed(201, [301, 302]), packed(202, [])], demands: [packingDemand(301), packingDemand(302)]
     })
     expect(free(given, H)).toEqual([1])
   })
 
   it("does not take an unfilled case off twice when that very case is out", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301)], containers: [packed(201, [301])],
-      claims: [packingClaim(301), claim(1, "07-01", "07-02", { product_id: H, asset_id: 202 })]
+      demands: [packingDemand(301), demandFixture(1, "07-01", "07-02", { product_id: H, asset_id: 202 })]
     })
     expect(free(given, H, "07-01", "07-03")).toEqual([1, 1])
   })
 
   it("is free from the day it is packed on", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301)],
-      containers: [packed(201, [301], "07-02T15:00")], claims: [packingClaim(301, "07-02T15:00")]
+      containers: [packed(201, [301], "07-02T15:00")], demands: [packingDemand(301, "07-02T15:00")]
     })
     expect(free(given, H, "07-01", "07-04")).toEqual([0, 1, 1])
   })
 
   it("is overbooked when more cases are promised than are fit", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301)], containers: [packed(201, [301])],
-      claims: [packingClaim(301), claim(2, "07-01", "07-02", { product_id: H })]
+      demands: [packingDemand(301), demandFixture(2, "07-01", "07-02", { product_id: H })]
     })
     expect(free(given, H)).toEqual([-1])
   })
@@ -168,33 +168,33 @@ describe("a case that is hired with its contents", () => {
   it("G19: a hybrid is limited by its pool parts too", () => {
     const five = { stock: cases(5), containers: [201, 202, 203, 204, 205].map((id) => packed(id, [id + 100])) }
     const contents = units(301, 302, 303, 304, 305)
-    const claims = [301, 302, 303, 304, 305].map((id) => packingClaim(id))
+    const demands = [301, 302, 303, 304, 305].map((id) => packingDemand(id))
     const parts = [fixed(F, 1), pool(A, 2)]
-    const given = (spare: number) => book({
-      products: [caseOf("hybrid", parts)], containers: five.containers, claims,
+    const given = (spare: number) => snapshotFixture({
+      products: [caseOf("hybrid", parts)], containers: five.containers, demands,
       stock: [...five.stock, ...contents, bulk(spare, { product_id: A })]
     })
     expect([free(given(6), H), free(given(1), H)]).toEqual([[3], [0]])
-    const without = book({ products: [caseOf("hybrid", [])], stock: cases(3) })
+    const without = snapshotFixture({ products: [caseOf("hybrid", [])], stock: cases(3) })
     expect(free(without, H)).toEqual([3])
-    const gone = book({
+    const gone = snapshotFixture({
       products: [caseOf("hybrid", [pool(A, 2)])], stock: [...cases(3), bulk(6, { product_id: A, ends_at: at("07-02") })]
     })
     expect(free(gone, H, "07-01", "07-03")).toEqual([3, 0])
   })
 
   it("a transport box is a plain product", () => {
-    const given = book({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
+    const given = snapshotFixture({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
     expect(range(given, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
     // Whatever it is meant to be filled with: what goes into it are units of their own.
-    const listed = book({ products: [product(H, { container_mode: "transport", is_kit: true, parts: [pool(A, 1)] })], stock: cases(2) })
+    const listed = snapshotFixture({ products: [product(H, { container_mode: "transport", is_kit: true, parts: [pool(A, 1)] })], stock: cases(2) })
     expect(range(listed, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
   })
 
   it("why: tells of each case whether it is here, claimed or not filled, and what is missing", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 2)]), product(F)], stock: [...cases(3), ...units(301, 302, 303)], containers: [packed(201, [301, 302]), packed(202, [303])],
-      claims: [...[301, 302, 303].map((id) => packingClaim(id)), claim(1, "07-01", "07-02", { product_id: H, asset_id: 201 })]
+      demands: [...[301, 302, 303].map((id) => packingDemand(id)), demandFixture(1, "07-01", "07-02", { product_id: H, asset_id: 201 })]
     })
     const { available, cases: told } = availabilityReasons(given, H, ms("07-01"), new Map())
     expect(available).toBe(0)
@@ -207,10 +207,10 @@ describe("a case that is hired with its contents", () => {
   })
 
   it("can be part of a catalogue kit", () => {
-    const given = book({
+    const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)]), product(kit, { is_kit: true, parts: [pool(H, 1), pool(A, 4)] })],
       stock: [...cases(2), ...units(301), bulk(40, { product_id: A })],
-      containers: [packed(201, [301])], claims: [packingClaim(301)]
+      containers: [packed(201, [301])], demands: [packingDemand(301)]
     })
     expect(freeUnits(given, kit, [ms("07-01"), ms("07-02")])).toEqual([1])
   })

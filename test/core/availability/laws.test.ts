@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { StockedProduct } from "../../../core/availability/book.ts"
-import type { Claim } from "../../../core/availability/claim.ts"
+import type { StockedProduct } from "../../../core/availability/snapshot.ts"
+import type { Demand } from "../../../core/availability/demand.ts"
 import { earliestFit } from "../../../core/availability/fit.ts"
 import { lineAvailability } from "../../../core/availability/line.ts"
 import { planAnswers } from "../../../core/availability/planned.ts"
@@ -9,7 +9,7 @@ import { rangeAvailability } from "../../../core/availability/range.ts"
 import { type Resolution, resolutions, slotBounds } from "../../../core/availability/slots.ts"
 import type { StockLevel } from "../../../core/availability/stock.ts"
 import { wallOf } from "../../../core/values/zone.ts"
-import { P, book, bulk, claim, fixed, pool, product, unit } from "./given.ts"
+import { P, snapshotFixture, bulk, demandFixture, fixed, pool, product, unit } from "./fixtures.ts"
 
 /** What must hold of any claims on any stock in any zone: plain products, catalogue kits, cases and hybrids alike. */
 const zones = ["Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo", "America/New_York", "Europe/London", "Pacific/Auckland", "Africa/Casablanca", "Pacific/Apia"]
@@ -33,31 +33,31 @@ const containers = [1, 2].map((housing_id) => ({
   id: housing_id, product_id: H, housing_id,
   items: [{ container_item_id: housing_id, stock_level_id: housing_id + 5, product_id: F, packed_at: "2026-06-01T00:00:00.000Z", unpacked_at: null }]
 }))
-const packed = [6, 7].map((asset_id) => claim(1, "06-01", null, { product_id: F, asset_id, source_type: "container", source_id: asset_id - 5 }))
+const packed = [6, 7].map((asset_id) => demandFixture(1, "06-01", null, { product_id: F, asset_id, source_type: "container", source_id: asset_id - 5 }))
 
-const someClaim = fc.record({
+const someDemand = fc.record({
   product_id: fc.constantFrom(P, P, Q, H, hybrid, F), from: fc.integer({ min: -2_000, max: 5_500 }), length: fc.integer({ min: 1, max: 3_000 }), quantity: fc.integer({ min: 1, max: 3 }),
   unit: fc.option(fc.integer({ min: 0, max: 1 }), { nil: undefined })
-}).map(({ from, length, product_id, quantity, unit }): Claim => {
+}).map(({ from, length, product_id, quantity, unit }): Demand => {
   const asset_id = unit === undefined || product_id === P || product_id === Q ? null : (product_id === H ? 1 : product_id === hybrid ? 4 : 6) + unit
-  return claim(asset_id === null ? quantity : 1, iso(start + from * minute), iso(start + (from + length) * minute), { product_id, asset_id })
+  return demandFixture(asset_id === null ? quantity : 1, iso(start + from * minute), iso(start + (from + length) * minute), { product_id, asset_id })
 })
-const someClaims = fc.array(someClaim, { maxLength: 12 })
+const someDemands = fc.array(someDemand, { maxLength: 12 })
 const setting = fc.record({ zone: fc.constantFrom(...zones), resolution: fc.constantFrom<Resolution>(...resolutions) })
 
 interface Where { readonly zone: string; readonly resolution: Resolution }
-const bookWith = (claims: ReadonlyArray<Claim>, where: Where, more: Partial<Parameters<typeof book>[0]> = {}) =>
-  book({ ...where, products, stock, containers, now: iso(start), ...more, claims: [...packed, ...claims] })
-const figures = (claims: ReadonlyArray<Claim>, where: Where, more?: Partial<Parameters<typeof book>[0]>) => {
-  const given = bookWith(claims, where, more)
+const snapshotWith = (demands: ReadonlyArray<Demand>, where: Where, more: Partial<Parameters<typeof snapshotFixture>[0]> = {}) =>
+  snapshotFixture({ ...where, products, stock, containers, now: iso(start), ...more, demands: [...packed, ...demands] })
+const figures = (demands: ReadonlyArray<Demand>, where: Where, more?: Partial<Parameters<typeof snapshotFixture>[0]>) => {
+  const given = snapshotWith(demands, where, more)
   return all.map((id) => rangeAvailability(given, id, { from: start, to: end }).slots.map(({ available, slot_start, total_demanded }) => ({ slot_start, total_demanded, available })))
 }
 const law = <A>(drawn: fc.Arbitrary<A>, holds: (drawn: A, where: Where) => void) => fc.assert(fc.property(drawn, setting, holds), { numRuns: 80, seed: 620 })
 
 describe("laws of availability, kits and cases included", () => {
   it("one more claim never makes anything freer, and takes no more of a product than it claims", () => {
-    law(fc.tuple(someClaims, someClaim), ([claims, one], where) => {
-      const before = figures(claims, where), after = figures([...claims, one], where)
+    law(fc.tuple(someDemands, someDemand), ([demands, one], where) => {
+      const before = figures(demands, where), after = figures([...demands, one], where)
       after.forEach((slots, product) => slots.forEach((slot, at) => {
         expect(slot.available).toBeLessThanOrEqual(before[product]![at]!.available)
         if (all[product] === P || all[product] === Q) expect(before[product]![at]!.available - slot.available).toBeLessThanOrEqual(one.quantity)
@@ -65,40 +65,40 @@ describe("laws of availability, kits and cases included", () => {
     })
   })
   it("the order in which claims and stock come does not matter", () => {
-    law(someClaims.chain((claims) => fc.tuple(fc.constant(claims), fc.shuffledSubarray(claims, { minLength: claims.length }))), ([claims, shuffled], where) => {
-      expect(figures(shuffled, where, { stock: [...stock].reverse(), products: [...products].reverse() })).toEqual(figures(claims, where))
+    law(someDemands.chain((demands) => fc.tuple(fc.constant(demands), fc.shuffledSubarray(demands, { minLength: demands.length }))), ([demands, shuffled], where) => {
+      expect(figures(shuffled, where, { stock: [...stock].reverse(), products: [...products].reverse() })).toEqual(figures(demands, where))
     })
   })
   it("a claim cut in two where a slot begins weighs the same", () => {
-    law(someClaims, (claims, where) => {
+    law(someDemands, (demands, where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)
-      const cut = claims.flatMap((one) => one.starts_at < at && at < one.ends_at
+      const cut = demands.flatMap((one) => one.starts_at < at && at < one.ends_at
         ? [{ ...one, ends_at: at, buffered_ends_at: at }, { ...one, starts_at: at, buffered_starts_at: at }] : [one])
-      expect(figures(cut, where)).toEqual(figures(claims, where))
+      expect(figures(cut, where)).toEqual(figures(demands, where))
     })
   })
   it("a week later the same claims weigh the same on the same days of the week", () => {
     const week = 7 * day
-    law(someClaims, (claims, where) => {
+    law(someDemands, (demands, where) => {
       // None of the zones changes its clock between mid-June and mid-July.
-      const later = claims.map((one) => {
+      const later = demands.map((one) => {
         const [starts_at, ends_at] = [iso(Date.parse(one.starts_at) + week), iso(Date.parse(one.ends_at) + week)]
         return { ...one, starts_at, ends_at, buffered_starts_at: starts_at, buffered_ends_at: ends_at }
       })
-      const moved = bookWith(later, where, { now: iso(start + week) })
+      const moved = snapshotWith(later, where, { now: iso(start + week) })
       const shifted = all.map((id) => rangeAvailability(moved, id, { from: start + week, to: end + week }).slots.map(({ available, slot_start, total_demanded }) =>
         ({ slot_start: iso(Date.parse(slot_start) - week), total_demanded, available })))
-      expect(shifted).toEqual(figures(claims, where))
+      expect(shifted).toEqual(figures(demands, where))
     })
   })
   it("two stores that swap all they have swap their answers", () => {
-    law(fc.tuple(someClaims, someClaims), ([here, there], where) => {
+    law(fc.tuple(someDemands, someDemands), ([here, there], where) => {
       const at = <Row extends { readonly store_id: number }>(store_id: number, rows: ReadonlyArray<Row>) => rows.map((row) => ({ ...row, store_id }))
       const elsewhere = stock.map((row) => ({ ...row, quantity_held: Number(row.quantity_held) + 2 }))
       const answers = (one: number, other: number) => [one, other].map((store_id) => {
-        const given = book({
-          ...where, products, containers, now: iso(start), store_id, claims: [...at(one, [...packed, ...here]), ...at(other, there)], stock: [...at(one, stock), ...at(other, elsewhere)]
+        const given = snapshotFixture({
+          ...where, products, containers, now: iso(start), store_id, demands: [...at(one, [...packed, ...here]), ...at(other, there)], stock: [...at(one, stock), ...at(other, elsewhere)]
         })
         return all.map((id) => rangeAvailability(given, id, { from: start, to: end }).slots)
       })
@@ -106,16 +106,16 @@ describe("laws of availability, kits and cases included", () => {
     })
   })
   it("what a plan of one line lacks is what the line lacks once it is ordered", () => {
-    law(fc.tuple(someClaims, fc.constantFrom(...all), fc.integer({ min: 1, max: 6 })), ([claims, product_id, quantity], where) => {
-      const given = bookWith(claims, where)
+    law(fc.tuple(someDemands, fc.constantFrom(...all), fc.integer({ min: 1, max: 6 })), ([demands, product_id, quantity], where) => {
+      const given = snapshotWith(demands, where)
       const [planned] = planAnswers(given, [{ line: 0, product_id, quantity, store_id: 1, from: start, to: start + day }]).lines
       const line = lineAvailability(given, { id: 99, product_id, quantity, starts_at: iso(start), ends_at: iso(start + day) })
       expect([planned!.available_for_line, planned!.shortage_quantity]).toEqual([line.available_for_item, line.shortage_quantity])
     })
   })
   it("a window that was found is short of nothing, and asking for more or longer never finds an earlier one", () => {
-    law(fc.tuple(someClaims, fc.constantFrom(...all), fc.integer({ min: 1, max: 5 })), ([claims, product_id, quantity], where) => {
-      const given = bookWith(claims, where)
+    law(fc.tuple(someDemands, fc.constantFrom(...all), fc.integer({ min: 1, max: 5 })), ([demands, product_id, quantity], where) => {
+      const given = snapshotWith(demands, where)
       const fit = (wanted: number, days: number) => earliestFit(given, { lines: [{ product_id, quantity: wanted }], from: start, until: start + 9 * day, duration: { days }, align: "slot" }).window
       const found = fit(quantity, 1)
       for (const harder of [fit(quantity + 1, 1), fit(quantity, 2)]) {

@@ -1,21 +1,21 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { loadBooks } from "../../../core/availability/load.ts"
+import { loadSnapshots } from "../../../core/availability/load.ts"
 import { availabilityOfLines } from "../../../core/availability/lines-query.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp } from "../../app.ts"
-import { claimed } from "../claimed.ts"
-import { type House, houseOf } from "../house.ts"
-import { at, ms } from "./given.ts"
+import { demandOver } from "../stock-demands.ts"
+import { type SampleBusiness, sampleBusiness } from "../fixtures.ts"
+import { at, ms } from "./fixtures.ts"
 
 const context = { settings: {}, now: at("06-18T12:00") }
 
 describe.each(engines)("books loaded on %s", (engine) => {
-  let app: App, house: House, S: number
+  let app: App, business: SampleBusiness, S: number
   beforeAll(async () => {
     app = await openApp(engine)
-    house = houseOf(app)
-    S = await house.store()
+    business = sampleBusiness(app)
+    S = await business.store()
   })
   afterAll(() => app.close())
   const window = { from: ms("07-01"), to: ms("07-08") }
@@ -34,8 +34,8 @@ describe.each(engines)("books loaded on %s", (engine) => {
   }))
 
   it("hold the claims that meet the window, those overdue and those waiting, and no others", async () => {
-    const P = await house.units(S, 3)
-    const source = async (from: string, to: string | null, more = {}) => claimed(app, P.id, S, 1, from, to, more)
+    const P = await business.units(S, 3)
+    const source = async (from: string, to: string | null, more = {}) => demandOver(app, P.id, S, 1, from, to, more)
     const [asset, late, back] = P.units as [number, number, number]
     const wanted = [
       await source("06-30", "07-02"), await source("07-07T23:00", "07-09"), await source("01-01", null),
@@ -47,20 +47,20 @@ describe.each(engines)("books loaded on %s", (engine) => {
       ["06-30", "07-01", {}], ["07-08", "07-09", {}], ["07-02", "07-03", { phase: "draft" }],
       ["04-03", "04-04", { asset_id: asset, phase: "closed", is_active: false, returned_at: at("04-04"), checked_at: at("04-05") }]
     ] as const) await source(from, to, more)
-    const book = (await app.run(loadBooks({ store_ids: [S], product_ids: [P.id], window }, context))).get(S)
-    expect(book?.claimsOf(P.id).map(({ claim }) => claim.source_id)).toEqual(wanted)
+    const snapshot = (await app.run(loadSnapshots({ store_ids: [S], product_ids: [P.id], window }, context))).get(S)
+    expect(snapshot?.claimsOf(P.id).map(({ demand }) => demand.source_id)).toEqual(wanted)
   })
   it("take the same few statements for one product and for many, at one store and at many", async () => {
-    const T = await house.store()
+    const T = await business.store()
     const made: Array<number> = []
     for (let n = 0; n < 12; n++) {
-      const P = await house.bulk(S, 5)
-      await claimed(app, P.id, n % 2 === 0 ? S : T, 1, "07-01", "07-03")
+      const P = await business.bulk(S, 5)
+      await demandOver(app, P.id, n % 2 === 0 ? S : T, 1, "07-01", "07-03")
       made.push(P.id)
     }
-    const one = await statements(loadBooks({ store_ids: [S], product_ids: made.slice(0, 1), window }, context))
-    const many = await statements(loadBooks({ store_ids: [S, T], product_ids: made, window }, context))
-    const all = await statements(loadBooks({ store_ids: [S, T], window }, context))
+    const one = await statements(loadSnapshots({ store_ids: [S], product_ids: made.slice(0, 1), window }, context))
+    const many = await statements(loadSnapshots({ store_ids: [S, T], product_ids: made, window }, context))
+    const all = await statements(loadSnapshots({ store_ids: [S, T], window }, context))
     expect(one).toBeLessThanOrEqual(6)
     expect(many).toBeLessThanOrEqual(6)
     expect(all).toBeLessThanOrEqual(6)
@@ -68,7 +68,7 @@ describe.each(engines)("books loaded on %s", (engine) => {
     expect(await statements(availabilityOfLines(lines, context))).toBeLessThanOrEqual(6)
   })
   it("are none for stores that do not exist", async () => {
-    expect((await app.run(loadBooks({ store_ids: [99_999], product_ids: [1], window }, context))).size).toBe(0)
+    expect((await app.run(loadSnapshots({ store_ids: [99_999], product_ids: [1], window }, context))).size).toBe(0)
     expect(await app.run(availabilityOfLines([], context))).toEqual([])
   })
 })

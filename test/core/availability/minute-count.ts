@@ -29,7 +29,7 @@ const labelOf = (instant: number, zone: string, resolution: string): string => {
 
 /** The slots that [from, to) touches, each with all that touches any of its minutes. Whole minutes only. */
 export const countByMinutes = (
-  zone: string, resolution: string, from: number, to: number, claims: ReadonlyArray<CountedClaim>, stock: ReadonlyArray<CountedStock>
+  zone: string, resolution: string, from: number, to: number, demands: ReadonlyArray<CountedClaim>, stock: ReadonlyArray<CountedStock>
 ): ReadonlyArray<CountedSlot> => {
   const slots: Array<{ readonly label: string; readonly start: number; readonly claims: Set<CountedClaim>; readonly stock: Set<CountedStock>; isAsked: boolean }> = []
   for (let instant = from - lead * minute; ; instant += minute) {
@@ -42,7 +42,7 @@ export const countByMinutes = (
     }
     const slot = slots.at(-1)!
     if (instant >= from && instant < to) slot.isAsked = true
-    for (const one of claims) if (one.from <= instant && instant < one.to) slot.claims.add(one)
+    for (const one of demands) if (one.from <= instant && instant < one.to) slot.claims.add(one)
     for (const one of stock) if (one.from <= instant && instant < one.to) slot.stock.add(one)
   }
   return slots.filter((slot) => slot.isAsked).map((slot) => {

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
-import { claimed } from "../claimed.ts"
-import { type House, houseOf } from "../house.ts"
+import { demandOver } from "../stock-demands.ts"
+import { type SampleBusiness, sampleBusiness } from "../fixtures.ts"
 
 describe.each(engines)("availability over many days on %s", (engine) => {
-  let app: App, house: House, S: number
+  let app: App, business: SampleBusiness, S: number
   beforeAll(async () => {
     app = await openApp(engine)
     app.setClock("2026-06-18T12:00:00.000Z")
-    house = houseOf(app)
-    S = await house.store()
+    business = sampleBusiness(app)
+    S = await business.store()
   })
   afterAll(() => app.close())
   const ask = async (path: string, query: ReadonlyArray<readonly [string, unknown]>) =>
@@ -23,10 +23,10 @@ describe.each(engines)("availability over many days on %s", (engine) => {
 
   describe("the calendar", () => {
     it("D1: has the lowest of every day, products by id, days by date, both ends included", async () => {
-      const T = await house.store()
-      const P1 = await house.bulk(T, 10, { name: "PA Speaker" }), P2 = await house.bulk(T, 2)
-      await claimed(app, P1.id, T, 3, "07-01", "07-02")
-      await claimed(app, P1.id, T, 5, "07-02", "07-03")
+      const T = await business.store()
+      const P1 = await business.bulk(T, 10, { name: "PA Speaker" }), P2 = await business.bulk(T, 2)
+      await demandOver(app, P1.id, T, 3, "07-01", "07-02")
+      await demandOver(app, P1.id, T, 5, "07-02", "07-03")
       const found = await calendar(T, "07-01", "07-02")
       expect(found).toMatchObject({ store_id: T, from: "2026-07-01T00:00:00.000Z", to: "2026-07-02T00:00:00.000Z" })
       expect(found.products).toEqual([
@@ -42,9 +42,9 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       expect((await calendar(T, "07-01", "07-02", P2.id, 99_999)).products.map((one: any) => one.product_id)).toEqual([P2.id])
     })
     it("D3: units waiting for their check do not make a shortage", async () => {
-      const P = await house.units(S, 4)
+      const P = await business.units(S, 4)
       for (const asset_id of P.units.slice(0, 3)) {
-        await claimed(app, P.id, S, 1, "06-10", "06-17T10:00", {
+        await demandOver(app, P.id, S, 1, "06-10", "06-17T10:00", {
           asset_id, phase: "closed", is_active: false, pending_checkin: true, returned_at: "2026-06-17T10:00:00.000Z"
         })
       }
@@ -52,40 +52,40 @@ describe.each(engines)("availability over many days on %s", (engine) => {
         .toEqual([{ date: "2026-06-18", available: 4, has_shortage: false, pending_checkin: 3 }])
     })
     it("D9: kits are derived when asked for and do not appear, untracked products neither", async () => {
-      const T = await house.store()
-      const plain = await house.bulk(T, 1), kit = await house.bulk(T, 1), part = await house.bulk(T, 1)
-      await house.bulk(T, 1, { track_availability: false })
-      await house.post(`/products/${kit.id}/components`, { component_product_id: part.id })
+      const T = await business.store()
+      const plain = await business.bulk(T, 1), kit = await business.bulk(T, 1), part = await business.bulk(T, 1)
+      await business.bulk(T, 1, { track_availability: false })
+      await business.post(`/products/${kit.id}/components`, { component_product_id: part.id })
       expect((await calendar(T, "07-01", "07-01")).products.map((one: any) => one.product_id)).toEqual([plain.id, part.id])
       expect((await calendar(T, "07-01", "07-01", kit.id)).products).toEqual([])
     })
     it("a deleted product has no name", async () => {
-      const T = await house.store()
-      const P = await house.bulk(T, 3)
+      const T = await business.store()
+      const P = await business.bulk(T, 3)
       await app.call("DELETE", `/api/v1/products/${P.id}`)
       expect((await calendar(T, "07-01", "07-01")).products).toMatchObject([{ product_id: P.id, product_name: null }])
     })
     it("reads the days of its store", async () => {
-      const york = await house.store({ timezone: "America/New_York" })
-      const P = await house.bulk(york, 3)
-      await claimed(app, P.id, york, 2, "2026-07-02T03:00:00.000Z", "2026-07-02T04:00:00.000Z")
+      const york = await business.store({ timezone: "America/New_York" })
+      const P = await business.bulk(york, 3)
+      await demandOver(app, P.id, york, 2, "2026-07-02T03:00:00.000Z", "2026-07-02T04:00:00.000Z")
       const found = await calendar(york, "07-01", "07-02")
       expect(found.from).toBe("2026-07-01T04:00:00.000Z")
       expect(found.products[0].days.map((day: any) => [day.date, day.available])).toEqual([["2026-07-01", 1], ["2026-07-02", 3]])
       expect(P.id).toBe(found.products[0].product_id)
     })
     it("an overdue unit of a claim long ago is missing today", async () => {
-      const T = await house.store()
-      const P = await house.units(T, 2)
-      await claimed(app, P.id, T, 1, "04-01", "04-05", { asset_id: P.units[0]!, out: true })
+      const T = await business.store()
+      const P = await business.units(T, 2)
+      await demandOver(app, P.id, T, 1, "04-01", "04-05", { asset_id: P.units[0]!, out: true })
       expect((await calendar(T, "06-18", "06-18")).products[0].days[0].available).toBe(1)
     })
   })
 
   describe("the chart", () => {
     it("B1: shows the seams of buffers around the hire", async () => {
-      const P = await house.units(S, 1)
-      const source = await claimed(app, P.id, S, 1, "08-01T09:00", "08-05T17:00", { asset_id: P.units[0]!, buffers: { before_minutes: 120, after_minutes: 240 } })
+      const P = await business.units(S, 1)
+      const source = await demandOver(app, P.id, S, 1, "08-01T09:00", "08-05T17:00", { asset_id: P.units[0]!, buffers: { before_minutes: 120, after_minutes: 240 } })
       const found = await gantt(P.id, "08-01", "08-10")
       const { serial_number } = (await app.call("GET", `/api/v1/stock_levels/${P.units[0]}`)).body.stock_level
       expect(found).toMatchObject({ product_id: P.id, store_id: S, total_stock: 1, shortages: [] })
@@ -98,38 +98,38 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       }])
     })
     it("orders unit claims by unit and start, quantity claims last; asset_ids keeps those units only", async () => {
-      const P = await house.units(S, 2)
-      await claimed(app, P.id, S, 1, "07-01", "07-02")
-      await claimed(app, P.id, S, 1, "07-05", "07-06", { asset_id: P.units[1]! })
-      await claimed(app, P.id, S, 1, "07-03", "07-04", { asset_id: P.units[1]! })
-      await claimed(app, P.id, S, 1, "07-06", "07-07", { asset_id: P.units[0]! })
-      await claimed(app, P.id, S, 1, "07-06", "07-07", { phase: "draft" })
+      const P = await business.units(S, 2)
+      await demandOver(app, P.id, S, 1, "07-01", "07-02")
+      await demandOver(app, P.id, S, 1, "07-05", "07-06", { asset_id: P.units[1]! })
+      await demandOver(app, P.id, S, 1, "07-03", "07-04", { asset_id: P.units[1]! })
+      await demandOver(app, P.id, S, 1, "07-06", "07-07", { asset_id: P.units[0]! })
+      await demandOver(app, P.id, S, 1, "07-06", "07-07", { phase: "draft" })
       const rows = (found: any) => found.demands.map((one: any) => [one.asset_id, one.starts_at.slice(5, 10)])
       expect(rows(await gantt(P.id, "07-01", "07-10"))).toEqual([[P.units[0], "07-06"], [P.units[1], "07-03"], [P.units[1], "07-05"], [null, "07-01"]])
       expect(rows(await gantt(P.id, "07-01", "07-10", P.units[0]!))).toEqual([[P.units[0], "07-06"]])
       expect(rows(await gantt(P.id, "07-03", "07-03"))).toEqual([[P.units[1], "07-03"]])
     })
     it("D13, D15: shortages are told by day, turnaround alone as such; no known end is the year 2199", async () => {
-      const P = await house.bulk(S, 1)
-      await claimed(app, P.id, S, 3, "07-15", "07-16", { buffers: { before_minutes: 0, after_minutes: 1440 } })
+      const P = await business.bulk(S, 1)
+      await demandOver(app, P.id, S, 3, "07-15", "07-16", { buffers: { before_minutes: 0, after_minutes: 1440 } })
       const found = await gantt(P.id, "07-14", "07-20")
       expect(found.shortages).toEqual([
         { from: "2026-07-15", to: "2026-07-15", severity: 2, in_buffer_zone: false },
         { from: "2026-07-16", to: "2026-07-16", severity: 2, in_buffer_zone: true }
       ])
-      await claimed(app, P.id, S, 1, "07-18", null)
+      await demandOver(app, P.id, S, 1, "07-18", null)
       expect((await gantt(P.id, "07-19", "07-20")).demands[0].ends_at).toBe("2199-01-01T00:00:00.000Z")
     })
   })
 
   describe("the sweep", () => {
     it("D19: lists days short, of one store or of all that count by default", async () => {
-      const A = await house.store(), B = await house.store(), C = await house.store({ include_in_default_queries: false })
-      const P = await house.bulk(A, 1)
-      for (const [store, level] of [[B, 1], [C, 1]] as const) await house.post("/stock_levels", { product_id: P.id, store_id: store, quantity_held: level })
-      await claimed(app, P.id, A, 3, "09-01", "09-02")
-      await claimed(app, P.id, B, 10, "09-01", "09-03")
-      await claimed(app, P.id, C, 5, "09-01", "09-02")
+      const A = await business.store(), B = await business.store(), C = await business.store({ include_in_default_queries: false })
+      const P = await business.bulk(A, 1)
+      for (const [store, level] of [[B, 1], [C, 1]] as const) await business.post("/stock_levels", { product_id: P.id, store_id: store, quantity_held: level })
+      await demandOver(app, P.id, A, 3, "09-01", "09-02")
+      await demandOver(app, P.id, B, 10, "09-01", "09-03")
+      await demandOver(app, P.id, C, 5, "09-01", "09-02")
       const sweep = async (...more: ReadonlyArray<readonly [string, unknown]>) => (await ask("shortages", [...span("09-01", "09-30"), ...more])).body
       const one = await sweep(["store_id", A])
       expect(one.shortages).toEqual([{
@@ -149,8 +149,8 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     try {
       other.setClock("2026-05-01T00:00:00.000Z")
       await other.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "hourly" } })
-      const P = await houseOf(other).units(1, 2)
-      await claimed(other, P.id, 1, 5, "2026-05-10T09:00:00.000Z", "2026-05-10T10:00:00.000Z")
+      const P = await sampleBusiness(other).units(1, 2)
+      await demandOver(other, P.id, 1, 5, "2026-05-10T09:00:00.000Z", "2026-05-10T10:00:00.000Z")
       const { body } = await other.call("GET", "/api/v1/availability/calendar?store_id=1&from=2026-05-10&to=2026-05-11")
       expect(body.calendar.products[0].days.map((day: any) => [day.available, day.has_shortage])).toEqual([[-3, true], [2, false]])
       const range = await other.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=1&from=2026-05-10&to=2026-05-11`)
@@ -161,9 +161,9 @@ describe.each(engines)("availability over many days on %s", (engine) => {
   })
 
   it("why: names the stock and the claims behind a number", async () => {
-    const P = await house.bulk(S, 5)
-    const source = await claimed(app, P.id, S, 2, "07-01", "07-03")
-    await claimed(app, P.id, S, 2, "07-05", "07-06")
+    const P = await business.bulk(S, 5)
+    const source = await demandOver(app, P.id, S, 2, "07-01", "07-03")
+    await demandOver(app, P.id, S, 2, "07-05", "07-06")
     const { body } = await ask("why", [["product_id", P.id], ["store_id", S], ["date", "2026-07-02"]])
     expect(body.reasons).toMatchObject({ available: 3, stock_level_ids: [P.level], claims: [{ source_id: source, quantity: 2, is_overdue: false }], parts: [] })
     expect(body.reasons.claims.length).toBe(1)
@@ -184,14 +184,14 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       ["a sweep of an unknown store", "shortages", [["from", "2026-01-01"], ["to", "2026-01-02"], ["store_id", 99_999]], ["store_id"]],
       ["too many rows a page", "shortages", [["from", "2026-01-01"], ["to", "2026-01-02"], ["per_page", 201]], ["per_page"]]
     ] as ReadonlyArray<[string, string, ReadonlyArray<[string, unknown]>, ReadonlyArray<string>]>)("%s", async (_, path, query, keys) => {
-      const P = await house.units(S, 0)
+      const P = await business.units(S, 0)
       expect(errorKeys(await ask(path.replace("P", String(P.id)), query))).toEqual([422, keys])
     })
     it("a chart of a product that is not there", async () => {
       expect((await ask("99999/gantt", [])).status).toBe(404)
     })
     it("whoever lacks the permission or the ability", async () => {
-      const P = await house.units(S, 0)
+      const P = await business.units(S, 0)
       for (const path of ["calendar", "shortages", `${P.id}/gantt`, "why"]) {
         const get = (viewer: ReturnType<typeof viewerWith>) => app.call("GET", `/api/v1/availability/${path}`, undefined, viewer)
         expect((await get(viewerWith(["availability.view"], ["stock:read"]))).status).toBe(403)
@@ -204,7 +204,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     expect((await ask("calendar", [["store_id", S], ["from", "2026-01-01"], ["to", "2027-01-01"]])).status).toBe(200)
   })
   it("how long a calendar, chart, sweep or plan may be is a setting, which holds at once", async () => {
-    const P = await house.units(S, 1)
+    const P = await business.units(S, 1)
     const set = (span_max_days: unknown) => app.call("PUT", "/api/v1/settings/availability", { settings: { span_max_days } })
     const ends = async (to: string) => {
       const span = [["from", "2026-07-01"], ["to", to]] as const, at = ["store_id", S] as const

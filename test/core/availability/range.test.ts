@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest"
 import { rangeAvailability } from "../../../core/availability/range.ts"
 import { pointAvailability } from "../../../core/availability/point.ts"
-import { P, S, at, book, bulk, claim, ms, product } from "./given.ts"
+import { P, S, at, snapshotFixture, bulk, demandFixture, ms, product } from "./fixtures.ts"
 
-const range = (given: ReturnType<typeof book>, from: string, to: string) =>
+const range = (given: ReturnType<typeof snapshotFixture>, from: string, to: string) =>
   rangeAvailability(given, P, { from: ms(from), to: ms(to) })
 
 describe("what is free over a span", () => {
   it("C2: two slots, the first equal to the point answer, lowest 5", () => {
-    const given = book({ stock: [bulk(7)], claims: [claim(2, "08-10", "08-12")] })
+    const given = snapshotFixture({ stock: [bulk(7)], demands: [demandFixture(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
     expect(found).toEqual({
       product_id: P, store_id: S, from: at("08-10"), to: at("08-12"), min_available: 5, max_available: 5,
@@ -22,27 +22,27 @@ describe("what is free over a span", () => {
   })
 
   it("C4: stock that was never booked has slots, from today on", () => {
-    const found = range(book({ stock: [bulk(12)] }), "06-18", "06-21")
+    const found = range(snapshotFixture({ stock: [bulk(12)] }), "06-18", "06-21")
     expect(found.slots.map((slot) => [slot.slot_start, slot.total_stock, slot.available]))
       .toEqual([[at("06-18"), 12, 12], [at("06-19"), 12, 12], [at("06-20"), 12, 12]])
   })
 
   it("C8: a cancelled order gives its stock back", () => {
     const stock = [bulk(10)]
-    const before = range(book({ stock, claims: [claim(4, "06-20", "06-21")] }), "06-20", "06-21")
-    const after = range(book({ stock, claims: [claim(4, "06-20", "06-21", { phase: "void" })] }), "06-20", "06-21")
+    const before = range(snapshotFixture({ stock, demands: [demandFixture(4, "06-20", "06-21")] }), "06-20", "06-21")
+    const after = range(snapshotFixture({ stock, demands: [demandFixture(4, "06-20", "06-21", { phase: "void" })] }), "06-20", "06-21")
     expect(before.slots).toMatchObject([{ total_demanded: 4, available: 6 }])
     expect(after.slots).toMatchObject([{ total_demanded: 0, available: 10 }])
   })
 
   it("C10: half-daily slots start at 00:00, 06:00, 12:00 and 18:00", () => {
-    const found = range(book({ stock: [bulk(1)], resolution: "half_daily", now: "03-01" }), "03-02", "03-03")
+    const found = range(snapshotFixture({ stock: [bulk(1)], resolution: "half_daily", now: "03-01" }), "03-02", "03-03")
     expect(found.slots.map((slot) => slot.slot_start))
       .toEqual([at("03-02"), at("03-02T06:00"), at("03-02T12:00"), at("03-02T18:00")])
   })
 
   it("C12: an open-ended claim fills the horizon and no more", () => {
-    const found = range(book({ stock: [bulk(5)], claims: [claim(1, "06-01", null)] }), "2020-01-01", "2040-01-01")
+    const found = range(snapshotFixture({ stock: [bulk(5)], demands: [demandFixture(1, "06-01", null)] }), "2020-01-01", "2040-01-01")
     expect(found.slots[0]!.slot_start).toBe(at("03-20"))
     expect(found.slots.at(-1)!.slot_start).toBe(at("2027-06-18"))
     expect(found.slots).toHaveLength(90 + 1 + 365)
@@ -50,34 +50,34 @@ describe("what is free over a span", () => {
   })
 
   it("B3: a turnaround of four hours takes the day of the return, not the next", () => {
-    const hire = claim(4, "04-13T09:00", "04-15T17:00", { buffers: { before_minutes: 120, after_minutes: 240 } })
-    const found = range(book({ stock: [bulk(4)], claims: [hire], now: "04-01" }), "04-13", "04-17")
+    const hire = demandFixture(4, "04-13T09:00", "04-15T17:00", { buffers: { before_minutes: 120, after_minutes: 240 } })
+    const found = range(snapshotFixture({ stock: [bulk(4)], demands: [hire], now: "04-01" }), "04-13", "04-17")
     expect(found.slots.map((slot) => slot.available)).toEqual([0, 0, 0, 4])
   })
 
   it("B11: a returned unit waits for its check from the day it came back", () => {
-    const back = claim(1, "08-01", "08-02T10:00", {
+    const back = demandFixture(1, "08-01", "08-02T10:00", {
       asset_id: 3, phase: "closed", pending_checkin: true, returned_at: at("08-02T10:00")
     })
-    const found = range(book({ stock: [bulk(1)], claims: [back], now: "08-02T11:00" }), "08-01", "08-05")
+    const found = range(snapshotFixture({ stock: [bulk(1)], demands: [back], now: "08-02T11:00" }), "08-01", "08-05")
     expect(found.slots.map((slot) => slot.pending_checkin_quantity)).toEqual([0, 1, 1, 1])
     expect(found.slots.map((slot) => slot.available)).toEqual([1, 1, 1, 1])
   })
 
   it("counts a checked unit as waiting only until its check", () => {
-    const checked = claim(1, "08-01", "08-02T10:00", {
+    const checked = demandFixture(1, "08-01", "08-02T10:00", {
       asset_id: 3, phase: "closed", returned_at: at("08-02T10:00"), checked_at: at("08-03T09:00")
     })
-    const found = range(book({ stock: [bulk(1)], claims: [checked], now: "08-10" }), "08-01", "08-05")
+    const found = range(snapshotFixture({ stock: [bulk(1)], demands: [checked], now: "08-10" }), "08-01", "08-05")
     expect(found.slots.map((slot) => slot.pending_checkin_quantity)).toEqual([0, 1, 1, 0])
   })
 
   it("B13: an active claim is not waiting, and bulk returns never are", () => {
-    const claims = [
-      claim(1, "08-01", "08-04", { asset_id: 3, phase: "on_hire", out: true }),
-      claim(6, "08-01", "08-04", { returned_at: at("08-02"), pending_checkin: true })
+    const demands = [
+      demandFixture(1, "08-01", "08-04", { asset_id: 3, phase: "on_hire", out: true }),
+      demandFixture(6, "08-01", "08-04", { returned_at: at("08-02"), pending_checkin: true })
     ]
-    const found = range(book({ stock: [bulk(9)], claims }), "08-01", "08-04")
+    const found = range(snapshotFixture({ stock: [bulk(9)], demands }), "08-01", "08-04")
     expect(found.slots.map((slot) => [slot.pending_checkin_quantity, slot.demand_breakdown]))
       .toEqual([[0, { opportunity_item: 7 }], [0, { opportunity_item: 7 }], [0, { opportunity_item: 7 }]])
   })
@@ -89,7 +89,7 @@ describe("what is free over a span", () => {
     ["has nothing beyond the horizon", "2030-07-01", "2030-07-04", []],
     ["has nothing before the horizon", "2020-07-01", "2020-07-04", []]
   ])("a span %s", (_, from, to, starts) => {
-    const found = range(book({ stock: [bulk(1)] }), from, to)
+    const found = range(snapshotFixture({ stock: [bulk(1)] }), from, to)
     expect(found.slots.map((slot) => slot.slot_start)).toEqual(starts.map(at))
     if (starts.length === 0) {
       expect(found).toMatchObject({ min_available: null, max_available: null, calculated_at: null })
@@ -97,8 +97,8 @@ describe("what is free over a span", () => {
   })
 
   it("is empty for a product this store never had, and for one that is not tracked", () => {
-    expect(range(book({}), "07-01", "07-04")).toMatchObject({ slots: [], min_available: null, calculated_at: null })
-    const untracked = book({ stock: [bulk(4)], products: [product(P, { track_availability: false })] })
+    expect(range(snapshotFixture({}), "07-01", "07-04")).toMatchObject({ slots: [], min_available: null, calculated_at: null })
+    const untracked = snapshotFixture({ stock: [bulk(4)], products: [product(P, { track_availability: false })] })
     expect(range(untracked, "07-01", "07-04")).toMatchObject({ slots: [], calculated_at: null })
     expect(pointAvailability(untracked, P, ms("07-01")).available).toBe(4)
   })

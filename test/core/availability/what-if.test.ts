@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
-import { claimed } from "../claimed.ts"
-import { type House, houseOf } from "../house.ts"
+import { demandOver } from "../stock-demands.ts"
+import { type SampleBusiness, sampleBusiness } from "../fixtures.ts"
 
 describe.each(engines)("what if, on %s", (engine) => {
-  let app: App, house: House, S: number
+  let app: App, business: SampleBusiness, S: number
   beforeAll(async () => {
     app = await openApp(engine)
     app.setClock("2026-06-18T12:00:00.000Z")
-    house = houseOf(app)
-    S = await house.store()
+    business = sampleBusiness(app)
+    S = await business.store()
   })
   afterAll(() => app.close())
   const ask = (body: object, viewer?: Parameters<App["call"]>[3]) => app.call("POST", "/api/v1/availability/what_if", body, viewer)
@@ -18,8 +18,8 @@ describe.each(engines)("what if, on %s", (engine) => {
   const errorKeys = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {}).sort()]
 
   it("counts the list on top of what is booked, and writes nothing", async () => {
-    const P = await house.bulk(S, 10, { name: "Lamp" })
-    await claimed(app, P.id, S, 4, "07-01", "07-03")
+    const P = await business.bulk(S, 10, { name: "Lamp" })
+    await demandOver(app, P.id, S, 4, "07-01", "07-03")
     const before = await app.dump()
     const { body, status } = await ask({ store_id: S, lines: [line(P.id, 8, "07-02", "07-04")] })
     expect(status).toBe(200)
@@ -36,18 +36,18 @@ describe.each(engines)("what if, on %s", (engine) => {
     expect(await app.dump()).toEqual(before)
   })
   it("the answer is that of an order with the same lines", async () => {
-    const P = await house.bulk(S, 5, { post_rent_unavailability: 1440, buffer_before_minutes: 60 }), A = await house.bulk(S, 20), B = await house.bulk(S, 7)
-    const K = (await house.post("/products", { name: "Kit" })).product.id
-    await house.post(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
-    await house.post(`/products/${K}/components`, { component_product_id: B.id, quantity: 3 })
-    await claimed(app, P.id, S, 2, "08-01", "08-10")
+    const P = await business.bulk(S, 5, { post_rent_unavailability: 1440, buffer_before_minutes: 60 }), A = await business.bulk(S, 20), B = await business.bulk(S, 7)
+    const K = (await business.post("/products", { name: "Kit" })).product.id
+    await business.post(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
+    await business.post(`/products/${K}/components`, { component_product_id: B.id, quantity: 3 })
+    await demandOver(app, P.id, S, 2, "08-01", "08-10")
     const wanted = [[P.id, 4], [P.id, 2], [K, 2], [B.id, 2]] as const
     const dates = { starts_at: "2026-08-03T09:00:00Z", ends_at: "2026-08-05T17:00:00Z" }
     const { body } = await ask({ store_id: S, lines: wanted.map(([product_id, quantity]) => ({ product_id, quantity, ...dates })) })
-    const { id } = await house.opportunity({ subject: "The same", store_id: S, ...dates })
-    for (const [item_id, quantity] of wanted) await house.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
-    await house.post(`/opportunities/${id}/convert_to_quotation`)
-    await house.post(`/opportunities/${id}/convert_to_order`)
+    const { id } = await business.opportunity({ subject: "The same", store_id: S, ...dates })
+    for (const [item_id, quantity] of wanted) await business.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
+    await business.post(`/opportunities/${id}/convert_to_quotation`)
+    await business.post(`/opportunities/${id}/convert_to_order`)
     const lines = (await app.call("GET", `/api/v1/opportunities/${id}/availability`)).body.availability
     expect(body.what_if.lines.map((one: any) => [one.product_id, one.available_for_line, one.shortage_quantity]))
       .toEqual(lines.map((one: any) => [one.product_id, one.available_for_item, one.shortage_quantity]))
@@ -57,21 +57,21 @@ describe.each(engines)("what if, on %s", (engine) => {
     }
   })
   it("lines of several stores are each judged at theirs, dates on its clock", async () => {
-    const NY = await house.store({ timezone: "America/New_York" })
-    const P = await house.bulk(S, 1)
-    await house.post("/stock_levels", { product_id: P.id, store_id: NY, quantity_held: 3 })
+    const NY = await business.store({ timezone: "America/New_York" })
+    const P = await business.bulk(S, 1)
+    await business.post("/stock_levels", { product_id: P.id, store_id: NY, quantity_held: 3 })
     const { body } = await ask({ store_id: S, lines: [line(P.id, 2, "07-01", "07-02", { store_id: NY }), line(P.id, 2, "07-01", "07-02")] })
     expect(body.what_if.lines.map((one: any) => [one.line, one.store_id, one.starts_at, one.shortage_quantity])).toEqual([
       [0, NY, "2026-07-01T04:00:00.000Z", 0], [1, S, "2026-07-01T00:00:00.000Z", 1]
     ])
   })
   it("beyond the horizon lines are judged, though no slots are told", async () => {
-    const P = await house.bulk(S, 1)
+    const P = await business.bulk(S, 1)
     const { body } = await ask({ store_id: S, lines: [{ product_id: P.id, quantity: 2, starts_at: "2029-01-01", ends_at: "2029-01-02" }] })
     expect([body.what_if.lines[0].shortage_quantity, body.what_if.timelines[0].slots]).toEqual([1, []])
   })
   it("what does not hold is told with its place", async () => {
-    const P = await house.bulk(S, 1)
+    const P = await business.bulk(S, 1)
     const good = line(P.id, 1, "07-01", "07-02")
     expect(errorKeys(await ask({}))).toEqual([422, ["lines"]])
     expect(errorKeys(await ask({ store_id: S, lines: [] }))).toEqual([422, ["lines"]])
@@ -86,7 +86,7 @@ describe.each(engines)("what if, on %s", (engine) => {
     expect(errorKeys(await ask({ store_id: S, lines: "all" }))).toEqual([422, ["lines"]])
   })
   it("needs what reading availability needs", async () => {
-    const P = await house.bulk(S, 1)
+    const P = await business.bulk(S, 1)
     const body = { store_id: S, lines: [line(P.id, 1, "07-01", "07-02")] }
     expect((await ask(body, viewerWith(["availability.view"], ["availability:read"]))).status).toBe(200)
     expect((await ask(body, viewerWith([], ["availability:read"]))).status).toBe(403)

@@ -1,39 +1,39 @@
 /** Rules of how containers are closed, opened and ended, as given, when and then: every event in full. */
 import { describe, it } from "vitest"
-import type { Target } from "../../../core/containers/facts.ts"
+import type { ContainerFacts } from "../../../core/containers/facts.ts"
 import { containerEvents } from "../../../core/containers/events.ts"
-import { change, dissolve, seal, startRepack, unseal } from "../../../core/containers/lifecycle.ts"
+import { changeContainer, dissolveContainer, sealContainer, startRepack, unsealContainer } from "../../../core/containers/lifecycle.ts"
 import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../../../core/packing/schema.ts"
 import type { NewEvent } from "../../../core/kernel/event.ts"
-import { initial } from "../../../core/kernel/register.ts"
+import { initialRow } from "../../../core/kernel/crud-resource.ts"
 import { decided_at, decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
 
 const { given } = decider(containerEvents)
 
 const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow => row(containers, {
-  ...initial(containers, containers.columns), ...stamps, id, uuid: `uuid-${id}`, name: `Case ${id}`, status: "open", scan_mode: "free", store_id: 1, ...more
+  ...initialRow(containers, containers.columns), ...stamps, id, uuid: `uuid-${id}`, name: `Case ${id}`, status: "open", scan_mode: "free", store_id: 1, ...more
 } as ContainerRow)
 const item = (id: number, container_id: number, more: Partial<ContainerItemRow> = {}): GivenRow => row(container_items, {
-  ...initial(container_items, container_items.columns), ...stamps, id, container_id, serialised_item_id: 500 + id, product_id: 50, packed_at: given_at, ...more
+  ...initialRow(container_items, container_items.columns), ...stamps, id, container_id, serialised_item_id: 500 + id, product_id: 50, packed_at: given_at, ...more
 } as ContainerItemRow)
 const happened = (id: number, type: string, data: NewEvent["data"]): NewEvent => ({ stream: `container:${id}`, type, data: { id, ...data } })
 
-const target = ({ find, get }: Facts, id: number, product?: Target["product"]): Target => {
+const target = ({ find, get }: Facts, id: number, product?: ContainerFacts["product"]): ContainerFacts => {
   const of = get(containers, id)!
   const parent = of.parent_container_id === null ? undefined : get(containers, of.parent_container_id)
   return {
-    container: of, product, as_case: { container_mode: null } as unknown as Target["as_case"], chain: parent === undefined ? [of] : [of, parent], nesting_max: 2,
+    container: of, product, as_case: { container_mode: null } as unknown as ContainerFacts["as_case"], chain: parent === undefined ? [of] : [of, parent], nesting_max: 2,
     items: find(container_items, { container_id: id, unpacked_at: null })
   }
 }
-const slots = (...wanted: ReadonlyArray<readonly [product_id: number, quantity: number]>): Target["product"] =>
-  ({ container_template: { slots: wanted.map(([product_id, quantity]) => ({ product_id, quantity })) } }) as unknown as Target["product"]
+const slots = (...wanted: ReadonlyArray<readonly [product_id: number, quantity: number]>): ContainerFacts["product"] =>
+  ({ container_template: { slots: wanted.map(([product_id, quantity]) => ({ product_id, quantity })) } }) as unknown as ContainerFacts["product"]
 const sealed = (id: number): NewEvent => happened(id, "container.sealed", { status: "sealed", sealed_at: given_at, sealed_by_user_id: 1, repack_started_at: null })
 
 describe("sealing", () => {
-  const sealing = (notes: string | null = null, nested: ReadonlyArray<number> = [], product?: Target["product"]) => (facts: Facts) =>
-    seal(target(facts, 7, product), nested.map((id) => facts.get(containers, id)!), notes, facts.context)
+  const sealing = (notes: string | null = null, nested: ReadonlyArray<number> = [], product?: ContainerFacts["product"]) => (facts: Facts) =>
+    sealContainer(target(facts, 7, product), nested.map((id) => facts.get(containers, id)!), notes, facts.context)
 
   it("says when, by whom, and that no repacking goes on", () => {
     given(container(7), item(1, 7)).when(sealing()).thenEvents(
@@ -69,7 +69,7 @@ describe("sealing", () => {
 })
 
 describe("unsealing", () => {
-  const unsealing = (facts: Facts) => unseal(target(facts, 7), [], facts.context)
+  const unsealing = (facts: Facts) => unsealContainer(target(facts, 7), [], facts.context)
 
   it("says when and by whom", () => {
     given(container(7), sealed(7)).when(unsealing).thenEvents(
@@ -89,14 +89,14 @@ describe("unsealing", () => {
 
 describe("changing", () => {
   it("tells what is another now", () => {
-    given(container(7)).when(({ get }) => change(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
+    given(container(7)).when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
       .thenEvents(happened(7, "container.updated", { name: "Rack" }))
   })
   it("to what stands there already does nothing", () => {
-    given(container(7)).when(({ get }) => change(get(containers, 7)!, { name: "Case 7" }, undefined)).thenNothing()
+    given(container(7)).when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined)).thenNothing()
   })
   it("of the scan mode is for open ones that are not temporary", () => {
-    const free = (facts: Facts) => change(facts.get(containers, 7)!, { scan_mode: "strict" }, undefined)
+    const free = (facts: Facts) => changeContainer(facts.get(containers, 7)!, { scan_mode: "strict" }, undefined)
     given(container(7), sealed(7)).when(free)
       .thenRefused({ container: ["The scan mode can be changed only while the container is open; it is sealed."] })
     given(container(7, { is_temporary: true, barcode: "BOX" })).when(free).thenRefused({ scan_mode: ["Temporary containers are always free."] })
@@ -104,7 +104,7 @@ describe("changing", () => {
 })
 
 describe("dissolving", () => {
-  const dissolving = (facts: Facts) => dissolve(target(facts, 7), [], undefined, "manual", facts.context)
+  const dissolving = (facts: Facts) => dissolveContainer(target(facts, 7), [], undefined, "manual", facts.context)
 
   it("of an empty one ends it, on its own", () => {
     given(container(7)).when(dissolving).thenEvents(happened(7, "container.dissolved", {
@@ -119,7 +119,7 @@ describe("dissolving", () => {
 
 describe("repacking", () => {
   const repacking = (facts: Facts) =>
-    startRepack(facts.get(containers, 7)!, { name: null, barcode: null }, { housed: undefined, packed: undefined, twin: undefined }, facts.context)
+    startRepack(facts.get(containers, 7)!, { name: null, barcode: null }, { housed: undefined, packed: undefined, duplicate: undefined }, facts.context)
 
   it("opens one that came back", () => {
     given(container(7), happened(7, "container.returned", { status: "returned", returned_at: given_at, opportunity_id: null, returned_from_opportunity_id: 77 }))

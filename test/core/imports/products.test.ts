@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { headOf } from "../../../core/kernel/journal.ts"
+import { lastPosition } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, type Reply, viewerWith } from "../../app.ts"
 
@@ -25,7 +25,7 @@ describe.each(engines)("importing products on %s", (engine) => {
   const send = (rows: unknown, more: object = {}): Promise<Reply> => app.call("POST", "/api/v1/products/import", { rows, ...more })
   const verdicts = async (rows: unknown, more: object = {}): Promise<ReadonlyArray<Verdict>> => (await send(rows, more)).body.results
   const one = async (row: object): Promise<Verdict> => (await verdicts([row]))[0]!
-  const head = () => app.run(Effect.flatMap(Store, headOf))
+  const head = () => app.run(Effect.flatMap(Store, lastPosition))
   const product = async (id: number | null) => (await app.call("GET", `/api/v1/products/${id}?include=stockLevels`)).body.product
   const rates = async (id: number | null) => (await app.call("GET", `/api/v1/products/${id}/rates`)).body.product_rates
   const ledger = async (id: number, level: number) =>

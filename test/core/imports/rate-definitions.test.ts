@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { headOf } from "../../../core/kernel/journal.ts"
+import { lastPosition } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
 
@@ -18,7 +18,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
   const send = async (rows: ReadonlyArray<unknown>, more: object = {}) =>
     (await app.call("POST", "/api/v1/rate_definitions/import", { rows, ...more })).body as { readonly results: ReadonlyArray<Verdict>; readonly meta: object }
   const one = async (row: object): Promise<Verdict> => (await send([row])).results[0]!
-  const head = () => app.run(Effect.flatMap(Store, headOf))
+  const head = () => app.run(Effect.flatMap(Store, lastPosition))
   const shown = async (id: number | null) => (await app.call("GET", `/api/v1/rate_definitions/${id}`)).body.rate_definition
 
   it("the twelve engines of another system are the presets, of which only the usage-based one is told about", async () => {

@@ -8,7 +8,7 @@ import { match } from "../../../core/kernel/dispatch.ts"
 import { runCommand } from "../../../core/kernel/engine.ts"
 import { integer, text } from "../../../core/kernel/field.ts"
 import { journal } from "../../../core/kernel/journal.ts"
-import { rowEvents } from "../../../core/kernel/register.ts"
+import { rowEvents } from "../../../core/kernel/crud-resource.ts"
 import { Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type Table, table } from "../../../core/kernel/table.ts"
@@ -178,16 +178,16 @@ describe.each(engines)("commands on %s", (engine) => {
     })
     it("windows of one lamp may touch but not overlap", async () => {
       const [one, other] = [await lamp(), await lamp()]
-      const book = (id: number, starts_at: string, ends_at: string) => statusOf("POST", `/api/v1/lamps/${id}/book`, { starts_at, ends_at })
-      expect(await book(one, "2026-08-02", "2026-08-04")).toBe(200)
-      expect(await book(one, "2026-08-04", "2026-08-05")).toBe(200)
-      expect(await book(one, "2026-08-01", "2026-08-02")).toBe(200)
-      expect(await book(other, "2026-08-02", "2026-08-04")).toBe(200)
+      const snapshot = (id: number, starts_at: string, ends_at: string) => statusOf("POST", `/api/v1/lamps/${id}/book`, { starts_at, ends_at })
+      expect(await snapshot(one, "2026-08-02", "2026-08-04")).toBe(200)
+      expect(await snapshot(one, "2026-08-04", "2026-08-05")).toBe(200)
+      expect(await snapshot(one, "2026-08-01", "2026-08-02")).toBe(200)
+      expect(await snapshot(other, "2026-08-02", "2026-08-04")).toBe(200)
       for (const [from, to] of [["2026-08-03", "2026-08-03T01:00"], ["2026-08-01T23:59:59.999", "2026-08-02T00:00:00.001"], ["2026-07-01", "2026-09-01"], ["2026-08-02", "2026-08-04"]] as const) {
-        expect(await book(one, from, to)).toBe(422)
+        expect(await snapshot(one, from, to)).toBe(422)
       }
       // An empty window holds nothing.
-      expect(await book(one, "2026-08-03", "2026-08-03")).toBe(200)
+      expect(await snapshot(one, "2026-08-03", "2026-08-03")).toBe(200)
     })
   })
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { drawIds, returnIds } from "../../../core/kernel/ids.ts"
+import { allocateIds, releaseIds } from "../../../core/kernel/ids.ts"
 import { engines } from "../../app.ts"
 import { openShop } from "./lamp-shop.ts"
 
@@ -9,14 +9,14 @@ describe.each(engines)("ids on %s", (engine) => {
     const shop = await openShop(engine)
     try {
       await shop.run(Effect.gen(function*() {
-        const first = yield* drawIds("lamps", 3)
+        const first = yield* allocateIds("lamps", 3)
         expect(first).toEqual([1, 2, 3])
-        const second = yield* drawIds("lamps", 2)
-        yield* returnIds("lamps", first.slice(1))
-        const third = yield* drawIds("lamps", 2)
+        const second = yield* allocateIds("lamps", 2)
+        yield* releaseIds("lamps", first.slice(1))
+        const third = yield* allocateIds("lamps", 2)
         expect(new Set([...first, ...second, ...third]).size).toBe(7)
-        yield* returnIds("lamps", third)
-        const fourth = yield* drawIds("lamps", 1)
+        yield* releaseIds("lamps", third)
+        const fourth = yield* allocateIds("lamps", 1)
         // Postgres keeps no transaction waiting for a sequence, and so takes none back.
         expect(fourth).toEqual(engine === "sqlite" ? third.slice(0, 1) : [8])
       }))

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest"
 import {
   boolean, choice, code, date, decimal, type Field, type Fields, integer, json, list, money, object, ref, tags, text, timestamp
 } from "../../../core/kernel/field.ts"
-import { type Read, readFields, type Values } from "../../../core/kernel/input.ts"
+import { type ReadResult, readFields, type Values } from "../../../core/kernel/input.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 
 const gbp = { base_currency: "GBP" } as const
-const create = (fields: Fields, body: JsonObject): Read => readFields(fields, body, { ...gbp, mode: "create" })
-const update = (fields: Fields, body: JsonObject, current: Values = {}): Read => readFields(fields, body, { ...gbp, mode: "update", current })
+const create = (fields: Fields, body: JsonObject): ReadResult => readFields(fields, body, { ...gbp, mode: "create" })
+const update = (fields: Fields, body: JsonObject, current: Values = {}): ReadResult => readFields(fields, body, { ...gbp, mode: "update", current })
 const refused = Symbol("refused")
 /** The value a field reads out of what was sent, or that it was refused. */
 const value = (field: Field, raw: unknown): unknown => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { Effect } from "effect"
-import { eventsAfter, headOf, journal } from "../../../core/kernel/journal.ts"
+import { eventsAfter, lastPosition, journal } from "../../../core/kernel/journal.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { openShopAt, type Place, placeOn, type Shop } from "./lamp-shop.ts"
@@ -55,7 +55,7 @@ it("a reader who follows positions misses nothing of eight writers, and every st
   writing = false
   await following
 
-  const [all, head] = await reader().run(Effect.flatMap(Store, (store) => Effect.all([store.find(journal, {}), headOf(store)])))
+  const [all, head] = await reader().run(Effect.flatMap(Store, (store) => Effect.all([store.find(journal, {}), lastPosition(store)])))
   expect(all.length).toBeGreaterThan(200)
   expect(seen.map((event) => event.position)).toEqual(all.map((event) => event.position))
   expect(seen).toEqual(all)
@@ -89,13 +89,13 @@ it("of many who want one asset number exactly one gets it, and the others are to
 
 it("of many who claim one lamp for one window exactly one gets it, and windows that only touch all stand", async () => {
   const id = await lamp()
-  const book = (index: number, from: string, to: string) =>
+  const snapshot = (index: number, from: string, to: string) =>
     writer(index).call("POST", `/api/v1/lamps/${id}/book`, { starts_at: `2026-07-${from}`, ends_at: `2026-07-${to}`, delay: chance(10) })
-  const claims = await Promise.all(Array.from({ length: writers_max }, (_, index) => book(index, "10", `1${1 + index % 5}`)))
-  expect(claims.map((claim) => claim.status).sort()).toEqual([200, ...Array.from({ length: writers_max - 1 }, () => 422)])
-  for (const { status, body } of claims) if (status === 422) expect(Object.keys(body.errors)).toEqual(["base"])
-  const side_by_side = await Promise.all(Array.from({ length: writers_max }, (_, index) => book(index, String(20 + index), String(21 + index))))
-  expect(side_by_side.map((claim) => claim.status)).toEqual(Array.from({ length: writers_max }, () => 200))
+  const demands = await Promise.all(Array.from({ length: writers_max }, (_, index) => snapshot(index, "10", `1${1 + index % 5}`)))
+  expect(demands.map((demand) => demand.status).sort()).toEqual([200, ...Array.from({ length: writers_max - 1 }, () => 422)])
+  for (const { status, body } of demands) if (status === 422) expect(Object.keys(body.errors)).toEqual(["base"])
+  const side_by_side = await Promise.all(Array.from({ length: writers_max }, (_, index) => snapshot(index, String(20 + index), String(21 + index))))
+  expect(side_by_side.map((demand) => demand.status)).toEqual(Array.from({ length: writers_max }, () => 200))
   expect((await reader().dump())["bookings"]).toHaveLength(1 + writers_max)
 })
 

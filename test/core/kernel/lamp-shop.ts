@@ -4,11 +4,11 @@
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, ManagedRuntime, Result } from "effect"
-import { authority } from "../../../core/kernel/authority.ts"
+import { serverRuntime } from "../../../core/kernel/server-runtime.ts"
 import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/catalogue.ts"
 import { custom_fields, list_values } from "../../../core/kernel/custom-field.ts"
 import { answer } from "../../../core/kernel/dispatch.ts"
-import { command, type Fault } from "../../../core/kernel/endpoint.ts"
+import { command, type Failure } from "../../../core/kernel/endpoint.ts"
 import { event } from "../../../core/kernel/event.ts"
 import {
   boolean, choice, code, date, decimal, integer, json, list, money, object, ref, tags, text, timestamp
@@ -17,25 +17,25 @@ import { number_sequences } from "../../../core/kernel/ids.ts"
 import { journal, journal_head } from "../../../core/kernel/journal.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
-import { accessOf, createdEvent, register, rowCreated } from "../../../core/kernel/register.ts"
+import { accessOf, createdEvent, crudResource, rowCreated } from "../../../core/kernel/crud-resource.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
-import { ok, type Resource, resource, shownById, viewContext } from "../../../core/kernel/resource.ts"
+import { ok, type Resource, resource, renderById, viewContext } from "../../../core/kernel/resource.ts"
 import { settingsUpdated, settings_table } from "../../../core/kernel/settings.ts"
-import { open_to_all } from "../../../core/kernel/sight.ts"
-import type { Site } from "../../../core/kernel/site.ts"
+import { visible_to_all } from "../../../core/kernel/visibility.ts"
+import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import { ensureSchema, rebuild, seed } from "../../../core/kernel/store/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type RowOf, table } from "../../../core/kernel/table.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
-import * as Postgres from "../../../server/pg-client.ts"
-import * as Sqlite from "../../../sync/sqlite-client.ts"
+import * as Postgres from "../../../server/pg/client.ts"
+import * as Sqlite from "../../../sync/sqlite/client.ts"
 import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
-import * as Shown from "../../../core/kernel/shown.ts"
+import * as Shown from "../../../core/kernel/answer-schema.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
-export const racks = table("racks", rackFields, { sight: open_to_all, soft_delete: true })
-const list_names = table("list_names", { name: text({ required: true, search: true }) }, { sight: open_to_all })
+export const racks = table("racks", rackFields, { visibility: visible_to_all, soft_delete: true })
+const list_names = table("list_names", { name: text({ required: true, search: true }) }, { visibility: visible_to_all })
 
 export const lampFields = {
   name: text({ required: true, search: true }),
@@ -57,7 +57,7 @@ export const lampFields = {
   custom_fields: json<JsonObject>({ default: {} })
 }
 export const lamps = table("lamps", lampFields, {
-  sight: open_to_all,
+  visibility: visible_to_all,
   uniques: [
     { columns: ["batch"], field: "batch_alone", message: "never told: only active lamps count", where: "false" },
     { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
@@ -68,7 +68,7 @@ export type LampRow = RowOf<typeof lamps>
 export const bookings = table("bookings", {
   lamp_id: ref("lamps"), starts_at: timestamp(), ends_at: timestamp(), is_active: boolean()
 }, {
-  sight: open_to_all,
+  visibility: visible_to_all,
   no_overlap: [{ name: "bookings_overlap", key: "lamp_id", from: "starts_at", to: "ends_at", active: "is_active" }]
 })
 
@@ -86,15 +86,15 @@ const rackResource: Resource<typeof racks> = resource({
   singular: "rack", table: racks, filters: ["name"], sorts: ["name"],
   includes: { lamps: { kind: "many", via: "rack_id", resource: () => lampResource as Resource } }
 })
-const lampRegister = register({ resource: lampResource, fields: lampFields, path: "/api/v1/lamps", access: accessOf("lamps") })
-const rackRegister = register({ resource: rackResource, fields: rackFields, path: "/api/v1/racks", access: accessOf("racks") })
+const lampRegister = crudResource({ resource: lampResource, fields: lampFields, path: "/api/v1/lamps", access: accessOf("lamps") })
+const rackRegister = crudResource({ resource: rackResource, fields: rackFields, path: "/api/v1/racks", access: accessOf("racks") })
 
 const writes = { ability: "lamps:write", permission: "lamps.edit" } as const
 const touched = (id: number) => event(`lamp:${id}`, "lamp.updated", { id, label: "touched" })
 /** Says where a command is to go wrong. */
-const faultField = { at: choice({ facts: "Facts", decide: "Decide", respond: "Respond", respond_refusal: "Refusal in respond" }, { required: true }) }
+const failureField = { at: choice({ facts: "Facts", decide: "Decide", respond: "Respond", respond_refusal: "Refusal in respond" }, { required: true }) }
 const crash = command("POST", "/api/v1/lamps/{id}/crash", {
-  name: "lamps.crash", summary: "Goes wrong", ...writes, params: { id: { table: lamps } }, fields: faultField,
+  name: "lamps.crash", summary: "Goes wrong", ...writes, params: { id: { table: lamps } }, fields: failureField,
   facts: ({ values }) => values.at === "facts" ? Effect.die(new Error("broken facts")) : Effect.void,
   decide: (_facts, { rows, values }) => {
     if (values.at === "decide") throw new Error("broken rule")
@@ -131,11 +131,11 @@ const numberLamp = command("POST", "/api/v1/lamps/{id}/number", {
   respond: (result) => Effect.succeed(ok(result))
 })
 /** Books a lamp without looking: only the database knows of overlaps. */
-const book = command("POST", "/api/v1/lamps/{id}/book", {
+const snapshot = command("POST", "/api/v1/lamps/{id}/book", {
   name: "lamps.book", summary: "Books a lamp", ...writes, params: { id: { table: lamps } },
   fields: { starts_at: timestamp({ required: true }), ends_at: timestamp({ required: true }), delay: integer({ default: 0, min: 0, max: 20 }) },
   streams: () => [], answer: { id: integer() },
-  mints: [bookings],
+  creates: [bookings],
   facts: ({ values }) => Effect.sleep(values.delay ?? 0),
   decide: (_facts, { rows, values }, context) => {
     const row = { id: context.id(bookings), lamp_id: rows.id.id, starts_at: values.starts_at!, ends_at: values.ends_at!, is_active: true }
@@ -151,7 +151,7 @@ const touch = command("POST", "/api/v1/lamps/{id}/touch", {
   streams: (params, body) => body["locked"] === false ? [] : [`lamp:${params["id"]}`, `lamp:${String(body["other_id"])}`],
   facts: ({ values }) => Effect.sleep(values.delay ?? 0),
   decide: (_facts, { rows, values }) => Result.succeed({ events: [touched(rows.id.id), touched(values.other_id!)], result: { id: rows.id.id } }),
-  respond: (result, input) => Effect.map(shownById(lampResource, result.id, input.query, viewContext(input)), ok)
+  respond: (result, input) => Effect.map(renderById(lampResource, result.id, input.query, viewContext(input)), ok)
 })
 /** Takes nested bodies apart, and gives back what it read. */
 const measure = command("POST", "/api/v1/lamps/{id}/measure", {
@@ -172,7 +172,7 @@ const measure = command("POST", "/api/v1/lamps/{id}/measure", {
 export const lampsSlice: Slice = {
   ...lampRegister, tables: [lamps, bookings],
   events: [...lampRegister.events ?? [], rowCreated(bookings)],
-  endpoints: [createMany, ...lampRegister.endpoints!, crash, numberLamp, book, touch, measure]
+  endpoints: [createMany, ...lampRegister.endpoints!, crash, numberLamp, snapshot, touch, measure]
 }
 const customSlice: Slice = {
   name: "custom", tables: [settings_table, custom_fields, list_names, list_values],
@@ -192,7 +192,7 @@ export interface Shop {
   readonly call: (method: string, path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
   /** Ids of the lamps a query string finds, in the order they come. */
   readonly found: (query: string | Query) => Promise<ReadonlyArray<number>>
-  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | Site>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime>) => Promise<A>
   /** Everything an outsider could tell apart: folded tables, journal, document numbers. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
   readonly rebuild: () => Promise<void>
@@ -214,7 +214,7 @@ export const openShop = async (engine: Engine, catalogue: Catalogue = shopCatalo
 }
 export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalogue): Promise<Shop> => {
   const sql = place.engine === "pg" ? Postgres.layer({ url: place.at }) : Sqlite.layer({ path: place.at })
-  const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sql), authority({ catalogue, commandId: randomUUID })))
+  const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sql), serverRuntime({ catalogue, commandId: randomUUID })))
   const run: Shop["run"] = (effect) => runtime.runPromise(effect)
   try {
     await run(Effect.andThen(ensureSchema(catalogue, "server"), seed(catalogue, shop_opened)))
@@ -248,6 +248,6 @@ export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalo
   }
 }
 /** Refusals are answers; everything else breaks the test. */
-const told = <R>(effect: Effect.Effect<Reply, Fault, R>): Effect.Effect<Reply, Fault, R> =>
-  Effect.catch(effect, (fault): Effect.Effect<Reply, Fault, R> => fault instanceof Rejection
-    ? Effect.succeed({ status: statusOf[fault.kind], body: bodyOf(fault), headers: fault.headers ?? {} }) : Effect.fail(fault))
+const told = <R>(effect: Effect.Effect<Reply, Failure, R>): Effect.Effect<Reply, Failure, R> =>
+  Effect.catch(effect, (failure): Effect.Effect<Reply, Failure, R> => failure instanceof Rejection
+    ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure), headers: failure.headers ?? {} }) : Effect.fail(failure))

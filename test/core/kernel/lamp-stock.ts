@@ -2,14 +2,14 @@
 import { Effect } from "effect"
 import { event, type NewEvent } from "../../../core/kernel/event.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import { createdEvent } from "../../../core/kernel/register.ts"
-import * as site from "../../../core/kernel/site.ts"
+import { createdEvent } from "../../../core/kernel/crud-resource.ts"
+import * as site from "../../../core/kernel/command-runtime.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { blank, type LampRow, lamps, racks, shop_opened } from "./lamp-shop.ts"
 
 export const record = (events: ReadonlyArray<NewEvent>) => Effect.gen(function*() {
   const store = yield* Store
-  yield* store.transaction(site.record(events, { command_id: "stock", actor_id: null, replica_id: null, recorded_at: shop_opened }))
+  yield* store.transaction(site.recordEvents(events, { command_id: "stock", actor_id: null, replica_id: null, recorded_at: shop_opened }))
 })
 
 type Lamp = Partial<Omit<LampRow, "id" | "name">> & { readonly name: string }

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { raiseIds } from "../../../core/kernel/ids.ts"
-import { createdEvent } from "../../../core/kernel/register.ts"
+import { advanceIdSequence } from "../../../core/kernel/ids.ts"
+import { createdEvent } from "../../../core/kernel/crud-resource.ts"
 import { rebuild } from "../../../core/kernel/store/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { currencies } from "../../../core/registers/currencies.ts"
+import { currencies } from "../../../core/reference-data/currencies.ts"
 import { currencies as known } from "../../../core/values/currency.ts"
-import { cost_groups } from "../../../core/registers/cost-groups.ts"
+import { cost_groups } from "../../../core/reference-data/cost-groups.ts"
 import { openServerApp, type ServerApp } from "../../../server/app.ts"
 import type { ServerSlice } from "../../../server/server-slice.ts"
 import { engines } from "../../app.ts"
@@ -80,7 +80,7 @@ describe.each(engines)("a database on %s older than some reference data", (engin
     const names = (await rows(first, "custom_views")).map((view) => view.name)
     await forgetViews(first)
     // Three made by people or leased to devices.
-    await first.run(raiseIds("custom_views", 4))
+    await first.run(advanceIdSequence("custom_views", 4))
     await stop()
     const second = await start()
     const after = await rows(second, "custom_views")

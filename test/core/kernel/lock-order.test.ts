@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises"
 import { Deferred, Effect, Fiber } from "effect"
 import { expect, it } from "vitest"
-import { waitFor } from "../../../core/kernel/engine.ts"
+import { lockStreams } from "../../../core/kernel/engine.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { openShopAt, placeOn } from "./lamp-shop.ts"
 
@@ -14,9 +14,9 @@ it("a writer takes the locks of its streams in one order: while it waits for the
   try {
     await shop.run(Effect.gen(function*() {
       const [held, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const holder = yield* Effect.forkChild(inTransaction(waitFor(["lamp:1"]).pipe(Effect.andThen(Deferred.succeed(held, undefined)), Effect.andThen(Deferred.await(done)))))
+      const holder = yield* Effect.forkChild(inTransaction(lockStreams(["lamp:1"]).pipe(Effect.andThen(Deferred.succeed(held, undefined)), Effect.andThen(Deferred.await(done)))))
       yield* Deferred.await(held)
-      const wanting = yield* Effect.forkChild(inTransaction(waitFor(["lamp:3", "lamp:2", "lamp:1"])))
+      const wanting = yield* Effect.forkChild(inTransaction(lockStreams(["lamp:3", "lamp:2", "lamp:1"])))
       for (let tries = 0; tries < 1_000 && (yield* rows("select 1 from pg_locks where locktype = 'advisory' and not granted")).length === 0; tries++) {
         yield* Effect.promise(() => pause(10))
       }

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { RowChange } from "../../../core/kernel/change.ts"
+import type { RowChange } from "../../../core/kernel/row-change.ts"
 import type { Field } from "../../../core/kernel/field.ts"
 import { includesOf, type Query, snakeCase } from "../../../core/kernel/query.ts"
 import { type Include, listOf, render, type Resource, type ViewContext } from "../../../core/kernel/resource.ts"
@@ -42,25 +42,25 @@ describe("what the documents say lists offer", () => {
 })
 
 /** A value of a field: `nth` 0 lies before 1 in every order. */
-const valueOf = ({ shape }: Field, column: string, nth: 0 | 1, seed: number): unknown => {
-  switch (shape.kind) {
-    case "text": return `${"ab"[nth]!}${shape.max < 8 ? seed % 10 : ` ${column} ${seed}`}`.slice(0, shape.max)
+const valueOf = ({ type }: Field, column: string, nth: 0 | 1, seed: number): unknown => {
+  switch (type.kind) {
+    case "text": return `${"ab"[nth]!}${type.max < 8 ? seed % 10 : ` ${column} ${seed}`}`.slice(0, type.max)
     case "integer": return 100 + nth
     case "boolean": return nth === 1
     case "money": return 1_000 + nth
-    case "decimal": return `${1 + nth}${shape.scale === 0 ? "" : `.${"0".repeat(shape.scale)}`}`
+    case "decimal": return `${1 + nth}${type.scale === 0 ? "" : `.${"0".repeat(type.scale)}`}`
     case "date": return `2026-01-0${1 + nth}`
     case "timestamp": return `2026-01-0${1 + nth}T00:00:00.000Z`
-    case "choice": return Object.keys(shape.labels).sort()[nth] ?? null
-    case "code": return Number(Object.keys(shape.labels).map(Number).sort((one, other) => one - other)[nth] ?? 0)
+    case "choice": return Object.keys(type.labels).sort()[nth] ?? null
+    case "code": return Number(Object.keys(type.labels).map(Number).sort((one, other) => one - other)[nth] ?? 0)
     case "ref": return 900_001 + nth
     case "list": return [["a"], ["b"]][nth]
-    case "json": return shape.form === "array" ? [] : {}
+    case "json": return type.form === "array" ? [] : {}
     case "object": return {}
   }
 }
 /** As a filter is written. */
-const written = ({ shape }: Field, value: unknown): string =>
+const written = ({ type: shape }: Field, value: unknown): string =>
   shape.kind === "money" ? formatMoney(value as number, "GBP") : shape.kind === "list" ? (value as ReadonlyArray<string>)[0]! : String(value)
 
 /** Columns that mean nothing to their answers but together, or by a form of their own. */
@@ -107,7 +107,7 @@ describe.each(engines)("every list on %s", (engine) => {
   })
   it.each(resources)("$plural: kinds with names are filtered by these, however they are spelt", async (resource) => {
     for (const name of resource.filters) {
-      const { shape } = resource.table.columns[name]!
+      const { type: shape } = resource.table.columns[name]!
       if (shape.kind !== "code" && shape.kind !== "choice") continue
       const value = String(first.get(resource.table)![name])
       const label = (shape.labels as { readonly [value: string]: string })[value]!

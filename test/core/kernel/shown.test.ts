@@ -1,11 +1,11 @@
 /** Answers as Schemas: exact when they run, and typed where they are written. */
 import { Effect, Result, Schema } from "effect"
 import { describe, expect, expectTypeOf, it } from "vitest"
-import { type Answer, ask, command, get } from "../../../core/kernel/endpoint.ts"
+import { type Answer, postQuery, command, get } from "../../../core/kernel/endpoint.ts"
 import { boolean, choice, code, decimal, integer, json, list, money, object, text, timestamp } from "../../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { created, ok, withMore } from "../../../core/kernel/resource.ts"
-import * as Shown from "../../../core/kernel/shown.ts"
+import * as Shown from "../../../core/kernel/answer-schema.ts"
 import { decodingProblem } from "../../api/description.ts"
 
 const draft = { name: "lamps.count", summary: "Counts lamps", ability: null, permission: null } as const
@@ -64,9 +64,9 @@ describe("what an endpoint answers", () => {
     // @ts-expect-error a text where a number is declared
     get("/api/v1/lamps/count", { ...draft, answer: counted, run: () => Effect.succeed(ok({ lamps: "1", last: null })) })
     // @ts-expect-error a body where none is declared
-    ask("/api/v1/lamps/count", { ...draft, run: () => Effect.succeed(ok({ lamps: 1 })) })
+    postQuery("/api/v1/lamps/count", { ...draft, run: () => Effect.succeed(ok({ lamps: 1 })) })
     // A refusal in a form of its own is declared beside the answer.
-    ask("/api/v1/lamps/count", { ...draft, answer: counted, refuses: { 409: { held_by: text() } }, run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } }) })
+    postQuery("/api/v1/lamps/count", { ...draft, answer: counted, error_answers: { 409: { held_by: text() } }, run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } }) })
   })
   it("is made of a result that has the type of its Schema", () => {
     const result = Shown.keys({ ids: list(integer()) })

@@ -2,19 +2,19 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
-import { claimed } from "../claimed.ts"
-import { type House, houseOf } from "../house.ts"
+import { demandOver } from "../stock-demands.ts"
+import { type SampleBusiness, sampleBusiness } from "../fixtures.ts"
 
 describe.each(engines)("kits and accessories on %s", (engine) => {
-  let app: App, house: House, S: number
+  let app: App, business: SampleBusiness, S: number
   beforeAll(async () => {
     app = await openApp(engine)
     app.setClock("2026-06-18T12:00:00.000Z")
-    house = houseOf(app)
-    S = await house.store()
+    business = sampleBusiness(app)
+    S = await business.store()
   })
   afterAll(() => app.close())
-  const made = async (more = {}) => (await house.post("/products", { name: "Product", ...more })).product.id as number
+  const made = async (more = {}) => (await business.post("/products", { name: "Product", ...more })).product.id as number
   const add = (product: number, component_product_id: unknown, more = {}) =>
     app.call("POST", `/api/v1/products/${product}/components`, { component_product_id, ...more })
   const isKit = async (product: number) => (await app.call("GET", `/api/v1/products/${product}`)).body.product.is_kit
@@ -94,23 +94,23 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
     const point = async (product_id: number, date: string) =>
       (await app.call("GET", `/api/v1/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)).body.availability
     it("G11: a kit is as free as its scarcest part", async () => {
-      const A = await house.bulk(S, 5), B = await house.bulk(S, 8), K = await made()
+      const A = await business.bulk(S, 5), B = await business.bulk(S, 8), K = await made()
       await add(K, A.id)
       await add(K, B.id, { quantity: 2 })
-      await claimed(app, B.id, S, 6, "07-02", "07-03")
+      await demandOver(app, B.id, S, 6, "07-02", "07-03")
       const found = await range(K, "07-01", "07-03")
       expect(found.slots.map((slot: any) => [slot.available, slot.total_stock, slot.total_demanded])).toEqual([[4, 0, 0], [1, 0, 0]])
       expect(found).toMatchObject({ min_available: 1, max_available: 4, calculated_at: null })
       expect(await point(K, "07-01")).toMatchObject({ total_stock: 4, total_demanded: 0, available: 4, demand_breakdown: {} })
     })
     it("G13: kits of kits multiply", async () => {
-      const leaf = await house.bulk(S, 9), inner = await made(), outer = await made()
+      const leaf = await business.bulk(S, 9), inner = await made(), outer = await made()
       await add(inner, leaf.id, { quantity: 2 })
       await add(outer, inner)
       expect((await point(outer, "07-01")).available).toBe(4)
     })
     it("a deleted part is left out, a kit of nothing but fixed parts has no slots", async () => {
-      const A = await house.bulk(S, 5), B = await house.bulk(S, 1), K = await made()
+      const A = await business.bulk(S, 5), B = await business.bulk(S, 1), K = await made()
       await add(K, A.id)
       await add(K, B.id)
       expect((await point(K, "07-01")).available).toBe(1)

@@ -1,56 +1,56 @@
 /** What large deals rest on: only lines that count are read, only what changed is written, and said once. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { claims } from "../../../core/claims/schema.ts"
+import { demands } from "../../../core/demands/schema.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { knownOf } from "../../../core/opportunities/facts.ts"
-import { opportunity_items } from "../../../core/opportunities/parts.ts"
+import { loadDecisionState } from "../../../core/opportunities/load.ts"
+import { opportunity_items } from "../../../core/opportunities/child-tables.ts"
 import { opportunities } from "../../../core/opportunities/schema.ts"
-import { streamOfDeal } from "../../../core/opportunities/header-events.ts"
+import { opportunityStream } from "../../../core/opportunities/header/events.ts"
 import { type App, engines, openApp } from "../../app.ts"
-import { fourDays, lineL, opp, world, type World } from "./given.ts"
+import { fourDays, lineL, opportunity_path, opportunityFixture, type OpportunityFixture } from "./fixtures.ts"
 
 describe.each(engines)("large deals on %s", (engine) => {
   let app: App
-  let w: World
-  beforeAll(async () => { app = await openApp(engine); w = world(app) })
+  let w: OpportunityFixture
+  beforeAll(async () => { app = await openApp(engine); w = opportunityFixture(app) })
   afterAll(() => app.close())
   const events = async (id: number, type: string) =>
-    (await app.run(Effect.flatMap(Store, (store) => store.find(journal, { stream: streamOfDeal(id), type })))).map((event) => event.data as any)
+    (await app.run(Effect.flatMap(Store, (store) => store.find(journal, { stream: opportunityStream(id), type })))).map((event) => event.data as any)
   const stored = (id: number) => app.run(Effect.flatMap(Store, (store) => store.find(opportunity_items, { opportunity_id: id })))
 
   it("a change of lines reads those of the active version only, and one of versions all of them", async () => {
     const { id } = await w.withLine(fourDays)
-    await w.post(`${opp}/${id}/convert_to_quotation`)
-    await w.made(`${opp}/${id}/versions`, {}, "version")
-    await w.made(`${opp}/${id}/versions`, {}, "version")
+    await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
+    await w.made(`${opportunity_path}/${id}/versions`, {}, "version")
+    await w.made(`${opportunity_path}/${id}/versions`, {}, "version")
     const read = (live_only: boolean) => app.run(Effect.gen(function*() {
       const header = (yield* (yield* Store).get(opportunities, id))!
-      const { deal } = yield* knownOf(header, { now: "2026-06-18T12:00:00.000Z", settings: {} }, { live_only })
-      return deal.lines.map((line) => line.is_live)
+      const { opportunity } = yield* loadDecisionState(header, { now: "2026-06-18T12:00:00.000Z", settings: {} }, { live_only })
+      return opportunity.lines.map((line) => line.is_live)
     }))
     expect(await read(true)).toEqual([true])
     expect((await read(false)).toSorted()).toEqual([false, true])
   })
   it("lines, sums and the other version stay right when a line is added to one version", async () => {
     const { id } = await w.withLine(fourDays)
-    await w.post(`${opp}/${id}/convert_to_quotation`)
-    const first = await w.made(`${opp}/${id}/versions`, {}, "version")
-    await w.made(`${opp}/${id}/versions`, {}, "version")
-    const { opportunity } = (await w.post(`${opp}/${id}/items`, lineL)).body
+    await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
+    const first = await w.made(`${opportunity_path}/${id}/versions`, {}, "version")
+    await w.made(`${opportunity_path}/${id}/versions`, {}, "version")
+    const { opportunity } = (await w.post(`${opportunity_path}/${id}/items`, lineL)).body
     // Two lines of 2 × 50.00 × 4 days; the first version keeps its one.
     expect(opportunity).toMatchObject({ charge_total: "800.00", items: [{ total: "400.00" }, { total: "400.00" }] })
-    await w.post(`${opp}/${id}/versions/${first.id}/activate`)
-    expect((await w.get(`${opp}/${id}?include=items`)).body.opportunity).toMatchObject({ charge_total: "400.00", items: [{ total: "400.00" }] })
+    await w.post(`${opportunity_path}/${id}/versions/${first.id}/activate`)
+    expect((await w.get(`${opportunity_path}/${id}?include=items`)).body.opportunity).toMatchObject({ charge_total: "400.00", items: [{ total: "400.00" }] })
   })
   it("another order of lines writes those that moved, and tells the whole order", async () => {
     const { id } = await w.withLine(fourDays)
-    for (const name of ["B", "C"]) await w.post(`${opp}/${id}/items`, { ...lineL, name })
+    for (const name of ["B", "C"]) await w.post(`${opportunity_path}/${id}/items`, { ...lineL, name })
     const before = (await stored(id)).toSorted((one, other) => one.path < other.path ? -1 : 1)
     app.setClock("2026-06-18T13:00:00.000Z")
     const nodes = [before[0]!, before[2]!, before[1]!].map((line) => ({ id: line.id, depth: 1 }))
-    expect((await w.patch(`${opp}/${id}/items/tree`, { nodes })).status).toBe(200)
+    expect((await w.patch(`${opportunity_path}/${id}/items/tree`, { nodes })).status).toBe(200)
     const after = new Map((await stored(id)).map((line) => [line.id, line]))
     expect(nodes.map((node) => after.get(node.id)!.path)).toEqual(["0001", "0002", "0003"])
     expect(after.get(before[0]!.id)!.updated_at).toBe(before[0]!.updated_at)
@@ -63,19 +63,19 @@ describe.each(engines)("large deals on %s", (engine) => {
     const bulk = await w.product({ stock_method: 1 }), serial = await w.product()
     const unit = await w.unit(serial.id)
     const { id } = await w.withLine(fourDays, { name: "Head", item_id: serial.id, quantity: "1", unit_price: "1.00" } as never)
-    for (const name of ["B", "C"]) await w.post(`${opp}/${id}/items`, { name, item_id: bulk.id, quantity: "2", unit_price: "1.00" })
-    await w.post(`${opp}/${id}/convert_to_quotation`)
-    expect((await w.post(`${opp}/${id}/convert_to_order`)).status).toBe(200)
-    const [head, ...others] = (await w.get(`${opp}/${id}?include=items`)).body.opportunity.items
-    await w.post(`${opp}/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: head.id, stock_level_id: unit.id }] })
-    const [asset] = (await w.get(`${opp}/${id}/assets`)).body.assets
-    const claimsOf = () => app.run(Effect.flatMap(Store, (store) => store.find(claims, { opportunity_id: id, source_id: others.map((line: any) => line.id) })))
-    const before = await claimsOf()
-    expect(before.map((claim) => [claim.phase, claim.quantity])).toEqual([["reserved", 2], ["reserved", 2]])
+    for (const name of ["B", "C"]) await w.post(`${opportunity_path}/${id}/items`, { name, item_id: bulk.id, quantity: "2", unit_price: "1.00" })
+    await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
+    expect((await w.post(`${opportunity_path}/${id}/convert_to_order`)).status).toBe(200)
+    const [head, ...others] = (await w.get(`${opportunity_path}/${id}?include=items`)).body.opportunity.items
+    await w.post(`${opportunity_path}/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: head.id, stock_level_id: unit.id }] })
+    const [asset] = (await w.get(`${opportunity_path}/${id}/assets`)).body.assets
+    const demandsOf = () => app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: id, source_id: others.map((line: any) => line.id) })))
+    const before = await demandsOf()
+    expect(before.map((demand) => [demand.phase, demand.quantity])).toEqual([["reserved", 2], ["reserved", 2]])
     const told = (await events(id, "claims.phased")).length
-    expect((await w.post(`${opp}/${id}/quick_book_out`, { asset_ids: [asset.id] })).status).toBe(200)
-    const after = await claimsOf()
-    expect(after.map((claim) => claim.phase)).toEqual(["on_hire", "on_hire"])
+    expect((await w.post(`${opportunity_path}/${id}/quick_book_out`, { asset_ids: [asset.id] })).status).toBe(200)
+    const after = await demandsOf()
+    expect(after.map((demand) => demand.phase)).toEqual(["on_hire", "on_hire"])
     expect(after.map(({ phase: _p, updated_at: _u, ...rest }) => rest)).toEqual(before.map(({ phase: _p, updated_at: _u, ...rest }) => rest))
     expect((await events(id, "claims.phased")).slice(told)).toEqual([
       { source_type: "opportunity_item", source_ids: others.map((line: any) => line.id), phase: "on_hire" }

@@ -5,7 +5,7 @@
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { type App, openApp } from "../../app.ts"
-import { opp } from "./given.ts"
+import { opportunity_path } from "./fixtures.ts"
 
 vi.setConfig({ testTimeout: 300_000 })
 
@@ -53,10 +53,10 @@ class Step implements fc.AsyncCommand<Model, Real> {
     r.steps++
     const [method, path, body] = this.ask(m)
     const expected = m.deleted && !path.startsWith("/restore") ? 404 : this.expects(m)
-    const reply = await r.app.call(method, `${opp}/${m.id}${path}`, body ?? {})
+    const reply = await r.app.call(method, `${opportunity_path}/${m.id}${path}`, body ?? {})
     expect(reply.status, `${this.text} when ${m.at}: ${JSON.stringify(reply.body)}`).toBe(expected)
     if (expected < 300) this.does(m, reply.body)
-    const shown = await r.app.call("GET", `${opp}/${m.id}?include=items`)
+    const shown = await r.app.call("GET", `${opportunity_path}/${m.id}?include=items`)
     if (m.deleted) return expect(shown.status).toBe(404)
     const { charge_total, deal_total, items, pricing_locked, state, status } = shown.body.opportunity
     const sum = m.lines.filter(({ kind }) => kind !== "group" && kind !== "accessory").length * 10
@@ -153,7 +153,7 @@ describe("an opportunity and its model", () => {
       ...Array.from({ length: 4 }, () => restore), ...Array.from({ length: 2 }, () => [reinstate, reopen]).flat()
     ], { maxCommands: 120, size: "max" })
     await fc.assert(fc.asyncProperty(commands, async (some) => {
-      const { body } = await app.call("POST", opp, { subject: "Model" })
+      const { body } = await app.call("POST", opportunity_path, { subject: "Model" })
       await fc.asyncModelRun(() => ({ model: { id: body.opportunity.id, deleted: false, at: "open", locked: false, deal: undefined, lines: [] }, real }), some)
       const before = await app.dump()
       await app.rebuild()

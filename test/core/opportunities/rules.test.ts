@@ -1,17 +1,17 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { derivedStatus } from "../../../core/opportunities/decide/progress.ts"
-import { clonedSubject } from "../../../core/opportunities/decide/clone.ts"
-import type { Deal } from "../../../core/opportunities/deal.ts"
-import { type ItemRow, opportunity_items } from "../../../core/opportunities/parts.ts"
-import { type Move, moves, nameOf, refusalOf, statuses, type StatusName, target } from "../../../core/opportunities/statuses.ts"
-import { nextPath, restructured } from "../../../core/opportunities/tree.ts"
-import { initial } from "../../../core/kernel/register.ts"
+import { derivedStatus } from "../../../core/opportunities/status/progress.ts"
+import { clonedSubject } from "../../../core/opportunities/header/clone.ts"
+import type { Opportunity } from "../../../core/opportunities/aggregate.ts"
+import { type ItemRow, opportunity_items } from "../../../core/opportunities/child-tables.ts"
+import { type Transition, transitions, statusNameOf, transitionRefusal, statuses, type StatusName, targetStatus } from "../../../core/opportunities/status/statuses.ts"
+import { nextPath, restructured } from "../../../core/opportunities/lines/tree.ts"
+import { initialRow } from "../../../core/kernel/crud-resource.ts"
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>
 
 /** Opportunities 1 and 1.1, written down again by hand: where each move is open, and where it leads. */
-const expected: { readonly [M in Move]?: { readonly [S in StatusName]?: StatusName } } = {
+const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: StatusName } } = {
   convert_to_quotation: { open: "provisional" },
   convert_to_order: { provisional: "active", reserved: "active", postponed: "active" },
   reinstate: { lost: "provisional", dead: "provisional", postponed: "provisional", cancelled: "active" },
@@ -22,43 +22,43 @@ const expected: { readonly [M in Move]?: { readonly [S in StatusName]?: StatusNa
 
 describe("the table of moves", () => {
   it("leads where the decisions say, from everywhere else nowhere", () => {
-    for (const [move, ends] of Object.entries(expected) as ReadonlyArray<[Move, { readonly [S in StatusName]?: StatusName }]>) {
+    for (const [move, ends] of Object.entries(expected) as ReadonlyArray<[Transition, { readonly [S in StatusName]?: StatusName }]>) {
       for (const name of names) {
-        const refused = refusalOf(statuses[name], move) !== undefined
-        expect([move, name, refused ? undefined : nameOf(target(statuses[name], move))]).toEqual([move, name, ends[name]])
+        const refused = transitionRefusal(statuses[name], move) !== undefined
+        expect([move, name, refused ? undefined : statusNameOf(targetStatus(statuses[name], move))]).toEqual([move, name, ends[name]])
       }
     }
   })
   it("closed statuses take no edit, no unit and no other status; open ones do", () => {
     const closed = ["lost", "dead", "complete", "cancelled"]
     for (const move of ["edit", "allocate", "check_in", "change_status"] as const) {
-      expect(names.filter((name) => moves[name][move] === "refused")).toEqual(closed)
+      expect(names.filter((name) => transitions[name][move] === "refused")).toEqual(closed)
     }
-    expect(names.filter((name) => moves[name].dispatch !== "refused")).toEqual(["active", "dispatched", "on_hire", "returned", "checked"])
+    expect(names.filter((name) => transitions[name].dispatch !== "refused")).toEqual(["active", "dispatched", "on_hire", "returned", "checked"])
   })
 })
 
 const line = (id: number, set: Partial<ItemRow> = {}): ItemRow =>
-  ({ ...initial(opportunity_items, {}) as ItemRow, id, name: `L${id}`, path: String(id).padStart(4, "0"), quantity: "10.00", ...set })
-const deal = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray<number> = []): Deal => ({
-  header: {} as Deal["header"], lines, costs: [],
-  units: unit_statuses.map((status, at) => ({ id: at + 1, opportunity_item_id: lines[0]!.id, status }) as Deal["units"][number])
+  ({ ...initialRow(opportunity_items, {}) as ItemRow, id, name: `L${id}`, path: String(id).padStart(4, "0"), quantity: "10.00", ...set })
+const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray<number> = []): Opportunity => ({
+  header: {} as Opportunity["header"], lines, costs: [],
+  units: unit_statuses.map((status, at) => ({ id: at + 1, opportunity_item_id: lines[0]!.id, status }) as Opportunity["units"][number])
 })
 const bulk = (dispatched: string, returned: string): ItemRow => line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
 
 describe("an order's status follows from what is out and back (opportunities 9.4)", () => {
   it.each([
-    ["nothing ever left", deal([line(1)], [0, 1]), undefined],
-    ["one out, one to go", deal([line(1)], [2, 0]), 1],
-    ["one back, one to go", deal([line(1)], [5, 1]), 1],
-    ["all out", deal([line(1)], [2, 3]), 2],
-    ["one out, one back", deal([line(1)], [3, 4]), 2],
-    ["all back, one unchecked", deal([line(1)], [4, 5]), 3],
-    ["all checked", deal([line(1)], [5, 5]), 4],
-    ["some of a bulk line out", deal([bulk("3.00", "0.00")]), 2],
-    ["all of a bulk line back", deal([bulk("3.00", "3.00")]), 4],
-    ["an untouched bulk line does not hold it back", deal([line(1), line(2)], [5]), 4],
-    ["lines of other versions do not count", deal([line(1, { is_live: false })], [2]), undefined]
+    ["nothing ever left", opportunity([line(1)], [0, 1]), undefined],
+    ["one out, one to go", opportunity([line(1)], [2, 0]), 1],
+    ["one back, one to go", opportunity([line(1)], [5, 1]), 1],
+    ["all out", opportunity([line(1)], [2, 3]), 2],
+    ["one out, one back", opportunity([line(1)], [3, 4]), 2],
+    ["all back, one unchecked", opportunity([line(1)], [4, 5]), 3],
+    ["all checked", opportunity([line(1)], [5, 5]), 4],
+    ["some of a bulk line out", opportunity([bulk("3.00", "0.00")]), 2],
+    ["all of a bulk line back", opportunity([bulk("3.00", "3.00")]), 4],
+    ["an untouched bulk line does not hold it back", opportunity([line(1), line(2)], [5]), 4],
+    ["lines of other versions do not count", opportunity([line(1, { is_live: false })], [2]), undefined]
   ])("%s", (_words, given, status) => expect(derivedStatus(given)).toBe(status))
 })
 

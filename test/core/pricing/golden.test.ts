@@ -11,7 +11,7 @@ import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMe
 import { calculateRate, type RateRequest } from "../../../core/pricing/engine.ts"
 import { chargeableDays, type DayOverride, type Window } from "../../../core/pricing/line.ts"
 import { presets } from "../../../core/pricing/presets.ts"
-import { overlappingRateIds, type ProductRateWindow, type RateQuestion, resolveProductRate } from "../../../core/pricing/resolution.ts"
+import { overlappingRateIds, type ProductRateWindow, type RateLookup, resolveProductRate } from "../../../core/pricing/resolution.ts"
 import { exclusiveTax, inclusiveTax, resolveTax, type TaxedAmount } from "../../../core/pricing/tax.ts"
 import { convertMoney } from "../../../core/values/exchange.ts"
 import { formatMoney, parseMoney } from "../../../core/values/money.ts"
@@ -31,7 +31,7 @@ describe("rate_calculation", () => {
 })
 
 describe("rate_resolution", () => {
-  type Input = RateQuestion & { readonly product_rates: ReadonlyArray<ProductRateWindow> }
+  type Input = RateLookup & { readonly product_rates: ReadonlyArray<ProductRateWindow> }
   it.each(golden<Input, { product_rate_id: number | null }>("rate_resolution"))("%s", (_, { expected, input }) => {
     expect(resolveProductRate(input.product_rates, input)?.id ?? null).toBe(expected.product_rate_id)
   })

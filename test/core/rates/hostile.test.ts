@@ -4,15 +4,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { calculateRateMinor, type RateRequest } from "../../../core/pricing/engine.ts"
 import { explainCalculation } from "../../../core/pricing/explain.ts"
 import { type App, engines, openApp } from "../../app.ts"
-import { opp, world, type World } from "../opportunities/given.ts"
+import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
 
 describe.each(engines)("hostile prices on %s", (engine) => {
   let app: App
-  let w: World
+  let w: OpportunityFixture
   let hourly: number, daily: number
   beforeAll(async () => {
     app = await openApp(engine)
-    w = world(app)
+    w = opportunityFixture(app)
     const priced = async (rate_definition_id: number): Promise<number> => {
       const { id } = await w.product()
       await w.made(`/api/v1/products/${id}/rates`, { rate_definition_id, transaction_type: "rental", price: 2_147_483_647, currency: "GBP" }, "product_rate")
@@ -55,25 +55,25 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     const rate = await w.post(`/api/v1/products/${daily}/rates`, { rate_definition_id: 2, transaction_type: "rental", price, currency: "GBP" })
     expect(refused(rate)).toEqual([422, "price"])
     const { id } = await w.opportunity()
-    expect(refused(await w.post(`${opp}/${id}/items`, { name: "X", quantity: 1, unit_price: price }))).toEqual([422, "unit_price"])
-    expect(refused(await w.post(`${opp}/${id}/deal_price`, { deal_total: price }))).toEqual([422, "deal_total"])
+    expect(refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", quantity: 1, unit_price: price }))).toEqual([422, "unit_price"])
+    expect(refused(await w.post(`${opportunity_path}/${id}/deal_price`, { deal_total: price }))).toEqual([422, "deal_total"])
     expect(refused(await w.post("/api/v1/surcharge_groups", { name: "X", surcharges: [{ name: "Y", calculation_type: "fixed_amount", value: price }] }))).toEqual([422, "surcharges.0.value"])
     expect(refused(await w.post("/api/v1/discount_rules", { name: "X", discount_type: "percentage", discount_value: price, criteria: {} }))).toEqual([422, "discount_value"])
   })
   it("an exponent that is a plain amount is that amount", async () => {
     const { id } = await w.opportunity()
-    expect((await w.made(`${opp}/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" }, "opportunity")).charge_total).toBe("12.50")
+    expect((await w.made(`${opportunity_path}/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" }, "opportunity")).charge_total).toBe("12.50")
   })
   it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("the currency %j is refused", async (currency) => {
     expect(refused(await w.post(`/api/v1/products/${daily}/rates`, { rate_definition_id: 2, transaction_type: "rental", price: "1.00", currency }))[1]).toBe("currency")
     // Null and the empty text mean the base currency on an opportunity.
-    if (currency !== "") expect(refused(await w.post(opp, { subject: "X", currency }))).toEqual([422, "currency"])
+    if (currency !== "") expect(refused(await w.post(opportunity_path, { subject: "X", currency }))).toEqual([422, "currency"])
   })
   it("a line that would cost more than can be counted is refused and changes nothing", async () => {
     const { id } = await w.opportunity({ starts_at: "2026-01-01T00:00:00Z", ends_at: "2027-01-01T00:00:00Z" })
-    expect(refused(await w.post(`${opp}/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))).toEqual([422, "quantity"])
-    expect(refused(await w.post(`${opp}/${id}/items`, { name: "X", unit_price: "21474836.47", quantity: "1000000000" }))[0]).toBe(422)
-    expect((await w.get(`${opp}/${id}?include=items`)).body.opportunity).toMatchObject({ charge_total: "0.00", items: [] })
+    expect(refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))).toEqual([422, "quantity"])
+    expect(refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", unit_price: "21474836.47", quantity: "1000000000" }))[0]).toBe(422)
+    expect((await w.get(`${opportunity_path}/${id}?include=items`)).body.opportunity).toMatchObject({ charge_total: "0.00", items: [] })
   })
 
   const tiers = (count: number) => Array.from({ length: count }, (_, at) => ({ multiplier: (1 - at / 100_000).toFixed(5) }))

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { compareDecimals, exact, roundHalfAway, wholeUnits } from "../../../core/values/decimal.ts"
 import { formatTimestamp, parseMoment } from "../../../core/values/moment.ts"
 import { allocateMoney, percentOfMoney, timesMoney, withoutPercent } from "../../../core/values/money.ts"
-import { plainDecimal, timesOver } from "../../../core/values/plain.ts"
+import { plainDecimal, multiplyDivide } from "../../../core/values/plain-decimal.ts"
 
 const digits = (max: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${max}}$`))
 const decimal = fc.tuple(fc.constantFrom("", "-"), digits(9), fc.option(digits(7), { nil: "" }))
@@ -22,14 +22,14 @@ describe("a plain decimal", () => {
     }
   })
   it("rounds half away from zero, and is never a negative zero", () => {
-    expect(timesOver(5, 1, 10)).toBe(1)
-    expect(timesOver(-5, 1, 10)).toBe(-1)
-    expect(timesOver(-4, 1, 10)).toBe(0)
-    expect(timesOver(4, 1, 10)).toBe(0)
+    expect(multiplyDivide(5, 1, 10)).toBe(1)
+    expect(multiplyDivide(-5, 1, 10)).toBe(-1)
+    expect(multiplyDivide(-4, 1, 10)).toBe(0)
+    expect(multiplyDivide(4, 1, 10)).toBe(0)
   })
   it("leaves what is beyond exact counting to exact decimals", () => {
-    expect(timesOver(2 ** 30, 2 ** 30, 7)).toBeUndefined()
-    expect(timesOver(0.5, 4, 1)).toBeUndefined()
+    expect(multiplyDivide(2 ** 30, 2 ** 30, 7)).toBeUndefined()
+    expect(multiplyDivide(0.5, 4, 1)).toBeUndefined()
   })
 })
 

@@ -1,0 +1,125 @@
+/** From the columns of somebody's file to ours: names, templates, constants, units. */
+import { readFileSync } from "node:fs"
+import { parseJson } from "../../../core/kernel/body-limits.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { usageError } from "../../exit-codes.ts"
+import { convert, unitOf } from "./units.ts"
+
+export interface Mapping {
+  /** Our column → a column of the file, or a template such as `{Manufacturer} {Model}`. */
+  readonly sources: ReadonlyMap<string, string>
+  /** Our column → the same value in every row. */
+  readonly constants: ReadonlyMap<string, string>
+}
+
+/** Commas part one mapping from the next only where a new `target=` begins: `name={Maker}, {Model},sku=Key`. */
+export const readMapping = (maps: ReadonlyArray<string>, file: string | undefined, sets: ReadonlyArray<string>): Mapping => {
+  const sources = new Map<string, string>()
+  for (const [target, source] of file === undefined ? [] : fileEntries(file)) sources.set(target, source)
+  for (const part of maps.flatMap((text) => text.split(/,(?=\s*[A-Za-z_][\w. -]*=)/))) {
+    const [target, source] = pair(part, "--map")
+    sources.set(target, source)
+  }
+  return { sources, constants: new Map(sets.map((text) => pair(text, "--set"))) }
+}
+const pair = (text: string, flag: string): readonly [string, string] => {
+  const at = text.indexOf("=")
+  const [target, source] = [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+  if (at < 1 || target === "") throw usageError(`${flag} ${JSON.stringify(text)}: write column=${flag === "--map" ? "Column of the file" : "value"}.`)
+  return [target, source]
+}
+/** A JSON object, or a line `target=Source` each; `#` begins a comment. */
+const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => {
+  const text = readFileSync(file, "utf8").replace(/^\ufeff/, "")
+  if (/^\s*\{/.test(text)) {
+    let parsed: Json
+    try { parsed = parseJson(text) } catch (error) { throw usageError(`${file} is no JSON: ${error instanceof Error ? error.message : ""}`) }
+    if (!isJsonObject(parsed) || !Object.values(parsed).every((one) => typeof one === "string")) throw usageError(`${file} must hold an object of column: "Column of the file".`)
+    return Object.entries(parsed) as ReadonlyArray<[string, string]>
+  }
+  return text.split(/\r?\n/).filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#")).map((line) => pair(line, "--map"))
+}
+
+export interface Mapper {
+  readonly map: (cells: JsonObject) => JsonObject
+  /** Columns of the file that nothing takes. */
+  readonly left_out: ReadonlyArray<string>
+}
+
+const holder = /\{([^{}]+)\}/g
+
+/**
+ * `headers` undefined: the rows are JSON and name their own columns. Once anything is mapped, other columns come along
+ * only when they are called exactly as one of ours: a foreign "Type" is not our type.
+ */
+export const mapperFor = (
+  mapping: Mapping, headers: ReadonlyArray<string> | undefined, known: ReadonlySet<string>, comma_decimals: boolean
+): Mapper => {
+  const { sources, constants } = mapping
+  if (headers !== undefined) {
+    for (const [target, source] of sources) {
+      const named = [...source.matchAll(holder)].map((found) => found[1]!.trim())
+      const missing = (named.length === 0 ? [source] : named).find((name) => !headers.includes(name))
+      if (missing !== undefined) throw usageError(`--map ${target}: the file has no column ${JSON.stringify(missing)}.`, `Its columns are: ${headers.filter((one) => one !== "").join(", ")}.`)
+    }
+  }
+  const used = new Set([...sources.values()].flatMap((source) => source.includes("{") ? [...source.matchAll(holder)].map((found) => found[1]!.trim()) : [source]))
+  const comesAlong = (header: string): boolean =>
+    !used.has(header) && !sources.has(header) && !constants.has(header) && (sources.size === 0 || known.has(header.split(".")[0]!.replace(/^rate\d+$/, "rate")))
+  const map = (cells: JsonObject): JsonObject => {
+    const out: { [column: string]: Json } = {}
+    for (const header of Object.keys(cells)) {
+      if (!comesAlong(header)) continue
+      // "Weight (kg)" is our weight, in kilograms.
+      const { base, unit } = unitOf(header)
+      const target = unit === undefined ? header : base
+      out[target] = valued(target, cells[header]!, unit, comma_decimals)
+    }
+    for (const [target, source] of sources) {
+      const value = filled(source, cells)
+      if (value !== "") out[target] = valued(target, value, source.includes("{") ? undefined : unitOf(source).unit, comma_decimals)
+    }
+    for (const [target, value] of constants) out[target] = valued(target, value, undefined, false)
+    return withRates(out)
+  }
+  return { map, left_out: headers === undefined ? [] : headers.filter((header) => header !== "" && !used.has(header) && !comesAlong(header)) }
+}
+
+const filled = (source: string, cells: JsonObject): Json => {
+  if (!source.includes("{")) return cells[source] ?? ""
+  return source.replace(holder, (_, name: string) => {
+    const value = cells[name.trim()]
+    return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
+  }).replace(/\s+/g, " ").trim()
+}
+
+/** Cells that hold structures: JSON as it is, and the short forms spreadsheets can hold. */
+const valued = (target: string, value: Json, unit: string | undefined, comma_decimals: boolean): Json => {
+  if (typeof value !== "string") return value
+  const text = value.trim()
+  const head = columnName(target).replace(/^rate_?\d+$/, "rate")
+  if (/^[[{]/.test(text)) try { return parseJson(text) } catch { return value }
+  if (head === "stock" && text !== "" && !plain_count.test(text)) return text.split(/[;,|\n]/).map((one) => one.trim()).filter((one) => one !== "")
+  return convert(head === "rate" ? columnName(target.slice(target.indexOf(".") + 1)) : head, value, unit, comma_decimals)
+}
+const columnName = (target: string): string => (target.split(".")[0] ?? "").trim().toLowerCase().replace(/[\s-]+/g, "_")
+/** "12" and "1,200" are how many; "1001, 1002" and "A-1; A-2" are which. */
+const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/
+
+/**
+ * `rate.price`, `rate2.price`, …: several rates in one row. One without a price is none: a price list has gaps.
+ */
+const withRates = (row: { readonly [column: string]: Json }): JsonObject => {
+  const rates = new Map<string, { [name: string]: Json }>()
+  const rest: { [column: string]: Json } = {}
+  for (const [column, value] of Object.entries(row)) {
+    const match = /^rate\s?(\d*)\.(.+)$/is.exec(column)
+    if (match === null) rest[column] = value
+    else rates.set(match[1]!, { ...rates.get(match[1]!), [columnName(match[2]!)]: value })
+  }
+  if (rates.size === 0) return rest
+  const isBlank = (value: Json | undefined): boolean => value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+  const priced = [...rates.values()].filter((rate) => !isBlank(rate["price"]))
+    .map((rate) => Object.fromEntries(Object.entries(rate).filter(([, value]) => !isBlank(value))))
+  return priced.length === 0 ? rest : { ...rest, rate: [...priced, ...(Array.isArray(rest["rate"]) ? rest["rate"] as ReadonlyArray<Json> : [])] }
+}

@@ -1,0 +1,176 @@
+/** Sending rows in chunks, keeping what became of them, and going on where it was interrupted. */
+import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Schedule } from "effect"
+import { partsIn } from "../../../core/imports/part-rows.ts"
+import type { Json, JsonObject } from "../../../core/kernel/json.ts"
+import { repeated } from "../../../sync/http-client.ts"
+import type { QueryResult } from "../../../sync/device/device.ts"
+import type { CommandContext } from "../../context.ts"
+import { CliError, exit_codes } from "../../exit-codes.ts"
+import { progressOf } from "../../output/progress.ts"
+import type { Source, SourceRow } from "./source.ts"
+
+export type Status = "created" | "updated" | "unchanged" | "rejected"
+export type Counts = { readonly [S in Status]: number }
+export interface RowVerdict {
+  readonly row: number
+  readonly line?: number
+  readonly status: Status
+  readonly id: number | null
+  readonly key: string | null
+  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
+  readonly warnings?: ReadonlyArray<string>
+}
+
+/** How far an import is. Written after every chunk that was answered; a chunk sent twice changes nothing twice. */
+interface ImportProgress {
+  readonly rows: number
+  readonly counts: Counts
+  /** Length of the verdicts file then: what a crash left behind it is cut off. */
+  readonly verdict_bytes: number
+}
+export interface Resumable {
+  readonly at: ImportProgress
+  readonly save: (standing: ImportProgress) => void
+  readonly finished: () => void
+}
+const nothing: ImportProgress = { rows: 0, counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 }, verdict_bytes: 0 }
+
+export const resumable = (folder: string, identity: string, restart: boolean): Resumable => {
+  const file = join(folder, `${identity}.json`)
+  const read = (): ImportProgress => {
+    if (restart || !existsSync(file)) return nothing
+    try { return JSON.parse(readFileSync(file, "utf8")) as ImportProgress } catch { return nothing }
+  }
+  return {
+    at: read(),
+    save: (standing) => {
+      writeFileSync(`${file}.new`, JSON.stringify(standing), { mode: 0o600 })
+      renameSync(`${file}.new`, file)
+    },
+    finished: () => rmSync(file, { force: true })
+  }
+}
+
+export interface SendOptions {
+  readonly path: string
+  readonly dry_run: boolean
+  /** Stores a dry run takes for granted. */
+  readonly promised_stores: ReadonlyArray<string>
+  readonly chunk: number
+  readonly source: Source
+  readonly map: (cells: JsonObject) => JsonObject
+  readonly state: Resumable | undefined
+  readonly verdicts_file: string | undefined
+  readonly onVerdict: (verdict: RowVerdict) => void
+}
+export interface SendResult {
+  readonly counts: Counts
+  readonly rejected: number
+  readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
+}
+
+/** A request stays below what the server takes of JSON, however long the cells are. */
+const body_max_bytes = 700_000
+
+export const sendRows = async (context: CommandContext, sending: SendOptions): Promise<SendResult> => {
+  const { source, state, verdicts_file } = sending
+  const counts = { ...(state?.at ?? nothing).counts }
+  const warnings = new Map<string, { count: number; row: number }>()
+  const progress = progressOf(context)
+  let done = state?.at.rows ?? 0
+  let bytes = state?.at.verdict_bytes ?? 0
+  if (verdicts_file !== undefined) {
+    // Going on in the file the interrupted import wrote; a new import begins a new one.
+    if (bytes > 0 && existsSync(verdicts_file)) truncateSync(verdicts_file, bytes)
+    else {
+      writeFileSync(verdicts_file, "")
+      bytes = 0
+    }
+  }
+  // A dry run writes nothing, so what its later rows are made of must be told by it.
+  const promised = new Set<string>()
+  const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
+    const found = await judged(context, sending, rows, promised).catch((error: unknown) => { throw interrupted(error, done) })
+    let lines = ""
+    for (const verdict of found) {
+      if (sending.dry_run && verdict.status !== "rejected" && typeof verdict.key === "string") promised.add(verdict.key)
+      counts[verdict.status]++
+      for (const text of verdict.warnings ?? []) {
+        const before = warnings.get(text)
+        if (before === undefined) warnings.set(text, { count: 1, row: verdict.row })
+        else before.count++
+      }
+      progress.end()
+      sending.onVerdict(verdict)
+      lines += `${JSON.stringify(verdict)}\n`
+    }
+    if (verdicts_file !== undefined) {
+      appendFileSync(verdicts_file, lines)
+      bytes += Buffer.byteLength(lines)
+    }
+    done = rows.at(-1)!.source.row
+    state?.save({ rows: done, counts, verdict_bytes: bytes })
+    progress.at(sending.dry_run ? "Checked" : "Imported", done, undefined)
+  }
+  try {
+    let rows: Array<Mapped> = []
+    let size = 0
+    for await (const row of source.rows()) {
+      if (row.row <= (state?.at.rows ?? 0)) continue
+      const mapped: Mapped = { source: row, cells: sending.map(row.cells) }
+      const length = JSON.stringify(mapped.cells).length
+      if (rows.length > 0 && (rows.length >= sending.chunk || size + length > body_max_bytes)) {
+        await flush(rows)
+        rows = []
+        size = 0
+      }
+      rows.push(mapped)
+      size += length
+    }
+    if (rows.length > 0) await flush(rows)
+  } finally { progress.end() }
+  state?.finished()
+  return { counts, rejected: counts.rejected, warnings }
+}
+
+interface Mapped { readonly source: SourceRow; readonly cells: JsonObject }
+
+/** One request; rows that could not even be read are refused here, in their place. */
+const judged = async (context: CommandContext, { path, dry_run, promised_stores }: SendOptions, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): Promise<ReadonlyArray<RowVerdict>> => {
+  const sent = rows.filter(({ source }) => source.broken === undefined)
+  const answer = sent.length === 0 ? undefined : await patiently(context, () => context.requestAtServer({
+    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run, ...promisedParts(sent, promised), ...(promised_stores.length === 0 ? {} : { promised_stores }) }
+  }))
+  if (answer !== undefined && answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
+  const results = (answer?.body as { readonly results: ReadonlyArray<RowVerdict> } | undefined)?.results ?? []
+  let next = 0
+  return rows.map(({ source }): RowVerdict => {
+    const place = { row: source.row, ...(source.line === undefined ? {} : { line: source.line }) }
+    return source.broken === undefined ? { ...results[next++]!, ...place } : { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
+  })
+}
+
+/** Of the skus promised so far, those that these rows are made of. */
+const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject => {
+  const parts = rows.flatMap(({ cells }) => partsIn(cells["components"] ?? null)).map((part) => part["sku"]).filter((sku) => typeof sku === "string")
+  const known = [...new Set(parts)].filter((sku) => promised.has(sku))
+  return known.length === 0 ? {} : { promised_skus: known }
+}
+
+/** Half a second, one, two. */
+const back_soon = Schedule.upTo(Schedule.exponential("500 millis"), { times: 3 })
+/** A server that restarts is back in a moment: the same chunk again does no harm. */
+const patiently = async (context: CommandContext, ask: () => Promise<QueryResult>): Promise<QueryResult> => {
+  const attempt = (): Promise<QueryResult | CliError> => ask().catch((error: unknown) => {
+    if (!(error instanceof CliError) || error.code !== exit_codes.network || context.offline) throw error
+    return error
+  })
+  const answer = await repeated(attempt, back_soon, (answer) => answer instanceof CliError || answer.status >= 500)
+  if (answer instanceof CliError) throw answer
+  return answer
+}
+const interrupted = (error: unknown, done: number): unknown => error instanceof CliError && done > 0
+  ? new CliError(error.code, error.message, { errors: error.errors, cause: error, way_out: `The first ${done} rows are in; the same command again goes on from there.` })
+  : error

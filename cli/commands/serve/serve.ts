@@ -1,0 +1,14 @@
+/** `serve`: the server. Its settings come from the environment alone, so that they are the same however it is started. */
+import type { Command } from "commander"
+import { variablesText } from "../../../server/environment.ts"
+
+export const declare = (program: Command): void => {
+  program.command("serve").description("The server: the API over Postgres, or over SQLite when no database is configured. SIGTERM and SIGINT stop it.")
+    .addHelpText("after", `\nEnvironment variables:\n${variablesText()}`)
+    .action(async () => {
+      const { serve } = await import("../../../server/serve.ts")
+      // A server has its own way to stop; the command line's would end it with requests under way.
+      process.removeAllListeners("SIGINT")
+      serve(process.env)
+    })
+}

@@ -1,0 +1,84 @@
+/** The nouns of the API as commands, derived from the endpoint tables. */
+import { Command, Option } from "commander"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Endpoint } from "../../core/kernel/endpoint.ts"
+import { operationOf, resourceOf } from "../../core/kernel/endpoint.ts"
+import { withAction, repeatable } from "../program.ts"
+import { describeFlag, type Flag, flagsOf, placeholder } from "./flags.ts"
+import { runDerivedCommand } from "./run.ts"
+import { argumentName, crud, type Verb, verb_aliases } from "./names.ts"
+
+/** Adds the verbs below `noun` to it, made if need be. Returns the names of flags that are yes-or-no. */
+export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>): ReadonlySet<string> => {
+  const booleans = new Set<string>()
+  for (const verb of verbs) {
+    const parent = verb.words.slice(0, -1).reduce(childOf, program)
+    const word = verb.words.at(-1)!
+    if (parent.commands.some((one) => one.name() === word && one.registeredArguments.length + one.options.length > 0)) continue
+    const alias = verb_aliases[word]
+    const command = childOf(parent, word)
+    if (alias !== undefined && !parent.commands.some((one) => one.name() === alias) && !verbs.some((other) => other.words.join(" ") === [...verb.words.slice(0, -1), alias].join(" "))) command.alias(alias)
+    for (const { flag, field } of addVerb(command, verb)) if (field.type.kind === "boolean") booleans.add(flag)
+  }
+  for (const noun of program.commands) describeGroups(noun)
+  return booleans
+}
+/** Words that only lead to others say which. */
+const describeGroups = (command: Command): void => {
+  for (const inner of command.commands) describeGroups(inner)
+  if (command.commands.length > 0 && command.description() === "") command.description(command.commands.map((one) => one.name()).join(", "))
+}
+/** The command of that word, made when it is not there yet. */
+export const childOf = (parent: Command, word: string): Command => {
+  const there = parent.commands.find((one) => one.name() === word)
+  if (there !== undefined) return there
+  const child = new Command(word).copyInheritedSettings(parent).enablePositionalOptions()
+  if (word.includes("-")) child.alias(word.replaceAll("-", "_"))
+  parent.addCommand(child)
+  return child
+}
+
+const listsArchived = (endpoint: Endpoint): boolean =>
+  catalogue.resources.some((resource) => resource.lists_archived && resource.plural === resourceOf(endpoint))
+const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
+  const { endpoint } = verb
+  command.description(`${endpoint.summary} (${endpoint.method} ${endpoint.path})`).summary(endpoint.summary)
+  for (const param of verb.params) command.argument(`<${argumentName(endpoint, param)}>`)
+  const flags = flagsOf(endpoint.fields, endpoint.mode)
+  for (const flag of flags) {
+    command.addOption(new Option(`${flag.flag} ${placeholder(flag.field)}`, describeFlag(flag)))
+    // A flag for a row elsewhere may leave out the id: --store 2.
+    const brief = flag.flag.replace(/-id$/, "")
+    if (flag.field.type.kind === "ref" && brief !== flag.flag && !flags.some((other) => other.flag === brief) && !reserved.has(brief)) {
+      command.addOption(new Option(`${brief} <id>`).hideHelp())
+    }
+  }
+  for (const option of fixedOptions(endpoint)) if (!command.options.some((one) => one.long === option.long || (one.short !== undefined && one.short === option.short))) command.addOption(option)
+  withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
+  return flags
+}
+const reserved: ReadonlySet<string> = new Set(["--token", "--profile", "--url", "--json", "--plan", "--remote", "--data"])
+
+const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
+  if (endpoint.method === "GET" && isList(endpoint)) {
+    return [
+      repeatable("-q, --q <name=value>", "a filter, such as name_cont=truss; may be given again"), new Option("--sort <field>", "by this field; -field for the other way round"),
+      new Option("--page <number>"), new Option("--per-page <number>", "rows of a page, at most 100"), new Option("--all", "all pages"),
+      new Option("--include <a,b>", "related things to show too"), new Option("--view <id>", "a saved view"),
+      ...(listsArchived(endpoint) ? [new Option("--archived <with|only>", "deleted ones too")] : [])
+    ]
+  }
+  if (endpoint.method === "GET") {
+    return [repeatable("-q, --q <name=value>", "anything else for the query string"), new Option("--include <a,b>", "related things to show too"),
+      new Option("-o, --output <file>", "write there instead of standard output")]
+  }
+  return [
+    ...(endpoint.uploads ? [new Option("--file <path>", "the file to send")] : []),
+    new Option("-d, --data <json>", "the body as JSON, @FILE or @-; flags win over it"), new Option("--include <a,b>", "related things to show too"),
+    ...(endpoint.method === "DELETE" ? [new Option("-y, --yes", "do not ask first")] : [])
+  ]
+}
+/** Lists are what page: `list` itself and reads named in the plural. */
+export const isList = (endpoint: Endpoint): boolean =>
+  operationOf(endpoint) === "list" || (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))
+

@@ -1,0 +1,41 @@
+/** Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile. */
+import { existsSync, mkdirSync, renameSync } from "node:fs"
+import { homedir } from "node:os"
+import { join, resolve } from "node:path"
+import { usageError } from "./exit-codes.ts"
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+export const homeFolder = (env: Environment): string => {
+  const own = env["FLIGHTCASE_HOME"]
+  if (own !== undefined && own !== "") return resolve(own)
+  const data = env["XDG_DATA_HOME"]
+  return join(data !== undefined && data !== "" ? data : join(homedir(), ".local", "share"), "flightcase")
+}
+
+/** The name asked for, `FLIGHTCASE_PROFILE`, or `default`. */
+export const profileName = (asked: string | undefined, env: Environment): string => {
+  const name = asked ?? env["FLIGHTCASE_PROFILE"] ?? "default"
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
+    throw usageError(`${JSON.stringify(name)} is no name for a profile: use letters, digits, dots, hyphens and underscores.`)
+  }
+  return name
+}
+export const profileFolder = (name: string, env: Environment): string => join(homeFolder(env), "profiles", name)
+/** A profile exists once somebody logged in. */
+export const profileExists = (name: string, env: Environment): boolean => {
+  const folder = profileFolder(name, env)
+  if (existsSync(join(folder, "profile.json"))) return true
+  // A login that was cut off between putting the old folder aside and the new one in its place.
+  const filled = join(homeFolder(env), "profiles", `.${name}.new`)
+  if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
+  renameSync(filled, folder)
+  return true
+}
+
+/** A folder only its owner may look into. */
+export const privateFolder = (...parts: ReadonlyArray<string>): string => {
+  const folder = join(...parts)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
+}

@@ -1,0 +1,153 @@
+/** The chart of one product's claims as a page: a lane per unit, bars per claim, and the same as a table. */
+import { dayOf, startOfDay } from "../../core/values/zone.ts"
+import { usageError } from "../exit-codes.ts"
+import { type Axis, bar, type DemandOfBar, opportunityLabel, isOpen, phaseClass, phaseText, xOf } from "./bars.ts"
+import type { CalendarDay } from "./calendar.ts"
+import { dayText, daysThrough, isWeekend, momentIn, momentText, monthOf, nextDay, runsOf, dateRangeText, weekdayOf } from "./days.ts"
+import { heading, palette, type Scene } from "./frame.ts"
+import { patterns, ganttStyle, legend } from "./gantt-style.ts"
+import { type Demand, type Group, groupsOf, packed, type Unit } from "./lanes.ts"
+import { html, isolated, type Markup, nothing, pageText, words } from "./markup.ts"
+
+export interface Gantt {
+  readonly from: string
+  readonly to: string
+  readonly total_stock: number
+  readonly demands: ReadonlyArray<Demand>
+  readonly shortages: ReadonlyArray<{ readonly from: string; readonly to: string; readonly severity: number; readonly in_buffer_zone: boolean }>
+}
+/** Everything a chart shows. */
+export interface GanttFacts {
+  readonly product: string
+  readonly is_bulk: boolean
+  readonly chart: Gantt
+  /** The lowest availability of each day; empty where it is not counted, as for kits. */
+  readonly days: ReadonlyArray<CalendarDay>
+  readonly behind: ReadonlyMap<number, DemandOfBar>
+  readonly units: ReadonlyArray<Unit>
+  /** Units without a claim that were left out. */
+  readonly more_idle: number
+  /** Of a kit: who claims what it is made of. */
+  readonly parts: ReadonlyArray<Part>
+}
+export interface Part { readonly name: string; readonly quantity: number; readonly total_stock: number; readonly demands: ReadonlyArray<Demand>; readonly shortages: Gantt["shortages"] }
+
+export const bars_max = 4_000
+const label_px = 216, bar_px = 22, row_gap = 8, axis_px = 56, free_px = 26
+
+/** Pixels of a day: so many that short windows are read by the hour, and long ones still fit a context. */
+const dayWidth = (days: number): number => {
+  const least = days <= 10 ? 96 : days <= 21 ? 52 : days <= 45 ? 30 : days <= 93 ? 20 : days <= 190 ? 10 : 6
+  return Math.min(150, Math.max(least, Math.floor(context_px / days)))
+}
+/** What a usual screen has room for beside the labels. */
+const context_px = 1180
+
+/** The page. Exit 2 when there are more than `bars_max` claims. */
+export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
+  const { chart } = facts
+  const claims = chart.demands.length + facts.parts.reduce((sum, { demands }) => sum + demands.length, 0)
+  if (claims > bars_max) throw usageError(`--html: ${claims} claims; a page holds ${bars_max}.`, "Choose a shorter window with --from and --to.")
+  const [first, last] = [dayOf(Date.parse(chart.from), scene.zone), dayOf(Date.parse(chart.to), scene.zone)]
+  const dates = daysThrough(first, last, 400)
+  const axis: Axis = {
+    from: startOfDay(first, scene.zone), to: startOfDay(nextDay(last), scene.zone), width: dates.length * dayWidth(dates.length), zone: scene.zone, now: scene.now
+  }
+  const rows = laidOut([...groupsOf(chart.demands, facts.units, facts.is_bulk), ...facts.parts.map(partGroup)], facts.is_bulk || facts.parts.length > 0)
+  const height = Math.max(40, rows.at(-1)?.bottom ?? 0)
+  const window = dateRangeText(first, last)
+  const short = chart.shortages.length, short_parts = facts.parts.filter(({ shortages }) => shortages.length > 0)
+  return pageText({
+    title: `${facts.product}, ${window}`,
+    style: palette + ganttStyle(label_px, axis.width),
+    body: html`<body>
+${patterns}${heading(html`${words(facts.product)}`, window, scene, html`<p class="verdict">${facts.parts.length > 0 ? "" : `${chart.total_stock} in stock. `}${short > 0 || short_parts.length > 0 ? nothing : "No shortages."}${short === 0 ? nothing : html`<strong>Short on ${short === 1 ? "1 day" : `${short} days`}</strong>: ${shortText(chart.shortages)}.`}${short_parts.map((part) => html` <strong>${words(part.name)} is short</strong>: ${shortText(part.shortages)}.`)}${facts.more_idle > 0 ? ` ${facts.more_idle} more units have no claim.` : ""}</p>${legend}`)}
+<div class="region" tabindex="0" role="region" aria-label="Chart"><div class="chart">
+<div class="corner">${facts.days.length > 0 ? html`<span>Free, at the day's lowest</span>` : nothing}</div>
+<div class="axis">${axisDrawing(dates, axis, facts, scene)}</div>
+<div class="labels"><svg viewBox="0 0 ${label_px} ${height}" width="${label_px}" height="${height}" aria-hidden="true">${rows.map(rowLabel)}</svg></div>
+<div class="body"><svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" role="img" aria-label="Bars of ${claims} claims; the table below says the same">
+${backdrop(dates, axis, height, facts)}${rows.map((row) => html`<line class="lane" x1="0" x2="${axis.width}" y1="${row.bottom}" y2="${row.bottom}"/>`)}
+${rows.map((row) => rowBars(row, axis, facts))}
+${scene.now >= axis.from && scene.now < axis.to ? html`<line class="now" x1="${xOf(axis, scene.now)}" x2="${xOf(axis, scene.now)}" y1="0" y2="${height}"><title>Now</title></line>` : nothing}</svg></div>
+</div></div>
+<main>${demandsTable(facts, scene)}</main>
+</body>`
+  })
+}
+
+/** Neighbouring short days together, with the worst of each stretch. */
+const shortText = (shortages: Gantt["shortages"]): string => {
+  const stretches: Array<{ readonly from: string; to: string; worst: number }> = []
+  for (const { from, severity } of shortages) {
+    const open = stretches.at(-1)
+    if (open !== undefined && nextDay(open.to) === from) { open.to = from; open.worst = Math.max(open.worst, severity) } else stretches.push({ from, to: from, worst: severity })
+  }
+  return stretches.slice(0, 12).map(({ from, to, worst }) => `${worst} missing ${dateRangeText(from, to)}`).join("; ") + (stretches.length > 12 ? "; and more" : "")
+}
+
+const partGroup = ({ demands, name, quantity, total_stock }: Part): Group => ({ name: `${quantity} × ${name}`, more: `of ${total_stock}`, rows: packed(demands) })
+interface Row { readonly label: string; readonly more: string | undefined; readonly bars: ReadonlyArray<Demand>; readonly heights: ReadonlyArray<number>; readonly top: number; readonly bottom: number }
+/** Quantities are as tall as they are many. */
+const laidOut = (groups: ReadonlyArray<Group>, is_bulk: boolean): ReadonlyArray<Row> => {
+  const most = Math.max(1, ...groups.flatMap(({ rows }) => rows.flat().map(({ quantity }) => quantity)))
+  let top = 0
+  return groups.flatMap(({ more, name, rows }) => (rows.length === 0 ? [[]] : rows).map((bars: ReadonlyArray<Demand>, at): Row => {
+    const heights = bars.map(({ asset_id, quantity }) => asset_id === null && (is_bulk || most > 1) ? 18 + Math.round(26 * quantity / most) : bar_px)
+    const row = { label: at === 0 ? name : "", more: at === 0 ? rows.length === 0 ? [more, "no claim"].filter((one) => one !== undefined).join(", ") : more : undefined, bars, heights, top, bottom: top + Math.max(bar_px, ...heights) + row_gap }
+    top = row.bottom
+    return row
+  }))
+}
+const rowLabel = (row: Row): Markup => row.label === "" ? nothing : html`<svg x="0" y="${row.top}" width="${label_px - 6}" height="${row.bottom - row.top}"><title>${isolated(row.label)}${row.more === undefined ? "" : `, ${row.more}`}</title><text x="20" y="19" class="unit">${isolated(row.label)}${row.more === undefined ? nothing : html`<tspan class="more" dx="8">${row.more}</tspan>`}</text></svg>
+`
+const rowBars = (row: Row, axis: Axis, facts: GanttFacts): Markup => html`${row.bars.map((one, at) => {
+  const next = row.bars[at + 1]
+  return bar(one, facts.behind.get(one.demand_id), axis, row.top + row_gap / 2, row.heights[at]!, next === undefined ? axis.width : xOf(axis, Date.parse(next.period_start)))
+})}`
+
+const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { chart }: GanttFacts): Markup => {
+  const short = new Map(chart.shortages.map((one) => [one.from, one]))
+  return html`${dates.map((date) => {
+    const [x, to] = [xOf(axis, startOfDay(date, axis.zone)), xOf(axis, startOfDay(nextDay(date), axis.zone))]
+    const missing = short.get(date)
+    return html`${isWeekend(date) ? html`<rect class="we" x="${x}" y="0" width="${to - x}" height="${height}"/>` : nothing}${missing === undefined ? nothing : html`<rect class="missing" x="${x}" y="0" width="${to - x}" height="${height}"><title>${dayText(date)}: ${missing.severity} missing${missing.in_buffer_zone ? ", in preparation or turnaround only" : ""}</title></rect>`}${date.endsWith("-01") || to - x >= 15 || weekdayOf(date) === "Mon" ? html`<line class="${date.endsWith("-01") ? "month" : "day"}" x1="${x}" x2="${x}" y1="0" y2="${height}"/>` : nothing}`
+  })}`
+}
+
+const axisDrawing = (dates: ReadonlyArray<string>, axis: Axis, facts: GanttFacts, scene: Scene): Markup => {
+  const width = dayWidth(dates.length), today = dayOf(scene.now, scene.zone), height = axis_px + (facts.days.length > 0 ? free_px : 0)
+  const at = (date: string): number => xOf(axis, startOfDay(date, axis.zone))
+  const free = new Map(facts.days.map((day) => [day.date, day]))
+  return html`<svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" aria-hidden="true">
+${runsOf(dates, monthOf).map((month) => html`<line class="month" x1="${at(month[0]!)}" x2="${at(month[0]!)}" y1="0" y2="${height}"/><svg x="${at(month[0]!)}" y="0" width="${at(nextDay(month.at(-1)!)) - at(month[0]!)}" height="22"><text class="of-month" x="6" y="16">${month.length * width < 60 ? monthOf(month[0]!).slice(0, 3) : monthOf(month[0]!)}</text></svg>`)}
+${dates.map((date) => {
+  const x = at(date), wide = at(nextDay(date)) - x, middle = Math.round((x + wide / 2) * 10) / 10
+  const day = free.get(date)
+  const level = day === undefined ? "" : day.available < 0 ? "short" : day.available === 0 ? "none" : "free"
+  const named = width >= 20 || weekdayOf(date) === "Mon"
+  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${day === undefined ? nothing : html`<g><title>${dayText(date)}: ${day.available < 0 ? `short of ${-day.available}` : `${day.available} free`}</title><rect class="cell ${level}${width < 15 ? " narrow" : ""}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${day.available < 0 ? `−${-day.available}` : day.available}</text>`}</g>`}
+`
+})}</svg>`
+}
+
+/** The chart in words, for readers that do not see it, and for paper. */
+const demandsTable = ({ behind, chart, parts, units }: GanttFacts, { now, zone }: Scene): Markup => {
+  const all = [...chart.demands.map((one) => ({ one, part: "" })), ...parts.flatMap(({ demands, name }) => demands.map((one) => ({ one, part: name })))]
+  if (all.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
+  // The year goes without saying where all of it is this year's.
+  const year = momentText(now, zone).slice(0, -7).slice(-4)
+  const shown = (instant: string): string => isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)
+  const names = new Map(units.map((unit) => [unit.id, unit.more === undefined ? unit.name : `${unit.name} (${unit.more})`]))
+  const has_units = all.some(({ one: { asset_id } }) => asset_id !== null)
+  const has_buffers = all.some(({ one }) => one.period_start !== one.starts_at || one.period_end !== one.ends_at)
+  return html`<table><caption>Claims</caption>
+<thead><tr><th scope="col" class="right">Quantity</th>${parts.length > 0 ? html`<th scope="col">Part</th>` : nothing}<th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th>${has_units ? html`<th scope="col">Unit</th>` : nothing}<th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th>${has_buffers ? html`<th scope="col">Preparation from</th><th scope="col">Turnaround to</th>` : nothing}</tr></thead>
+<tbody>
+${all.map(({ one, part }) => {
+    const known = behind.get(one.demand_id)
+    const unit = (one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? ""
+    return html`<tr><td class="right">${one.quantity}</td>${parts.length > 0 ? html`<td>${words(part)}</td>` : nothing}<th scope="row">${words(known?.deal?.subject || one.source_name || opportunityLabel(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td>${has_units ? html`<td class="whole">${words(unit)}</td>` : nothing}<td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td>${has_buffers ? html`<td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td>` : nothing}</tr>
+`
+  })}</tbody></table>`
+}

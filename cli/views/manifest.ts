@@ -1,0 +1,72 @@
+/** The list that lies in the case: what is in it, what should be, with boxes to tick on paper. */
+import { isolated, html, type Markup, nothing, pageText, words } from "./markup.ts"
+import type { Manifest } from "../commands/containers/contents.ts"
+import { momentText } from "./days.ts"
+import { heading, palette, type Scene } from "./frame.ts"
+
+/** The page; `symbol` is drawn beside the name. */
+export const manifestPage = (whole: Manifest, scene: Scene, symbol: Markup | undefined): string => {
+  const units = count(whole)
+  return pageText({
+    title: `Manifest: ${whole.name}`,
+    style: palette + style,
+    body: html`<body>
+<div class="top">${heading(words(whole.name), stateText(whole, scene.zone), scene, html`<p class="verdict">${units === 1 ? "1 unit" : `${units} units`}${whole.containers.length > 0 ? ", what lies in cases within included" : ""}. ${verdict(whole)}</p>`)}
+${symbol === undefined ? nothing : html`<figure>${symbol}<figcaption><code>${words(whole.code)}</code></figcaption></figure>`}</div>
+<main>${section(whole, scene, 2)}${sums(whole)}</main>
+</body>`
+  })
+}
+const count = (whole: Manifest): number => whole.items.length + whole.containers.reduce((sum, one) => sum + count(one), 0)
+
+const states: { readonly [status: string]: string } = { open: "Open", sealed: "Sealed", dispatched: "Out", returned: "Back", dissolved: "Dissolved" }
+const stateText = (whole: Manifest, zone: string): string =>
+  `${states[whole.status] ?? whole.status}${whole.sealed_at === null ? "" : `, sealed ${momentText(Date.parse(whole.sealed_at), zone)}`}`
+const verdict = (whole: Manifest): Markup => whole.is_compliant === null ? html`Not sealed yet.` : whole.is_compliant ? html`<strong class="good">✓ Complete</strong>` : html`<strong class="bad">✗ Not complete</strong>`
+
+const section = (whole: Manifest, scene: Scene, level: number): Markup => html`<section>
+${level === 2 ? nothing : html`<h2>${words(whole.name)} <code>${words(whole.code)}</code> <small>${stateText(whole, scene.zone)}</small></h2>`}
+${whole.notes === null ? nothing : html`<p class="notes">${words(whole.notes)}</p>`}
+${missing(whole)}${whole.items.length === 0 ? html`<p class="said">Nothing is in it.</p>` : html`<table>
+<caption class="unseen">Contents of ${isolated(whole.name)}</caption>
+<thead><tr><th scope="col">Slot</th><th scope="col">Product</th><th scope="col">Asset</th><th scope="col">Serial</th><th scope="col">Code</th><th scope="col">Packed</th><th scope="col" class="tick">Out</th><th scope="col" class="tick">Back</th></tr></thead>
+<tbody>
+${whole.items.map((item) => html`<tr><td>${words(item.position ?? "")}</td><th scope="row">${words(item.product_name ?? `Product ${item.product_id}`)}</th><td>${words(item.asset_number ?? "")}</td><td>${words(item.serial_number ?? "")}</td><td><code>${words(item.code)}</code></td><td class="when">${momentText(Date.parse(item.packed_at), scene.zone)}</td><td class="tick">☐</td><td class="tick">☐</td></tr>
+`)}</tbody></table>`}
+${whole.containers.map((one) => section(one, scene, level + 1))}</section>
+`
+const missing = (whole: Manifest): Markup => {
+  const short = whole.slots.filter(({ satisfied }) => !satisfied)
+  return short.length === 0 ? nothing : html`<p class="bad">Missing: ${short.map((slot, at) => html`${at === 0 ? "" : ", "}${slot.required - slot.packed} × ${words(slot.product_name ?? `Product ${slot.product_id}`)}`)}</p>`
+}
+
+/** What is in it altogether, as customs and customers ask. */
+const sums = (whole: Manifest): Markup => {
+  const byProduct = new Map<number, { readonly name: string; quantity: number }>()
+  const add = (one: Manifest): void => {
+    for (const { product_id, product_name } of one.items) {
+      const sum = byProduct.get(product_id) ?? { name: product_name ?? `Product ${product_id}`, quantity: 0 }
+      sum.quantity++
+      byProduct.set(product_id, sum)
+    }
+    one.containers.forEach(add)
+  }
+  add(whole)
+  return byProduct.size === 0 ? nothing : html`<section><h2>Altogether</h2><ul class="sums">${[...byProduct.values()].sort((a, b) => a.name.localeCompare(b.name, "en")).map(({ name, quantity }) => html`<li><b>${quantity}</b> × ${words(name)}</li>`)}</ul></section>`
+}
+
+const style = `.top { display: flex; justify-content: space-between; align-items: start; gap: 20px; border-bottom: 2px solid var(--ink); max-width: 1000px; margin: 0 auto; width: 100%; }
+figure { margin: 14px 20px 10px; text-align: center; flex: none; max-width: 200px; } figure .symbol { width: 112px; height: 112px; background: #fff; fill: #000; border-radius: 4px; }
+code { font: 600 13px ui-monospace, "SF Mono", Consolas, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+.verdict { margin: 8px 0 0; } .good { color: var(--out-line); } .bad { color: var(--short); font-weight: 600; }
+main { padding: 8px 20px 28px; max-width: 1000px; margin: 0 auto; width: 100%; overflow-x: auto; }
+section section { border-left: 3px solid var(--edge); padding-left: 14px; margin: 14px 0 0 4px; }
+h2 { margin: 14px 0 4px; overflow-wrap: anywhere; } h2 small { font-weight: 400; color: var(--quiet); }
+table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
+caption.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+th, td { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: 400; overflow-wrap: break-word; }
+tbody th { font-weight: 600; } thead th { color: var(--quiet); border-bottom: 1px solid var(--edge); }
+.when { white-space: nowrap; color: var(--quiet); } .tick { text-align: center; padding-right: 4px; font-size: 15px; } thead .tick { font-size: 13px; }
+.notes { white-space: pre-line; } .said { padding: 10px 0; } .sums { list-style: none; margin: 0; padding: 0; columns: 20em; }
+@media print { @page { size: A4 portrait; margin: 12mm; } .top, main { max-width: none; } header, main, figure { padding: 0; margin: 0; } main { overflow: visible; } table { font-size: 9pt; } tr { break-inside: avoid; } thead { display: table-header-group; } }
+`

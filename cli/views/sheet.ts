@@ -1,0 +1,98 @@
+/** Labels on sheets of A4, to be printed at full size. */
+import { usageError } from "../exit-codes.ts"
+import { html, type Markup, nothing, pageText, words } from "./markup.ts"
+import { fitsCode128, fitsQr, type Symbol, type SymbolKind, symbolOf } from "./symbol.ts"
+
+/** A sheet's grid, in millimetres. Sheets are centred: what is left over is margin, the same on both sides. */
+export interface Sheet { readonly columns: number; readonly rows: number; readonly width_mm: number; readonly height_mm: number; readonly gap_mm: number; readonly text: string }
+export const sheets: { readonly [name: string]: Sheet } = {
+  "3x8": { columns: 3, rows: 8, width_mm: 63.5, height_mm: 33.9, gap_mm: 2.5, text: "24 of 63.5 × 33.9 mm, as Avery L7159" },
+  "3x7": { columns: 3, rows: 7, width_mm: 63.5, height_mm: 38.1, gap_mm: 2.5, text: "21 of 63.5 × 38.1 mm, as Avery L7160" },
+  "2x7": { columns: 2, rows: 7, width_mm: 99.1, height_mm: 38.1, gap_mm: 2.5, text: "14 of 99.1 × 38.1 mm, as Avery L7163" },
+  "2x4": { columns: 2, rows: 4, width_mm: 99.1, height_mm: 67.7, gap_mm: 2.5, text: "8 of 99.1 × 67.7 mm, as Avery L7165" },
+  "5x13": { columns: 5, rows: 13, width_mm: 38.1, height_mm: 21.2, gap_mm: 2.5, text: "65 of 38.1 × 21.2 mm, as Avery L7651" }
+}
+const page_mm = { width: 210, height: 297 }
+
+export interface Label {
+  /** What a scanner reads, and what stands below the symbol. */
+  readonly code: string
+  readonly title: string
+  /** A quieter line, such as where it belongs. */
+  readonly more: string | undefined
+  readonly is_case: boolean
+}
+export interface LabelRequest { readonly kind: SymbolKind; readonly sheet: Sheet; /** Places already used up on the first sheet. */ readonly skip: number }
+export interface LabelSheets { readonly page: string; /** Labels drawn as QR, for their code does not fit as Code 128. */ readonly as_qr: ReadonlyArray<string> }
+
+/** Below this no printer of an office and no scanner agree. */
+const module_least_mm = 0.19
+const pad_mm = 2
+/** The bar that marks a case's label. */
+const mark_mm = 1.4
+
+/** The sheets as one page. Exit 5 for a code no symbol of the asked kind, nor QR, can hold. */
+export const labelSheets = async (title: string, labels: ReadonlyArray<Label>, { kind, sheet, skip }: LabelRequest): Promise<LabelSheets> => {
+  const per_sheet = sheet.columns * sheet.rows
+  if (skip >= per_sheet) throw usageError(`--skip: a sheet has ${per_sheet} labels, so at most ${per_sheet - 1} are used up.`)
+  const as_qr: Array<string> = []
+  const drawn: Array<Markup> = []
+  for (const label of labels) {
+    const symbol = await chosen(kind, label.code, sheet)
+    if (symbol.kind !== kind) as_qr.push(label.code)
+    drawn.push(labelMarkup(label, symbol))
+  }
+  const places = [...Array.from({ length: skip }, () => html`<li class="used"></li>`), ...drawn]
+  const pages: Array<Markup> = []
+  for (let at = 0; at < places.length; at += per_sheet) pages.push(html`<ol class="sheet">
+${places.slice(at, at + per_sheet)}</ol>
+`)
+  return {
+    as_qr,
+    page: pageText({
+      title, style: sheetStyle(sheet),
+      body: html`<body><header><h1>${title}</h1><p>${labels.length === 1 ? "1 label" : `${labels.length} labels`}, ${sheet.text}. Print at full size (100 %), without margins of the printer's own.</p></header>
+<main>${pages}</main></body>`
+    })
+  }
+}
+
+/** As asked when it fits, else as QR, which holds more and all scripts. */
+const chosen = async (kind: SymbolKind, code: string, sheet: Sheet): Promise<Symbol> => {
+  if (kind === "code128" && fitsCode128(code)) {
+    const symbol = await symbolOf("code128", code)
+    if ((sheet.width_mm - 2 * pad_mm - mark_mm) / symbol.modules >= module_least_mm) return symbol
+  }
+  if (!fitsQr(code)) throw usageError(`The code ${JSON.stringify(code.slice(0, 40))}… is too long for a label.`, "Give the unit a shorter barcode.")
+  return symbolOf("qr", code)
+}
+
+const labelMarkup = ({ code, is_case, more, title }: Label, { drawing, kind }: Symbol): Markup => html`<li class="label ${kind}${is_case ? " case" : ""}"><div class="bars">${drawing}</div><div class="text"><b>${words(title)}</b>${more === undefined ? nothing : html`<small>${words(more)}</small>`}<code>${words(code)}</code></div></li>
+`
+
+const sheetStyle = ({ columns, gap_mm, height_mm, rows, width_mm }: Sheet): string => {
+  const left = (page_mm.width - columns * width_mm - (columns - 1) * gap_mm) / 2, top = (page_mm.height - rows * height_mm) / 2
+  const small = height_mm < 25, large = height_mm > 50
+  // Half a millimetre less than the page, so that no printer starts another one.
+  return `@page { size: A4 portrait; margin: 0; }
+* { box-sizing: border-box; }
+:root { color-scheme: only light; }
+html { background: #e7eaee; color: #000; font: 14px/1.3 system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif; }
+body { margin: 0; } header { padding: 14px 20px 0; } h1 { font-size: 18px; margin: 0 0 2px; overflow-wrap: anywhere; } header p { margin: 0; color: #444; }
+.sheet { list-style: none; margin: 16px auto; padding: ${top.toFixed(2)}mm ${left.toFixed(2)}mm 0; width: 210mm; height: 296.5mm; background: #fff; box-shadow: 0 1px 6px rgb(0 0 0 / .3); display: grid; grid-template-columns: repeat(${columns}, ${width_mm}mm); grid-auto-rows: ${height_mm}mm; column-gap: ${gap_mm}mm; align-content: start; overflow: hidden; }
+.label, .used { overflow: hidden; padding: ${pad_mm}mm; display: flex; }
+.symbol { display: block; fill: #000; }
+.text { min-width: 0; display: flex; flex-direction: column; font-size: ${small ? 6 : large ? 11 : 8}pt; line-height: 1.15; }
+.text b, .text small { overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: ${large ? 3 : small ? 1 : 2}; overflow-wrap: anywhere; flex: none; }
+.text small { font-size: .85em; color: #333; -webkit-line-clamp: 2; }
+.text code { font: 600 ${small ? 7 : large ? 14 : 9.5}pt/1.2 ui-monospace, "SF Mono", Consolas, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+.code128 { flex-direction: column; }
+.code128 .bars { flex: 1 1 auto; min-height: 0; order: 2; } .code128 .symbol { width: 100%; height: 100%; }
+.code128 .text { display: contents; } .code128 .text b { order: 1; font-size: ${small ? 6 : large ? 11 : 8}pt; -webkit-line-clamp: ${large ? 2 : 1}; } .code128 .text small { order: 4; -webkit-line-clamp: 1; font-size: ${small ? 5 : large ? 9 : 6.5}pt; } .code128 .text code { order: 3; text-align: center; }
+.qr { gap: 2mm; align-items: center; } .qr .bars { flex: none; width: ${Math.min(height_mm - 2 * pad_mm, width_mm * 0.5).toFixed(2)}mm; } .qr .symbol { width: 100%; height: auto; }
+.qr .text { gap: .6mm; flex: 1 1 auto; }
+.case { border-left: ${mark_mm}mm solid #000; }
+@media screen { .label, .used { outline: 1px dashed #c3cad2; outline-offset: -1px; } .used { background: repeating-linear-gradient(45deg, #eceff2 0 6px, #fff 6px 12px); } }
+@media print { html { background: #fff; } header { display: none; } .sheet { margin: 0; box-shadow: none; break-after: page; } .sheet:last-child { break-after: auto; } }
+`
+}

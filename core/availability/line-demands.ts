@@ -1,0 +1,265 @@
+/** Which demands an opportunity line and a packed item make (availability 2.4 to 2.6 and 8.5, opportunities 10). */
+import { openEnd } from "../values/time.ts"
+import { type StockedProduct, compositionOf } from "./snapshot.ts"
+import type { NewDemand } from "../demands/demand.ts"
+import { type Buffers, bufferedWindow, noBuffers } from "./demand.ts"
+import { KitNestedTooDeep, poolParts } from "./kits.ts"
+import { requestedUnits } from "./line.ts"
+import { type Phase, type ReleasePoint, demandPhaseOf, holdsStock } from "./phase.ts"
+
+/** Setting `demand_date_source`: the dates the gear is away, or the dates charged for. */
+export type DemandDateSource = "operational" | "charge"
+
+export interface OpportunityFacts {
+  readonly id: number
+  readonly state: number
+  readonly status: number
+  readonly store_id: number | null
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly charge_starts_at: string | null
+  readonly charge_ends_at: string | null
+}
+
+/** One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised. */
+export interface AllocatedUnit {
+  readonly stock_level_id: number
+  readonly product_id: number
+  readonly status: number
+  readonly dispatched_at: string | null
+  readonly returned_at: string | null
+  readonly checked_at: string | null
+}
+
+export interface LineFacts {
+  readonly id: number
+  readonly product_id: number | null
+  readonly quantity: number
+  readonly dispatched_quantity: number
+  readonly returned_quantity: number
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly dispatch_store_id: number | null
+  /** False for lines of superseded quote versions and removed lines: their demands are void. */
+  readonly is_live: boolean
+  readonly units: ReadonlyArray<AllocatedUnit>
+}
+
+export interface DemandSettings {
+  readonly release_point: ReleasePoint
+  readonly demand_date_source: DemandDateSource
+  readonly kit_nesting_max_depth: number
+  readonly now: string
+}
+
+/** The line's window before buffers: its own dates, else the opportunity's, else from now on. */
+export const lineWindow = (
+  line: Pick<LineFacts, "starts_at" | "ends_at">, opportunity: OpportunityFacts, settings: Pick<DemandSettings, "demand_date_source" | "now">
+): { readonly starts_at: string; readonly ends_at: string } => {
+  const starts_at = line.starts_at ?? opportunity.starts_at ?? settings.now
+  const ends_at = line.ends_at ?? opportunity.ends_at ?? openEnd
+  return settings.demand_date_source === "charge"
+    ? { starts_at: opportunity.charge_starts_at ?? starts_at, ends_at: opportunity.charge_ends_at ?? ends_at }
+    : { starts_at, ends_at }
+}
+
+/** The store whose stock the line takes. */
+export const storeOfLine = (line: Pick<LineFacts, "dispatch_store_id">, opportunity: Pick<OpportunityFacts, "store_id">): number | null =>
+  line.dispatch_store_id ?? opportunity.store_id
+
+/**
+ * Every demand of one line. Without a product or a store there is none. Kits claim their pool parts, case kits the case;
+ * units allocated claim themselves and the rest of the quantity stays one demand. Throws KitNestedTooDeep and KitTooLarge.
+ */
+export const demandsOfLine = (
+  line: LineFacts, opportunity: OpportunityFacts, products: ReadonlyMap<number, StockedProduct>, settings: DemandSettings
+): ReadonlyArray<NewDemand> => {
+  const store_id = storeOfLine(line, opportunity)
+  const product = line.product_id === null ? undefined : products.get(line.product_id)
+  if (store_id === null || product === undefined) return []
+  const phase: Phase = line.is_live ? demandPhaseOf(opportunity.state, opportunity.status, settings.release_point) : "void"
+  const base: DemandBase = {
+    line, phase, store_id, opportunity_id: opportunity.id,
+    releasesAtCheck: settings.release_point === "checked",
+    ...lineWindow(line, opportunity, settings)
+  }
+  return needsOf(product, products, settings.kit_nesting_max_depth)
+    .flatMap(({ per_line, product: needed, is_part }) => needed.is_serialised
+      // Units of the line itself come back one by one, with their own demands; only parts go by the line's count.
+      ? demandsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
+      : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity)))
+}
+
+interface DemandBase {
+  readonly line: LineFacts
+  readonly phase: Phase
+  readonly store_id: number
+  readonly opportunity_id: number
+  readonly starts_at: string
+  readonly ends_at: string
+  readonly releasesAtCheck: boolean
+}
+
+interface Need {
+  readonly product: StockedProduct
+  /** Units per unit of the line. */
+  readonly per_line: number
+  readonly is_part: boolean
+}
+
+/** Different products one kit may claim: more than any real one has, few enough to be written as one fact. */
+export const kit_products_max = 2_000
+/** A kit would claim more than `kit_products_max` different products. */
+export class KitTooLarge extends Error {
+  readonly _tag = "KitTooLarge"
+  readonly product_id: number
+  constructor(product_id: number) {
+    super(`Kit ${product_id} is made of more than ${kit_products_max.toLocaleString("en")} different products.`)
+    this.product_id = product_id
+  }
+}
+
+/** What one unit of a product takes, by product, and how many levels of kits lie in it, itself included. */
+interface Exploded { readonly per_unit: ReadonlyMap<number, number>; readonly levels: number }
+
+/**
+ * What one unit of a product takes from stock, kits taken apart: each product once, however many ways lead to it, and each
+ * kit looked into once, so the cost goes by what kits are made of and not by the ways. Parts of unknown products are skipped.
+ */
+const needsOf = (product: StockedProduct, products: ReadonlyMap<number, StockedProduct>, max_depth: number): ReadonlyArray<Need> => {
+  const known = new Map<number, Exploded>()
+  const explode = (one: StockedProduct, depth: number): Exploded => {
+    const before = known.get(one.id)
+    const levels = before?.levels ?? 0
+    if (before !== undefined && depth + levels <= max_depth) return before
+    const composition = compositionOf(one)
+    const per_unit = new Map<number, number>(composition === "catalogue" ? [] : [[one.id, 1]])
+    const parts = composition === "plain" || composition === "kit" ? [] : poolParts(one)
+    if (before !== undefined || (parts.length > 0 && depth >= max_depth)) throw new KitNestedTooDeep(one.id, max_depth)
+    let below = 0
+    for (const part of parts) {
+      const component = products.get(part.component_product_id)
+      if (component === undefined) continue
+      const inside = explode(component, depth + 1)
+      for (const [id, units] of inside.per_unit) per_unit.set(id, (per_unit.get(id) ?? 0) + units * part.quantity)
+      below = Math.max(below, inside.levels)
+    }
+    if (per_unit.size > kit_products_max) throw new KitTooLarge(one.id)
+    const found = { per_unit, levels: parts.length === 0 ? 0 : below + 1 }
+    known.set(one.id, found)
+    return found
+  }
+  return [...explode(product, 0).per_unit].map(([id, per_line]) => ({ product: products.get(id) ?? product, per_line, is_part: id !== product.id }))
+}
+
+/** Whole units claimed: a line's own product rounded, a kit's part rounded up; none once all came back. */
+const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returned: number): number => {
+  if (returned > 0 && returned >= line.quantity) return 0
+  if (!is_part) return Math.max(0, Math.ceil(exact(requestedUnits(line.quantity) - returned)))
+  return Math.max(1, Math.ceil(exact((line.quantity - returned) * per_line)))
+}
+
+/** Takes off what binary fractions add, so that 10 × 1.1 is 11 and not a little more. */
+const exact = (quantity: number): number => Math.round(quantity * 1e6) / 1e6
+
+const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: number): ReadonlyArray<NewDemand> =>
+  quantity === 0 ? [] : [{
+    ...demandOn(base, product, base.phase, base.starts_at, base.ends_at),
+    quantity,
+    out: isLineOut(base.line, product)
+  }]
+
+/** Where single units are tracked, those not allocated never left. */
+const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
+  line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
+
+const demandsOfUnits = (base: DemandBase, product: StockedProduct, quantity: number): ReadonlyArray<NewDemand> => {
+  const units = base.line.units.filter((unit) => unit.product_id === product.id)
+  const rest = quantity - units.length
+  const demands = units.map((unit) => demandOfUnit(base, product, unit))
+  return rest > 0
+    ? [...demands, ...demandOfQuantity(base, product, rest)]
+    : demands
+}
+
+const dispatched = 2, onHire = 3, checkedIn = 4, finalised = 5
+
+/** A unit that left early demands from then; one that came back demands until then and no longer. */
+const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: AllocatedUnit): NewDemand => {
+  const starts_at = unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
+  const isBack = unit.status === checkedIn || unit.status === finalised
+  const waits = unit.status === checkedIn && unit.returned_at !== null && unit.checked_at === null
+  // Where stock is released by its check, a unit back but unchecked still occupies the order.
+  const isHeldForCheck = waits && base.releasesAtCheck && holdsStock(base.phase)
+  const facts = {
+    asset_id: unit.stock_level_id,
+    returned_at: unit.returned_at,
+    checked_at: unit.checked_at,
+    pending_checkin: waits
+  }
+  if (!isBack || isHeldForCheck) {
+    const out = isHeldForCheck || unit.status === dispatched || unit.status === onHire
+    return { ...demandOn(base, product, base.phase, starts_at, base.ends_at), ...facts, out }
+  }
+  const ends_at = unit.returned_at ?? base.ends_at
+  const phase = base.phase === "void" ? "void" : "closed"
+  return { ...demandOn(base, product, phase, ends_at < starts_at ? ends_at : starts_at, ends_at), ...facts }
+}
+
+const demandOn = (
+  base: DemandBase, product: Buffers & { readonly id: number }, phase: Phase, starts_at: string, ends_at: string
+): NewDemand => ({
+  product_id: product.id,
+  store_id: base.store_id,
+  asset_id: null,
+  quantity: 1,
+  starts_at,
+  ends_at,
+  ...bufferedWindow(starts_at, ends_at, phase, product),
+  source_type: "opportunity_item",
+  source_id: base.line.id,
+  phase,
+  is_active: holdsStock(phase),
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: base.opportunity_id,
+  container_id: null
+})
+
+/**
+ * Whether packing takes a unit out of general stock: always in a kit case, in a hybrid one only when its product is a
+ * fixed part of the case's product, never in a transport box or a temporary container.
+ */
+export const isPackedUnitHeld = (
+  container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined, packed_product_id: number
+): boolean =>
+  container_product?.container_mode === "kit" ||
+  (container_product?.container_mode === "hybrid" && container_product.parts.some((part) =>
+    part.component_product_id === packed_product_id && part.binding === "fixed"))
+
+/** The demand of one held membership: the unit, from packing on, no buffers, no known end. */
+export const demandOfPackedUnit = (
+  packed: { readonly container_id: number; readonly container_item_id: number; readonly stock_level_id: number
+    readonly product_id: number; readonly packed_at: string },
+  store_id: number
+): NewDemand => ({
+  product_id: packed.product_id,
+  store_id,
+  asset_id: packed.stock_level_id,
+  quantity: 1,
+  starts_at: packed.packed_at,
+  ends_at: openEnd,
+  ...bufferedWindow(packed.packed_at, openEnd, "reserved", noBuffers),
+  source_type: "container",
+  source_id: packed.container_item_id,
+  phase: "reserved",
+  is_active: true,
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: null,
+  container_id: packed.container_id
+})

@@ -1,0 +1,147 @@
+/** One store's stock and claims, ready to be asked. Every reading of availability goes through a snapshot. */
+import { instantOf, millisOf } from "../values/time.ts"
+import type { Period } from "../values/period.ts"
+import { zoneOf } from "../values/zone.ts"
+import type { CaseProduct } from "../kits/case.ts"
+import { defaultKitDepth } from "../kits/settings.ts"
+import { type Buffers, type Demand, type ActiveDemand, activeDemand } from "./demand.ts"
+import type { Resolution } from "./slots.ts"
+import { type StockPeriod, type StockLevel, countsAsStock, stockPeriodOf } from "./stock.ts"
+
+/** What availability must know of a product. Parts of deleted products are left out by the caller. */
+export interface StockedProduct extends Buffers, CaseProduct {
+  readonly id: number
+  /** Null once the product is deleted. */
+  readonly name: string | null
+  readonly is_serialised: boolean
+  readonly track_availability: boolean
+  readonly is_kit: boolean
+}
+
+/** A container that still holds its contents (not dissolved), with its memberships, past ones included if known. */
+export interface PackedContainer {
+  readonly id: number
+  readonly product_id: number | null
+  /** The stock level of the case itself; null for a temporary container. */
+  readonly housing_id: number | null
+  readonly items: ReadonlyArray<PackedItem>
+}
+
+export interface PackedItem {
+  readonly container_item_id: number
+  readonly stock_level_id: number
+  readonly product_id: number
+  readonly packed_at: string
+  readonly unpacked_at: string | null
+}
+
+/** Days before and after today for which ranges, calendars and sweeps answer (availability 5). */
+export interface Horizon {
+  readonly past_days: number
+  readonly future_days: number
+}
+
+export const defaultHorizon: Horizon = { past_days: 90, future_days: 365 }
+
+export interface AvailabilitySnapshot {
+  readonly store_id: number
+  readonly zone: string
+  readonly resolution: Resolution
+  readonly now: number
+  /** Start of the UTC day `past_days` ago to the end of the UTC day `future_days` ahead. */
+  readonly horizon: Period
+  readonly kit_depth: number
+  readonly products: ReadonlyMap<number, StockedProduct>
+  readonly claimsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
+  readonly stockOf: (product_id: number) => ReadonlyArray<StockPeriod>
+  readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
+  /** Products that have or had any stock level or claim here, by id. */
+  readonly known: ReadonlyArray<number>
+}
+
+export interface SnapshotEntries {
+  readonly store: { readonly id: number; readonly timezone: string | null }
+  readonly resolution: Resolution
+  readonly now: string
+  /** All demands of the store's products that are asked about; inactive ones too, for units waiting for their check. */
+  readonly demands: ReadonlyArray<Demand>
+  readonly stock: ReadonlyArray<StockLevel>
+  readonly products?: ReadonlyArray<StockedProduct>
+  readonly containers?: ReadonlyArray<PackedContainer>
+  readonly horizon?: Horizon
+  readonly kit_nesting_max_depth?: number
+}
+
+/** Rows of other stores are left out, so one reading of the tables may serve several snapshots. */
+export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
+  const now = millisOf(entries.now)
+  const store_id = entries.store.id
+  const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
+  const demands = grouped(entries.demands.filter(here), (demand) => demand.product_id, (demand) => activeDemand(demand, now))
+  const levels = entries.stock.filter(here)
+  const stock = grouped(levels.filter(countsAsStock), (level) => level.product_id, stockPeriodOf)
+  const containers = grouped(entries.containers ?? [], (container) => container.product_id ?? 0, (container) => container)
+  const known = new Set([...demands.keys(), ...levels.map((level) => level.product_id)])
+  return {
+    store_id,
+    zone: zoneOf(entries.store.timezone),
+    resolution: entries.resolution,
+    now,
+    horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
+    kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
+    products: new Map((entries.products ?? []).map((product) => [product.id, product])),
+    claimsOf: (product_id) => demands.get(product_id) ?? [],
+    stockOf: (product_id) => stock.get(product_id) ?? [],
+    containersOf: (product_id) => containers.get(product_id) ?? [],
+    known: [...known].sort((left, right) => left - right)
+  }
+}
+
+/** The same snapshot with products known there that have neither stock nor demands in it. */
+export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterable<number>): AvailabilitySnapshot =>
+  ({ ...snapshot, known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right) })
+
+/** The same snapshot without the demands of one source: what would be free if that line did not exist. */
+export const withoutSource = (snapshot: AvailabilitySnapshot, source_type: string, source_id: number): AvailabilitySnapshot => ({
+  ...snapshot,
+  claimsOf: (product_id) => snapshot.claimsOf(product_id)
+    .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
+})
+
+/** The same snapshot with demands beside those it has: what would be free if they were made. */
+export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArray<Demand>): AvailabilitySnapshot => {
+  const more = grouped(demands.filter((demand) => demand.store_id === snapshot.store_id), (demand) => demand.product_id, (demand) => activeDemand(demand, snapshot.now))
+  return withProducts({ ...snapshot, claimsOf: (product_id) => [...snapshot.claimsOf(product_id), ...more.get(product_id) ?? []] }, more.keys())
+}
+
+/** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (availability 2.4, 7.3). */
+export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
+
+export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "container_mode"> | undefined): Composition =>
+  product === undefined ? "plain"
+    : product.container_mode === "kit" || product.container_mode === "hybrid" ? product.container_mode
+    : product.is_kit && product.container_mode === null ? "catalogue"
+    : "plain"
+
+/** Whether ranges and sweeps speak of the product here at all (availability 5). */
+export const isTracked = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
+  snapshot.products.get(product_id)?.track_availability ?? true
+
+const dayMillis = 86_400_000
+
+const horizonAt = (now: number, horizon: Horizon): Period => {
+  const today = millisOf(`${instantOf(now).slice(0, 10)}T00:00:00.000Z`)
+  return { from: today - horizon.past_days * dayMillis, to: today + (horizon.future_days + 1) * dayMillis }
+}
+
+const grouped = <Row, Kept>(
+  rows: ReadonlyArray<Row>, keyOf: (row: Row) => number, kept: (row: Row) => Kept
+): ReadonlyMap<number, ReadonlyArray<Kept>> => {
+  const groups = new Map<number, Array<Kept>>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group === undefined) groups.set(keyOf(row), [kept(row)])
+    else group.push(kept(row))
+  }
+  return groups
+}

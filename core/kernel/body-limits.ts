@@ -1,0 +1,48 @@
+/** How long and how deep a request's body may be, wherever it is asked: over HTTP, on a device, in a file. */
+import type { Json } from "./json.ts"
+
+/** The longest JSON body, in bytes. */
+export const json_body_bytes_max = 1_048_576
+/** Objects and lists within each other; what reads bodies goes down as deep. */
+export const body_depth_max = 64
+/** What travels between a device and the server holds bodies, and events made of them. */
+export const wire_body_depth_max = 2 * body_depth_max
+
+/** Counts brackets outside of texts; parsing does not go deep itself, but whoever walks the result does. */
+export const isDeeperThan = (text: string, max: number): boolean => {
+  if (text.length <= max) return false
+  let depth = 0
+  let inText = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (inText) {
+      if (char === 0x5c) at++
+      else if (char === 0x22) inText = false
+    } else if (char === 0x22) inText = true
+    else if (char === 0x5b || char === 0x7b) { if (++depth > max) return true }
+    else if (char === 0x5d || char === 0x7d) depth--
+  }
+  return false
+}
+export class TooDeep extends SyntaxError {
+  constructor(max: number) { super(`it nests deeper than ${max} levels`) }
+}
+
+/** Text from outside as data; a SyntaxError says what is wrong with it, its depth included. */
+export const parseJson = (text: string, depth_max = body_depth_max): Json => {
+  if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
+  return JSON.parse(text) as Json
+}
+
+/** Whether it would be longer than so many characters of JSON, without writing it. */
+export const isLongerThan = (value: Json, max: number): boolean => {
+  let left = max
+  const fits = (one: Json): boolean => {
+    if (typeof one === "string") left -= one.length + 2
+    else if (typeof one !== "object" || one === null) left -= String(one).length
+    else if (Array.isArray(one)) { left -= 2 + Math.max(0, one.length - 1); return left >= 0 && one.every(fits) }
+    else for (const [key, inner] of Object.entries(one)) { left -= key.length + 4; if (left < 0 || !fits(inner)) return false }
+    return left >= 0
+  }
+  return !fits(value)
+}

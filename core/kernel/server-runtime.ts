@@ -1,0 +1,32 @@
+/** The runtime whose verdict is final: ids and numbers from its own sequences, events into the journal for everyone. */
+import { Effect, Layer } from "effect"
+import type { Catalogue } from "./catalogue.ts"
+import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"
+import { appendAndScrub, projectNew } from "./journal.ts"
+import { settings_table, settingsFrom } from "./settings.ts"
+import { CommandRuntime } from "./command-runtime.ts"
+import { Store } from "./store/store.ts"
+
+export interface ServerRuntimeOptions {
+  readonly catalogue: Catalogue
+  /** Chance comes from outside: a new UUID v7. */
+  readonly commandId: () => string
+}
+
+/** Reads the settings that were changed and lays them over the defaults. */
+export const storedSettings = (catalogue: Catalogue) => Effect.gen(function*() {
+  const store = yield* Store
+  return settingsFrom(catalogue.settings, yield* store.find(settings_table, {}))
+})
+
+export const serverRuntime = ({ catalogue, commandId }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> => Layer.succeed(CommandRuntime, CommandRuntime.of({
+  role: "server",
+  catalogue,
+  commandId: Effect.sync(commandId),
+  allocateIds: allocateIds,
+  releaseIds: releaseIds,
+  nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
+  project: (events, metadata) => projectNew(catalogue.projection, events, metadata),
+  append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
+  settings: storedSettings(catalogue)
+}))

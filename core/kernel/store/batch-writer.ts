@@ -1,0 +1,173 @@
+/**
+ * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their keys
+ * and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to it
+ * where it waits. Changes that a constraint stands between are made at once, in their order.
+ */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { RowChange, Where } from "../row-change.ts"
+import type { AnyRow, Table } from "../table.ts"
+import type { Dialect } from "./dialect.ts"
+import type { Insert } from "./insert.ts"
+import { chunked } from "./statement.ts"
+import { isConstrained, updatesOf } from "./update.ts"
+
+type Sql = Effect.Effect<void, SqlError.SqlError>
+export interface WriteOperations {
+  readonly dialect: Dialect
+  readonly insertRows: (table: Table, rows: ReadonlyArray<AnyRow>) => Sql
+  readonly send: (statement: Insert) => Sql
+  /** One change by itself. */
+  readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
+}
+
+/** Rows deleted by equal conditions but for one column, whose values add up. */
+interface PendingDelete { readonly fixed: Where; readonly column: string; readonly values: Set<string | number> }
+/** What waits for one table; carried out in this order. */
+interface WriteBatch {
+  pending_delete: PendingDelete | undefined
+  inserts: Map<unknown, AnyRow>
+  updates: Map<unknown, AnyRow>
+  index: BatchIndex | undefined
+}
+/** Keys of waiting rows by what stands in a column. */
+interface BatchIndex { readonly column: string; readonly keys: Map<unknown, Array<unknown>> }
+const delete_batch_max = 1_000
+
+export const makeBatchWriter = ({ change, dialect, insertRows, send }: WriteOperations): (changes: ReadonlyArray<RowChange>) => Sql => {
+  const flushDeletes = (table: Table, waiting: WriteBatch): Sql => {
+    const { pending_delete } = waiting
+    waiting.pending_delete = undefined
+    return pending_delete === undefined ? Effect.void
+      : Effect.forEach(chunked([...pending_delete.values], delete_batch_max), (values) =>
+        change({ op: "delete_where", table, where: { ...pending_delete.fixed, [pending_delete.column]: values.length === 1 ? values[0]! : values } }), { discard: true })
+  }
+  const flushUpdates = (table: Table, waiting: WriteBatch): Sql => {
+    const { updates } = waiting
+    waiting.updates = new Map()
+    return updates.size === 0 ? Effect.void
+      : Effect.forEach(updatesOf(table, [...updates].map(([key, set]) => ({ key, set })), dialect), send, { discard: true })
+  }
+  const flush = Effect.fnUntraced(function*(table: Table, waiting: WriteBatch) {
+    yield* flushDeletes(table, waiting)
+    const { inserts } = waiting
+    waiting.inserts = new Map()
+    waiting.index = undefined
+    if (inserts.size > 0) yield* insertRows(table, [...inserts.values()])
+    yield* flushUpdates(table, waiting)
+  })
+
+  /** What is to be done before all else; nothing, for what can wait. */
+  const one = (next: RowChange, waiting: WriteBatch): Sql | undefined => {
+    const { inserts: rows, updates: sets } = waiting
+    const { table } = next
+    switch (next.op) {
+      case "insert": {
+        const key = next.row[table.key]
+        // Changes of a row that was not there yet changed nothing.
+        sets.delete(key)
+        if (!rows.has(key)) {
+          rows.set(key, next.row)
+          if (waiting.index !== undefined) addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
+          return undefined
+        }
+        // The second of one key is the database's to refuse.
+        return table.on_conflict_ignore ? undefined : inSequence(flushDeletes(table, waiting), insertRows(table, [next.row]))
+      }
+      case "update_where":
+        return inSequence(flush(table, waiting), change(next))
+      case "delete_where": {
+        const plain = sets.size === 0 ? asPendingDelete(table, next.where) : undefined
+        if (plain === undefined) return inSequence(flush(table, waiting), change(next))
+        for (const key of keysMatching(table, waiting, plain)) {
+          const row = rows.get(key)
+          if (row !== undefined && rowMatches(table, next.where, row)) rows.delete(key)
+        }
+        const before = waiting.pending_delete !== undefined && !canMerge(waiting.pending_delete, plain) ? flushDeletes(table, waiting) : undefined
+        if (waiting.pending_delete === undefined) waiting.pending_delete = plain
+        else for (const value of plain.values) waiting.pending_delete.values.add(value)
+        return before
+      }
+      case "delete":
+        if (rows.delete(next.key)) return undefined
+        sets.delete(next.key)
+        return change(next)
+      case "update": {
+        const row = rows.get(next.key)
+        if (row !== undefined) {
+          if (waiting.index !== undefined && Object.hasOwn(next.set, waiting.index.column)) waiting.index = undefined
+          rows.set(next.key, changed(table, row, next.set))
+        } else if (Object.keys(next.set).length > 0) {
+          if (table.on_conflict_ignore || isConstrained(table, next.set)) return inSequence(flushDeletes(table, waiting), flushUpdates(table, waiting), change(next))
+          sets.set(next.key, { ...sets.get(next.key), ...next.set })
+        }
+        return undefined
+      }
+    }
+  }
+  return Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
+    const tables = new Map<Table, WriteBatch>()
+    for (const next of changes) {
+      let waiting = tables.get(next.table)
+      if (waiting === undefined) tables.set(next.table, waiting = { pending_delete: undefined, inserts: new Map(), updates: new Map(), index: undefined })
+      const now = one(next, waiting)
+      if (now !== undefined) yield* now
+    }
+    for (const [table, waiting] of tables) yield* flush(table, waiting)
+  })
+}
+const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
+
+/** Keys of waiting rows with the value, and perhaps of rows that had it or are gone: looked up, not searched for. */
+const keysMatching = (table: Table, waiting: WriteBatch, { column, values }: PendingDelete): ReadonlyArray<unknown> => {
+  if (waiting.inserts.size === 0) return []
+  if (waiting.index?.column !== column) {
+    const found: BatchIndex = waiting.index = { column, keys: new Map() }
+    for (const [key, row] of waiting.inserts) addToIndex(found, storedValue(table, row, column), key)
+  }
+  const { keys } = waiting.index
+  return [...values].flatMap((value) => keys.get(value) ?? [])
+}
+const addToIndex = ({ keys }: BatchIndex, value: unknown, key: unknown): void => {
+  const others = keys.get(value)
+  if (others === undefined) keys.set(value, [key])
+  else others.push(key)
+}
+
+/** A row that waits to be inserted, with a change done to it. */
+const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
+  const next: { [column: string]: unknown } = { ...row }
+  for (const name of Object.keys(set)) {
+    if (table.columns[name] === undefined) throw new Error(`table ${table.name} has no column ${name}`)
+    next[name] = set[name] ?? null
+  }
+  return next
+}
+
+/** Kinds whose values are equal where they are the same in memory. */
+const plain_kinds: ReadonlySet<string> = new Set(["integer", "ref", "code", "choice", "boolean"])
+/** Conditions that rows in memory can be held against: plain values of plain columns; one is a number or a text. */
+const asPendingDelete = (table: Table, where: Where): PendingDelete | undefined => {
+  const names = Object.keys(where).sort()
+  // Rows of one kind and many parents: it is the parents that add up.
+  const column = names.findLast((name) => typeof where[name] === "number") ?? names.at(-1)
+  const value = column === undefined ? undefined : where[column]
+  const isPlain = names.every((name) => {
+    const type = table.columns[name]?.type
+    return type !== undefined && (plain_kinds.has(type.kind) || (type.kind === "text" && !type.search)) && ["string", "number", "boolean"].includes(typeof where[name])
+  })
+  if (!isPlain || column === undefined || (typeof value !== "number" && typeof value !== "string")) return undefined
+  const { [column]: _last, ...fixed } = where
+  return { fixed, column, values: new Set([value]) }
+}
+const canMerge = (one: PendingDelete, other: PendingDelete): boolean => {
+  const names = Object.keys(other.fixed)
+  return one.column === other.column && names.length === Object.keys(one.fixed).length && names.every((name) => one.fixed[name] === other.fixed[name])
+}
+const rowMatches = (table: Table, where: Where, row: AnyRow): boolean => Object.entries(where).every(([name, wanted]) => storedValue(table, row, name) === wanted)
+/** What the row holds once it is stored. */
+const storedValue = (table: Table, row: AnyRow, name: string): unknown => {
+  const field = table.columns[name]!
+  const given = row[name]
+  return given === undefined || (given === null && !field.nullable) ? field.default ?? null : given
+}

@@ -1,0 +1,87 @@
+/** An opportunity as the rules see it: the opportunity with all that belongs to it, and what must be known around it. */
+import { Result } from "effect"
+import type { AvailabilitySnapshot, StockedProduct } from "../availability/snapshot.ts"
+import type { Demand } from "../availability/demand.ts"
+import type { DemandRow } from "../demands/schema.ts"
+import { invalidField, type Rejection } from "../kernel/rejection.ts"
+import type { DiscountRule } from "../pricing/discounts.ts"
+import type { SurchargeGroup } from "../pricing/surcharges.ts"
+import type { TaxTable } from "../pricing/tax.ts"
+import type { ProductRow } from "../products/schema.ts"
+import type { RateFacts } from "../rates/facts.ts"
+import type { StockLevelRow } from "../stock/schema.ts"
+import type { StoreRow } from "../stores/stores.ts"
+import type { AssignmentRow, CostRow, ItemRow, VersionRow } from "./child-tables.ts"
+import type { OpportunityRow } from "./schema.ts"
+
+export interface Opportunity {
+  readonly header: OpportunityRow
+  /** Lines of the active version in path order, and such of other versions as the command asks about. */
+  readonly lines: ReadonlyArray<ItemRow>
+  readonly costs: ReadonlyArray<CostRow>
+  readonly units: ReadonlyArray<AssignmentRow>
+}
+
+/** What pricing and tax ask about the customer. */
+export interface Customer {
+  readonly id: number
+  readonly membership_type: string
+  readonly sale_tax_class_id: number | null
+  readonly price_category_id: number | null
+  readonly discount_category_id: number | null
+  readonly tag_list: ReadonlyArray<string>
+}
+
+/** An active demand on a unit by somebody else, with the name people know its holder by. */
+export interface UnitHold { readonly demand: Demand; readonly holder: string }
+
+export interface DecisionState {
+  readonly opportunity: Opportunity
+  /** By number; none until the first is made. */
+  readonly versions: ReadonlyArray<VersionRow>
+  readonly base_currency: string
+  readonly products: ReadonlyMap<number, ProductRow>
+  /** Products of the lines and, for kits, all they are made of. */
+  readonly stocked: ReadonlyMap<number, StockedProduct>
+  readonly rates: RateFacts
+  readonly tax: TaxTable
+  readonly customer: Customer | undefined
+  readonly store: StoreRow | undefined
+  readonly discount_rules: ReadonlyArray<DiscountRule>
+  readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
+  /** Stock levels of allocated units and of those named by the command. */
+  readonly levels: ReadonlyMap<number, StockLevelRow>
+  /** The opportunity's own demands as they stand: all of them, or those of the lines that are touched. */
+  readonly demands: ReadonlyArray<DemandRow>
+  /** The only stored lines whose demands may change; undefined: all. */
+  readonly touched_line_ids: ReadonlySet<number> | undefined
+  readonly unit_holds: ReadonlyArray<UnitHold>
+  /** Stock by store, read only where shortages matter: for opportunities that hold stock or are about to. */
+  readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot> | undefined
+}
+
+/** Lines of the active version in path order: what shows, counts and claims. */
+export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> => opportunity.lines.filter((line) => line.is_live)
+/** 422 on `item` for lines of a version that is not the active one: it is what was offered, and stays so. */
+export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
+  line.is_live ? Result.succeed(undefined)
+    : Result.fail(invalidField("item", `${line.name} belongs to a version that is not active; activate it first.`))
+export const unitsOf = (opportunity: Opportunity, line_id: number): ReadonlyArray<AssignmentRow> =>
+  opportunity.units.filter((unit) => unit.opportunity_item_id === line_id)
+const byLine = new WeakMap<Opportunity["units"], ReadonlyMap<number, ReadonlyArray<AssignmentRow>>>()
+/** The units of every line, put together once for the opportunity as it is: for whoever asks line by line. */
+export const unitsByLine = ({ units }: Opportunity): ReadonlyMap<number, ReadonlyArray<AssignmentRow>> => {
+  let found = byLine.get(units)
+  if (found === undefined) byLine.set(units, found = Map.groupBy(units, (unit) => unit.opportunity_item_id))
+  return found
+}
+
+/** The catalogue product a line takes from stock; groups, services and texts take nothing. */
+export const stockedProductOf = (line: ItemRow): number | null =>
+  line.item_type === "product" || line.item_type === "accessory" ? line.item_id : null
+
+export const withLine = (opportunity: Opportunity, line_id: number, set: Partial<ItemRow>): Opportunity =>
+  ({ ...opportunity, lines: opportunity.lines.map((line) => line.id === line_id ? { ...line, ...set } : line) })
+export const withUnit = (opportunity: Opportunity, unit_id: number, set: Partial<AssignmentRow>): Opportunity =>
+  ({ ...opportunity, units: opportunity.units.map((unit) => unit.id === unit_id ? { ...unit, ...set } : unit) })
+export const withHeader = (opportunity: Opportunity, set: Partial<OpportunityRow>): Opportunity => ({ ...opportunity, header: { ...opportunity.header, ...set } })

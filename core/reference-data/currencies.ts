@@ -1,0 +1,94 @@
+/** Currencies, as they are known (read only), and what they are worth in each other (conventions 17, rates 9.5). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { boolean, decimal, integer, text, timestamp } from "../kernel/field.ts"
+import { type Access, createdEvent, crudResource } from "../kernel/crud-resource.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { resource } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { visible_to_all } from "../kernel/visibility.ts"
+import { table } from "../kernel/table.ts"
+import { currencies as known } from "../values/currency.ts"
+import { EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../values/exchange.ts"
+
+const currencyFields = {
+  code: text({ max: 3, computed: true }),
+  name: text({ computed: true, search: true }),
+  symbol: text({ computed: true }),
+  decimal_places: integer({ computed: true }),
+  symbol_position: text({ max: 10, computed: true }),
+  thousand_separator: text({ max: 5, computed: true }),
+  decimal_separator: text({ max: 5, computed: true }),
+  is_enabled: boolean({ computed: true })
+}
+export const currencies = table("currencies", currencyFields, {
+  visibility: visible_to_all,
+  entity: "currency", uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
+})
+
+const readOnly: Access = { read: "currencies:read", write: null, view: "static-data.view", create: null, edit: null, delete: null }
+const currencySlice: Slice = {
+  ...crudResource({
+    resource: resource({
+      singular: "currency", table: currencies, filters: ["code", "name", "is_enabled"], sorts: ["code", "name"], order: ["code"]
+    }),
+    fields: currencyFields, path: "/api/v1/currencies", access: readOnly, only: ["list", "show"]
+  }),
+  seed: () => known.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
+}
+
+const positive = { scale: EXCHANGE_RATE_SCALE, min: "0.00000001", max: "1000000000", strict: false } as const
+const exchangeFields = {
+  source_currency_code: text({ required: true, create_only: true, max: 3, format: "currency" }),
+  target_currency_code: text({ required: true, create_only: true, max: 3, format: "currency" }),
+  /** What one unit of the source buys of the target. */
+  rate: decimal({ ...positive, required: true }),
+  inverse_rate: decimal({ ...positive, nullable: true }),
+  source: text({ max: 50, default: "manual" }),
+  effective_at: timestamp({ nullable: true }),
+  expires_at: timestamp({ nullable: true })
+}
+export const exchange_rates = table("exchange_rates", exchangeFields, {
+  visibility: { all_columns: ["settings.manage"] },
+  indexes: [["source_currency_code", "target_currency_code", "effective_at"]]
+})
+
+const exchangeSlice = crudResource({
+  resource: resource({
+    singular: "exchange_rate", table: exchange_rates,
+    filters: ["source_currency_code", "target_currency_code", "effective_at", "expires_at", "created_at", "updated_at"],
+    sorts: ["source_currency_code", "target_currency_code", "rate", "effective_at", "expires_at", "created_at", "updated_at"]
+  }),
+  fields: exchangeFields,
+  path: "/api/v1/exchange_rates",
+  access: {
+    read: "exchange_rates:read", write: "exchange_rates:write",
+    view: "settings.manage", create: "settings.manage", edit: "settings.manage", delete: "settings.manage"
+  },
+  rules: {
+    save: ({ next, before, input, context }) => {
+      if (next.source_currency_code === next.target_currency_code) {
+        return Result.fail(invalidField("target_currency_code", "The two currencies must differ."))
+      }
+      const effective_at = next.effective_at ?? context.now
+      if (next.expires_at !== null && next.expires_at <= effective_at) {
+        return Result.fail(invalidField("expires_at", "The rate must expire after it takes effect."))
+      }
+      // An inverse that nobody gave follows the rate.
+      const follows = typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
+      return Result.succeed({ set: { effective_at, ...(follows || next.inverse_rate === null ? { inverse_rate: inverseOf(next.rate) } : {}) } })
+    }
+  }
+})
+
+/** The rate from one currency to another at an instant, or undefined when nothing connects them. One query. */
+export const exchangeRateAt = Effect.fnUntraced(function*(question: {
+  readonly from: string; readonly to: string; readonly base_currency: string; readonly at: string
+}) {
+  if (question.from === question.to) return findExchangeRate([], question)
+  const codes = [question.from, question.to, question.base_currency]
+  const rows = yield* (yield* Store).find(exchange_rates, { source_currency_code: codes, target_currency_code: codes })
+  return findExchangeRate(rows.map((row) => ({ ...row, effective_at: row.effective_at ?? row.created_at })), question)
+})
+
+export const currencySlices: ReadonlyArray<Slice> = [currencySlice, exchangeSlice]

@@ -1,0 +1,151 @@
+/** Tax: classes of products and of customers, percentages, and the rules that join them (rates 8). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { boolean, decimal, integer, longText, ref, text } from "../kernel/field.ts"
+import { createdEvent, initialRow, viewManageAccess, crudResource, updatedEvent } from "../kernel/crud-resource.ts"
+import { invalidField } from "../kernel/rejection.ts"
+import { resource } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { visible_to_all } from "../kernel/visibility.ts"
+import { type RowOf, type Stamped, table, type Table } from "../kernel/table.ts"
+import type { TaxTable } from "../pricing/tax.ts"
+
+const access = viewManageAccess("tax-classes", "tax-classes.view", "tax-classes.manage")
+
+const classFields = {
+  name: text({ required: true, search: true }),
+  description: longText({ nullable: true }),
+  is_default: boolean({ default: false })
+}
+export const product_tax_classes = table("product_tax_classes", classFields, { entity: "product_tax_class", visibility: visible_to_all, reference: true })
+export const organisation_tax_classes = table("organisation_tax_classes", classFields, { entity: "organisation_tax_class", visibility: visible_to_all, reference: true })
+type ClassTable = Table<typeof classFields & Stamped>
+type ClassRow = RowOf<ClassTable>
+
+/** Classes of one side: exactly one is the default; a new default takes the place of the old one. */
+const taxClasses = (table: ClassTable): Slice =>
+  crudResource({
+    resource: resource({
+      singular: table.entity, table,
+      filters: ["name", "is_default", "created_at", "updated_at"], sorts: ["name", "created_at", "updated_at"]
+    }),
+    fields: classFields,
+    path: `/api/v1/${table.name}`,
+    access,
+    // Two people making two classes the default at once must see each other.
+    streams: ({ id }) => [`${table.entity}:default`, ...(id === undefined ? [] : [`${table.entity}:${id}`])],
+    rules: {
+      facts: () => Effect.gen(function*() {
+        return yield* (yield* Store).find(table, { is_default: true })
+      }),
+      save: ({ next, before, facts }) => {
+        if (before?.is_default === true && !next.is_default) {
+          return Result.fail(invalidField("is_default", "Make another tax class the default instead."))
+        }
+        const others: ReadonlyArray<ClassRow> = next.is_default ? facts.filter(({ id }) => id !== next.id) : []
+        return Result.succeed({
+          also: others.map((one) => updatedEvent(table, one, { is_default: false })).filter((event) => event !== undefined)
+        })
+      },
+      delete: ({ row }) => row.is_default
+        ? Result.fail(invalidField(table.entity, "The default tax class cannot be deleted; make another one the default first."))
+        : Result.succeed([])
+    }
+  })
+
+const rateFields = {
+  name: text({ required: true, search: true }),
+  description: longText({ nullable: true }),
+  /** A percentage: "20.0000". */
+  rate: decimal({ scale: 4, min: "0", max: "100", required: true }),
+  is_active: boolean({ default: true })
+}
+export const tax_rates = table("tax_rates", rateFields, { visibility: visible_to_all, reference: true })
+
+const ruleFields = {
+  organisation_tax_class_id: ref("organisation_tax_classes", { required: true, on_delete: "delete" }),
+  product_tax_class_id: ref("product_tax_classes", { required: true, on_delete: "delete" }),
+  // Deleting it would change the tax of whatever its rules cover without a word.
+  tax_rate_id: ref("tax_rates", { required: true, on_delete: "refuse", way_out: "delete its rules first, or make the rate inactive" }),
+  priority: integer({ min: 0, default: 0 }),
+  is_active: boolean({ default: true })
+}
+export const tax_rules = table("tax_rules", ruleFields, {
+  visibility: visible_to_all,
+  indexes: [["product_tax_class_id"], ["tax_rate_id"]],
+  uniques: [{
+    columns: ["organisation_tax_class_id", "product_tax_class_id", "tax_rate_id"], field: "tax_rate_id",
+    message: "There is already a rule for these two classes with this rate."
+  }]
+})
+
+const productClasses = taxClasses(product_tax_classes)
+const organisationClasses = taxClasses(organisation_tax_classes)
+
+const rates = crudResource({
+  resource: resource({
+    singular: "tax_rate", table: tax_rates,
+    filters: ["name", "rate", "is_active", "created_at", "updated_at"], sorts: ["name", "rate", "created_at", "updated_at"]
+  }),
+  fields: rateFields,
+  path: "/api/v1/tax_rates",
+  access
+})
+const rules = crudResource({
+  resource: resource({
+    singular: "tax_rule", table: tax_rules,
+    filters: ["organisation_tax_class_id", "product_tax_class_id", "tax_rate_id", "priority", "is_active", "created_at", "updated_at"],
+    sorts: ["priority", "created_at", "updated_at"],
+    includes: {
+      organisation_tax_class: { kind: "brief", via: "organisation_tax_class_id", table: organisation_tax_classes },
+      product_tax_class: { kind: "brief", via: "product_tax_class_id", table: product_tax_classes },
+      tax_rate: { kind: "brief", via: "tax_rate_id", table: tax_rates }
+    }
+  }),
+  fields: ruleFields,
+  path: "/api/v1/tax_rules",
+  access,
+  streams: (params, body) => [
+    ...(params["id"] === undefined ? [] : [`tax_rule:${params["id"]}`]),
+    ...(body["tax_rate_id"] === undefined ? [] : [`tax_rate:${String(body["tax_rate_id"])}`])
+  ]
+})
+
+const seeded = <T extends Table>(table: T, fields: T["columns"] | typeof classFields, id: number, values: Partial<RowOf<T>>) =>
+  createdEvent(table, { ...initialRow(table, fields), id, ...values })
+
+/** Everything the tax of a pair of classes depends on, in three queries; for `resolveTax`. */
+export const taxFacts = Effect.gen(function*() {
+  const store = yield* Store
+  const rules = yield* store.find(tax_rules, { is_active: true })
+  const rates = yield* store.getMany(tax_rates, rules.map(({ tax_rate_id }) => tax_rate_id))
+  const [product] = yield* store.find(product_tax_classes, { is_default: true }, { limit: 1 })
+  const [organisation] = yield* store.find(organisation_tax_classes, { is_default: true }, { limit: 1 })
+  return {
+    rules, rates,
+    default_product_tax_class_id: product?.id ?? null, default_organisation_tax_class_id: organisation?.id ?? null
+  } satisfies TaxTable
+})
+
+export const taxSlices: ReadonlyArray<Slice> = [
+  {
+    ...productClasses,
+    seed: () => [
+      seeded(product_tax_classes, classFields, 1, { name: "Standard", is_default: true }),
+      seeded(product_tax_classes, classFields, 2, { name: "Exempt" })
+    ]
+  },
+  { ...organisationClasses, seed: () => [seeded(organisation_tax_classes, classFields, 1, { name: "Standard", is_default: true })] },
+  {
+    ...rates,
+    seed: () => [
+      seeded(tax_rates, tax_rates.columns, 1, { name: "Standard", rate: "20.0000" }),
+      seeded(tax_rates, tax_rates.columns, 2, { name: "Reduced", rate: "5.0000" }),
+      seeded(tax_rates, tax_rates.columns, 3, { name: "Zero", rate: "0.0000" })
+    ]
+  },
+  {
+    ...rules,
+    seed: () => [seeded(tax_rules, tax_rules.columns, 1, { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 1 })]
+  }
+]

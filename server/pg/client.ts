@@ -1,0 +1,228 @@
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import type * as Scope from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { Borrower, Connection } from "effect/sql/SqlConnection"
+import { SqlError, UnknownError } from "effect/sql/SqlError"
+import * as Statement from "effect/sql/Statement"
+import * as Stream from "effect/Stream"
+import pg from "pg"
+import type { RawResult } from "../../sync/sqlite/statement.ts"
+import { isStalePlan, pgError } from "./error.ts"
+import { makePlanNames } from "./plans.ts"
+import type { PlanNames } from "./plans.ts"
+import { connectionConfig, releaseSession, takeSession } from "./session.ts"
+import type { Restore, Session, SessionLimits, SessionQuery } from "./session.ts"
+import { bind } from "./values.ts"
+
+export interface PgOptions {
+  /** `postgres://user:password@host:port/database`, with `pg`'s query parameters (sslmode …). */
+  readonly url: string
+  /**
+   * The most connections at a time; 10 by default, and never fewer than two: transactions and single statements have
+   * connections apart, so that readers are answered while every writer waits for a lock.
+   */
+  readonly max?: number
+  /** Connections once made are kept, however long nothing is asked. */
+  readonly keep?: boolean
+  /** How long a statement waits for a lock before failing with a LockTimeoutError; 8,000 by default. */
+  readonly lock_timeout_ms?: number
+  /** How long a statement may take before failing with a StatementTimeoutError; 60,000 by default. */
+  readonly statement_timeout_ms?: number
+  /** How long to wait for a connection before failing with a ConnectionError; 10,000 by default. */
+  readonly connection_timeout_ms?: number
+}
+
+const PLANS_KEPT = 500
+const STREAM_CHUNK_ROWS = 500
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000
+
+/** `SqlClient` over pools of Postgres connections, closed with the layer's scope. */
+export const layer = (options: PgOptions): Layer.Layer<SqlClient.SqlClient, SqlError> =>
+  Layer.effect(SqlClient.SqlClient)(make(options))
+
+/**
+ * `SqlClient` over pools of Postgres connections, closed with the scope. Fails with a ConnectionError when the
+ * database cannot be reached.
+ *
+ * Values: bigint is a number, or a bigint beyond 2^53; numeric is text; timestamptz is `2026-11-21T03:47:00.000Z`, date
+ * `2026-11-21`; json and jsonb are parsed. Objects, Dates and NaN are refused as parameters.
+ *
+ * An interrupted query is cancelled on the server too. What a caller may answer by running its transaction again says
+ * so in `isRetryable`.
+ */
+export const make = Effect.fnUntraced(function*(
+  options: PgOptions
+): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
+  const endpoint = { url: options.url, connection_timeout_ms: options.connection_timeout_ms ?? 10_000 }
+  const limits: SessionLimits = {
+    lock_timeout_ms: options.lock_timeout_ms ?? 8_000, statement_timeout_ms: options.statement_timeout_ms ?? 60_000,
+    idle_in_transaction_timeout_ms: IDLE_IN_TRANSACTION_TIMEOUT_MS
+  }
+  const openPool = (max: number) => Effect.acquireRelease(
+    Effect.sync(() => makePool({ ...connectionConfig(endpoint, limits), max, ...(options.keep === true && { idleTimeoutMillis: 0 }) })),
+    (pool) => Effect.promise(() => pool.end())
+  )
+  const max = options.max ?? 10
+  const statements = yield* openPool(Math.max(1, Math.floor(max / 2)))
+  const transactions = yield* openPool(Math.max(1, Math.ceil(max / 2)))
+
+  const plans = makePlanNames(PLANS_KEPT)
+  const take = (pool: pg.Pool, restore: Restore) =>
+    Effect.map(takeSession(pool, endpoint, restore), (session) => makeConnection(session, plans))
+  const release = (connection: PgConnection) => releaseSession(connection.session)
+
+  const acquirerFrom = (pool: pg.Pool) => Effect.uninterruptibleMask((restore) => Effect.acquireRelease(take(pool, restore), release))
+  const borrower: Borrower = (use) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(take(statements, restore), (connection) =>
+        Effect.onExit(restore(use(connection)), () => release(connection)))
+    )
+  yield* borrower((connection) => connection.execute("select 1", [], undefined))
+
+  return yield* Effect.provideServiceEffect(
+    SqlClient.make({
+      driver: "pg",
+      compiler,
+      spanAttributes: [["db.system.name", "postgresql"]],
+      acquirer: acquirerFrom(statements),
+      borrower,
+      transactionAcquirer: acquirerFrom(transactions),
+      releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+      commit: (connection) => commit((connection as PgConnection).session),
+      isTransaction: (connection) => (connection as PgConnection).session.health() !== "lost"
+    }),
+    Reactivity.Reactivity,
+    Reactivity.make
+  )
+})
+
+const makePool = (config: pg.PoolConfig): pg.Pool => {
+  const pool = new pg.Pool(config)
+  // A connection that breaks while idle has left the pool already; without a listener it would end the process.
+  pool.on("error", () => {})
+  pool.on("connect", (client) => client.on("error", () => {}))
+  return pool
+}
+
+const compiler = Statement.makeCompiler({
+  dialect: "pg",
+  placeholder: (index) => `$${index}`,
+  onIdentifier: Statement.defaultEscape("\""),
+  onCustom: () => ["", []],
+  onRecordUpdate: (placeholders, alias, columns, values, returning) => [
+    `(values ${placeholders}) AS ${alias}${columns}${returning ? ` RETURNING ${returning[0]}` : ""}`,
+    returning ? values.flat().concat(returning[1]) : values.flat()
+  ]
+})
+
+/**
+ * Postgres answers COMMIT with ROLLBACK, and no error, when a statement failed in the transaction and the failure was
+ * handled. Nothing was written then, so it must not pass for success.
+ */
+const commit = (session: Session): Effect.Effect<void, SqlError> =>
+  Effect.flatMap(session.query({ text: "COMMIT" }), ({ command }) =>
+    command === "COMMIT" ? Effect.void : Effect.fail(
+      new SqlError({
+        reason: new UnknownError({
+          cause: undefined,
+          operation: "commit",
+          message: "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
+        })
+      })
+    ))
+
+interface PgConnection extends Connection {
+  readonly session: Session
+}
+
+const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
+  const run = (
+    text: string,
+    params: ReadonlyArray<unknown>,
+    how: { readonly prepared: boolean; readonly rowMode?: "array" }
+  ): Effect.Effect<pg.QueryResult, SqlError> => {
+    if (params.length === 0) {
+      const result = session.query({ text, ...(how.rowMode && { rowMode: how.rowMode }) })
+      return CHANGES_SCHEMA.test(text) ? Effect.tap(result, () => Effect.sync(plans.renewAll)) : result
+    }
+    return Effect.flatMap(bound(params), (values) => {
+      const name = how.prepared ? plans.nameOf(text) : undefined
+      const query: SessionQuery = { text, values, ...(name && { name }), ...(how.rowMode && { rowMode: how.rowMode }) }
+      return name === undefined ? session.query(query) : Effect.catchIf(
+        session.query(query),
+        (error) => isStalePlan(error.reason.cause),
+        (error) => {
+          plans.renew(text)
+          // Inside a transaction all has to be run again, which is the caller's to do.
+          return session.client.getTransactionStatus() === "I" ? run(text, params, how) : Effect.fail(error)
+        }
+      )
+    })
+  }
+  const rows = (prepared: boolean): Connection["execute"] => (sql, params, transformRows) =>
+    Effect.map(run(sql, params, { prepared }), (result) => (transformRows ?? identity)(result.rows))
+  const values = (prepared: boolean): Connection["executeValues"] => (sql, params) =>
+    Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
+  // With its connection the transaction has ended too: a rollback that finds it lost has nothing left to do.
+  const control: Connection["execute"] = (sql, params, transformRows) => {
+    const result = rows(false)(sql, params, transformRows)
+    return sql.startsWith("ROLLBACK")
+      ? Effect.catchIf(result, () => session.health() === "lost", () => Effect.succeed([]))
+      : result
+  }
+  return {
+    session,
+    execute: rows(true),
+    executeUnprepared: control,
+    executeValues: values(true),
+    executeValuesUnprepared: values(false),
+    executeRaw: (sql, params) =>
+      Effect.map(run(sql, params, { prepared: true }), (result): RawResult => ({
+        rows: result.rows,
+        rowCount: result.rowCount ?? 0
+      })),
+    executeStream: (sql, params, transformRows) => {
+      const select = transformRows ?? identity
+      if (!READS.test(sql) || WRITES.test(sql)) {
+        return Stream.fromIterableEffect(Effect.map(run(sql, params, { prepared: false }), ({ rows }) => select(rows)))
+      }
+      return Stream.unwrap(Effect.map(openCursor(session, sql, params), (fetch) =>
+        Stream.paginate(undefined, () =>
+          Effect.map(fetch, ({ rows }) => [
+            select(rows as Array<object>),
+            rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)
+          ] as const))))
+    }
+  }
+}
+
+const bound = (params: ReadonlyArray<unknown>): Effect.Effect<Array<unknown>, SqlError> =>
+  Effect.try({ try: () => params.map(bind), catch: (cause) => pgError(cause, "bind") })
+
+const CHANGES_SCHEMA = /\b(create|alter|drop)\b/i
+const READS = /^\s*(select|with|values|table)\b/i
+const WRITES = /\b(insert|update|delete|merge)\b/i
+
+let cursors = 0
+
+/** Opens a cursor in the transaction there is, or in one of its own, and answers how to fetch its next rows. */
+const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown>) =>
+  Effect.gen(function*() {
+    const name = `flightcase_cursor_${++cursors}`
+    if (session.client.getTransactionStatus() === "I") {
+      yield* Effect.acquireRelease(session.query({ text: "BEGIN" }), () => closing(session, "COMMIT"))
+    } else {
+      yield* Effect.addFinalizer(() => closing(session, `CLOSE ${name}`))
+    }
+    const values = yield* bound(params)
+    yield* session.query({ text: `DECLARE ${name} NO SCROLL CURSOR FOR ${sql}`, values })
+    return session.query({ text: `FETCH ${STREAM_CHUNK_ROWS} FROM ${name}` })
+  })
+
+/** A transaction that has failed has closed its cursors by itself, and a lost connection closes everything. */
+const closing = (session: Session, text: string): Effect.Effect<void> =>
+  session.health() === "lost" ? Effect.void : Effect.ignore(session.query({ text }))

@@ -1,0 +1,52 @@
+/** What the tables and counters of this server come to, to be compared with another's. */
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import type { Key } from "../../core/kernel/row-change.ts"
+import type { Failure } from "../../core/kernel/endpoint.ts"
+import { hasOwnIds, nextIds, number_sequences } from "../../core/kernel/ids.ts"
+import { canonicalJson, type Json } from "../../core/kernel/json.ts"
+import { lastPosition } from "../../core/kernel/journal.ts"
+import { schema_version } from "../../core/kernel/store/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { keyOf, rowsAfter } from "../../core/kernel/store/scan.ts"
+import type { Table } from "../../core/kernel/table.ts"
+import type { Manifest, TableChecksum } from "./schema.ts"
+
+/** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
+const sumOf = Effect.fnUntraced(function*(table: Table, names: ReadonlyArray<string>): Effect.fn.Return<TableChecksum, Failure, Store> {
+  const hash = createHash("sha256")
+  let rows = 0
+  for (let after: Key | undefined; ;) {
+    const page = yield* rowsAfter(table, after)
+    if (page.length === 0) return { name: table.name, rows, checksum: hash.digest("hex"), columns: names }
+    for (const row of page) hash.update(`${canonicalJson(names.map((name) => row[name] as Json | undefined ?? null))}\n`)
+    rows += page.length
+    after = keyOf(table, page.at(-1)!)
+  }
+})
+const columnsOf = (table: Table): ReadonlyArray<string> => Object.keys(table.columns).sort()
+export const tableChecksums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
+  Effect.forEach(catalogue.tables, (table) => sumOf(table, columnsOf(table)))
+
+/** Columns that came after exports began and before exports named theirs. */
+export const changed_meanwhile: { readonly [table: string]: ReadonlyArray<string> } = {
+  custom_fields: ["is_personal"], opportunity_items: ["first_made_at"], opportunities: ["kept_rule_ids"]
+}
+/** What the tables come to, summed up as an export did that may be of an earlier release. */
+export const isSameChecksums = (catalogue: Catalogue, said: ReadonlyMap<string, TableChecksum>): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
+  Effect.forEach(catalogue.tables, (table) => sumOf(table,
+    said.get(table.name)?.columns ?? columnsOf(table).filter((name) => changed_meanwhile[table.name]?.includes(name) !== true)))
+
+/** Asked inside one transaction, so that all of it is of one position. */
+export const ownManifest = Effect.fnUntraced(function*(catalogue: Catalogue): Effect.fn.Return<Manifest, Failure, Store> {
+  const store = yield* Store
+  const position = yield* lastPosition(store)
+  const [{ events } = { events: 0 }] = yield* store.run<{ events: number }>("select count(*) as events from journal")
+  const numbers = yield* store.find(number_sequences, {})
+  return {
+    position, events: Number(events), schema_version, tables: yield* tableChecksums(catalogue),
+    ids: Object.fromEntries(yield* nextIds(catalogue.tables.filter(hasOwnIds))),
+    numbers: Object.fromEntries(numbers.map(({ name, next }) => [name, next]))
+  }
+})

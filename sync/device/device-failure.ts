@@ -1,0 +1,35 @@
+/** What can be wrong with a device itself, and how SQLite says that a file is damaged. */
+
+export type DeviceFailureKind = "profile damaged" | "outbox missing" | "outbox damaged" | "commands missing" | "replica damaged" | "revoked" | "copied" | "newer schema"
+/** Something is wrong with this device itself. */
+export class DeviceFailure extends Error {
+  override readonly name = "DeviceFault"
+  readonly kind: DeviceFailureKind
+  readonly way_out: string
+  /** Of the answer that told it, where the server did. */
+  readonly status: number | undefined
+  constructor(kind: DeviceFailureKind, message: string, way_out: string, cause?: unknown) {
+    super(message, { cause })
+    this.kind = kind
+    this.status = kind === "revoked" ? 403 : kind === "copied" ? 409 : undefined
+    this.way_out = way_out
+  }
+}
+
+export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure => new DeviceFailure("outbox damaged",
+  `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.`,
+  "flightcase sync export-pending FILE writes out what can still be read; a backup of the file may hold the rest. Then flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one.", cause)
+
+/** SQLite's own word for a file that is not what it wrote: CORRUPT and NOTADB. */
+export const isDamage = (error: unknown): boolean => {
+  const code = sqliteCodeIn(error)
+  return code === 11 || code === 26
+}
+/** The primary result code of the first fault of SQLite's among an error and its causes. */
+export const sqliteCodeIn = (error: unknown): number | undefined => {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
+    if ("errcode" in at && typeof at.errcode === "number") return at.errcode & 255
+    at = "reason" in at && at.reason instanceof Error ? at.reason : at.cause
+  }
+  return undefined
+}

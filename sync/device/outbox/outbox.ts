@@ -1,0 +1,40 @@
+/**
+ * The outbox: commands acknowledged here and not yet settled, with the leases their ids come from. It is the only
+ * data a device cannot get back from the server, so it has a file of its own (WAL, synchronous=FULL), and a command is
+ * acknowledged only after its transaction here has reached the disk.
+ */
+import { DatabaseSync } from "node:sqlite"
+import { openCommandStore, type OutboxCommands } from "./commands.ts"
+import { openLeases, type OutboxLeases } from "./leases.ts"
+import { openDependencies, type OutboxDependencies } from "./dependencies.ts"
+import { openReopening, type OutboxReopening } from "./reopening.ts"
+import { openTables } from "./tables.ts"
+import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
+
+export interface Outbox extends OutboxCommands, OutboxOutcomes, OutboxLeases, Pick<OutboxDependencies, "creatorsOf">, OutboxReopening {
+  readonly get: (key: string) => string | undefined
+  readonly set: (key: string, value: string) => void
+  readonly close: () => void
+}
+
+/** The file at this path, made where there is none. */
+export const openOutboxAt = (path: string): Outbox => {
+  const db = new DatabaseSync(path, { timeout: 10_000 })
+  db.exec("pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on")
+  return openOutbox(db)
+}
+
+/** Over an open database; tests keep one in memory across simulated crashes. */
+export const openOutbox = (db: DatabaseSync): Outbox => {
+  const tables = openTables(db)
+  const leasing = openLeases(tables)
+  const needs = openDependencies(tables, leasing)
+  const { all, prepared } = tables
+  return {
+    ...openCommandStore(tables, leasing, needs), ...openOutcomes(tables), ...leasing.leases, ...openReopening(tables, leasing, needs),
+    creatorsOf: needs.creatorsOf,
+    get: (key) => all("select value from meta where key = ?", key)[0]?.["value"] as string | undefined,
+    set: (key, value) => { prepared("insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value").run(key, value) },
+    close: () => db.close()
+  }
+}

@@ -1,0 +1,61 @@
+/** What is kept beside what is sent: what a command did here when it was recorded, and what its person is told became of it. */
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import type { WireCommand } from "../../protocol/wire.ts"
+import type { OutboxCommand, RecordedEffects } from "./command.ts"
+import { columns, type OutboxTables, parsed } from "./tables.ts"
+
+export interface OutboxOutcomes {
+  /** Nothing once the server's outcome was compared with it. */
+  readonly recordedOf: (n: number) => RecordedEffects | undefined
+  /** Keeps what became of commands; a command once accounted for stays so. */
+  readonly saveOutcomes: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
+  /** Accepted commands with something to tell (`account.merged`, `account.differences`); those not yet seen, or all. */
+  readonly told: (all: boolean) => ReadonlyArray<OutboxCommand>
+  /**
+   * Has what is kept beside what is sent cut to what its person may see, and what was sent, once it is settled for good. False
+   * while another process reads: what was there is still on the disk.
+   */
+  readonly redact: (how: {
+    readonly recorded: (recorded: RecordedEffects) => RecordedEffects; readonly account: (account: JsonObject) => JsonObject
+    /** Undefined: all of it stays. */
+    readonly sent?: ((command: OutboxCommand) => WireCommand["payload"]) | undefined
+  }) => boolean
+  /** The person has seen what is told about commands up to this number. */
+  readonly seen: (n: number) => void
+}
+
+/** Never changes a command's state. */
+export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxTables): OutboxOutcomes => ({
+  recordedOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? undefined,
+  saveOutcomes: (accounts) => {
+    if (accounts.length === 0) return
+    transaction(() => {
+      const write = prepared("update commands set account = ?, outcome = null where n = ? and account is null")
+      for (const { n, account } of accounts) write.run(JSON.stringify(account), n)
+    })
+  },
+  redact: (how) => {
+    const due: Array<readonly [n: number, outcome: string | null, account: string | null]> = []
+    for (const { n, outcome, account } of all("select n, outcome, account from commands where outcome is not null or account is not null")) {
+      const [was, told] = [outcome as string | null, account as string | null]
+      const cut = [was === null ? null : JSON.stringify(how.recorded(JSON.parse(was))), told === null ? null : JSON.stringify(how.account(JSON.parse(told)))] as const
+      if (cut[0] !== was || cut[1] !== told) due.push([Number(n), ...cut])
+    }
+    if (due.length > 0) transaction(() => { for (const [n, outcome, account] of due) prepared("update commands set outcome = ?, account = ? where n = ?").run(outcome, account, n) })
+    const { sent } = how
+    if (sent !== undefined) {
+      const changed = all(`select ${columns} from commands where state not in ('pending', 'rejected', 'held')`).map(kept)
+        .flatMap((command) => { const left = sent(command); return left === command.payload ? [] : [{ n: command.n, left }] })
+      if (changed.length > 0) transaction(() => { 
+        for (const { n, left } of changed) {
+          prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n)
+          sign(n)
+        }
+      })
+    }
+    return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
+  },
+  told: (every) => all(
+    `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`).map(kept),
+  seen: (n) => { transaction(() => prepared("update commands set seen = 1 where n <= ? and account is not null").run(n)) }
+})

@@ -1,0 +1,101 @@
+/** What a device has not sent, or got back refused, read from its outbox alone: whatever else is wrong with it. */
+import { existsSync } from "node:fs"
+import { DatabaseSync } from "node:sqlite"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { isDamage, openOutboxOf, outboxPath, readProfile, replicaPath } from "../folder.ts"
+import { provisional_base } from "../replica/local-tables.ts"
+import { highestKnown, type MissingCommands, missingBetween } from "../recovery/missing-commands.ts"
+import type { CommandState } from "./command.ts"
+import { type SalvagedCommand, salvage } from "./salvage.ts"
+
+export interface UnsentReport {
+  readonly commands: ReadonlyArray<SalvagedCommand>
+  /** How many commands of a damaged outbox could not be read, and which. */
+  readonly unreadable: number
+  readonly unreadable_numbers: ReadonlyArray<MissingCommands>
+  /** Acknowledged here, and not in the outbox any more. */
+  readonly lost: MissingCommands | null
+  /** What commands the outbox cannot give did here, as far as the replica still knows. */
+  readonly traces: ReadonlyArray<CommandTrace>
+  readonly profile: { readonly device: string; readonly replica_id: number; readonly server: string }
+}
+export interface CommandTrace { readonly command_id: string; readonly recorded_at: string; readonly events: ReadonlyArray<{ readonly type: string; readonly stream: string; readonly data: Json }> }
+
+const states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
+
+export const readUnsent = (folder: string): UnsentReport => {
+  const profile = profileThere(folder)
+  const { commands, last } = commandsIn(folder)
+  const known = Math.max(last, highestRun(folder))
+  const lost = missingBetween(known, last) ?? null
+  const unreadable_numbers = gapsIn(commands, last)
+  const all = [...commands.values()].sort((one, other) => one.n - other.n)
+  return {
+    profile, lost, unreadable_numbers, unreadable: unreadable_numbers.reduce((sum, { from, to }) => sum + to - from + 1, 0),
+    commands: all.filter(({ state }) => states.has(state)),
+    traces: lost === null && unreadable_numbers.length === 0 ? [] : tracesIn(folder, new Set(all.map(({ id }) => id)))
+  }
+}
+
+/** As the outbox gives them; what of a damaged one can still be read. */
+const commandsIn = (folder: string): { readonly commands: ReadonlyMap<number, SalvagedCommand>; readonly last: number } => {
+  try {
+    const outbox = openOutboxOf(folder)
+    try {
+      const kept = outbox.all().map(({ n, id, name, issued_at, state, payload, ids, error }): SalvagedCommand => ({ n, id, name, issued_at, state, payload, ids, error }))
+      return { commands: new Map(kept.map((one) => [one.n, one])), last: outbox.lastN() }
+    } finally { outbox.close() }
+  } catch (error) {
+    if (!isDamage(error) && !(error instanceof Error && "kind" in error && error.kind === "outbox damaged")) throw error
+    const saved = salvage(outboxPath(folder))
+    // Where there is no trace of any command, the fault itself is the answer.
+    if (saved === undefined) throw error
+    return saved
+  }
+}
+/** Numbers are given from one on without a gap. */
+const gapsIn = (commands: ReadonlyMap<number, unknown>, last: number): ReadonlyArray<MissingCommands> => {
+  const gaps: Array<MissingCommands> = []
+  let before = 0
+  for (const n of [...[...commands.keys()].sort((one, other) => one - other), last + 1]) {
+    if (n > before + 1) gaps.push({ from: before + 1, to: n - 1 })
+    before = n
+  }
+  return gaps
+}
+
+/** From the replica, as far as it can be read: it only adds to what the outbox says. */
+const inReplica = <A>(folder: string, otherwise: A, read: (db: DatabaseSync) => A): A => {
+  if (!existsSync(replicaPath(folder))) return otherwise
+  let db: DatabaseSync | undefined
+  try {
+    db = new DatabaseSync(replicaPath(folder), { readOnly: true })
+    return read(db)
+  } catch { return otherwise } finally { db?.close() }
+}
+const highestRun = (folder: string): number => inReplica(folder, 0, (db) => Number(db.prepare(highestKnown).get()?.["n"] ?? 0))
+const tracesIn = (folder: string, there: ReadonlySet<string>): ReadonlyArray<CommandTrace> => inReplica<ReadonlyArray<CommandTrace>>(folder, [], (db) => {
+  const found = new Map<string, { command_id: string; recorded_at: string; events: Array<CommandTrace["events"][number]> }>()
+  for (const row of db.prepare("select command_id, recorded_at, stream, type, data from journal where position >= ? order by position").all(provisional_base)) {
+    const [command_id, recorded_at, stream, type] = [row["command_id"], row["recorded_at"], row["stream"], row["type"]].map(String) as [string, string, string, string]
+    if (there.has(command_id)) continue
+    const trace = found.get(command_id) ?? { command_id, recorded_at, events: [] }
+    found.set(command_id, trace)
+    trace.events.push({ type, stream, data: dataIn(row["data"]) })
+  }
+  return [...found.values()]
+})
+const dataIn = (text: unknown): JsonObject => {
+  const data: unknown = JSON.parse(String(text))
+  return isJsonObject(data) ? data : {}
+}
+
+const profileThere = (folder: string): UnsentReport["profile"] => {
+  try {
+    const { device, replica_id, url } = readProfile(folder)
+    return { device, replica_id, server: url }
+  } catch (error) {
+    if (error instanceof Error && error.name === "NoProfile") throw error
+    return { device: "unknown", replica_id: 0, server: "unknown" }
+  }
+}

@@ -1,0 +1,25 @@
+/** Blocks of ids a server put back from a backup has forgotten are shown to it again, before anything is sent. */
+import type { LeaseRange } from "../../protocol/wire.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import { type Remote, RemoteError } from "../remote.ts"
+
+const claims_per_request = 500
+
+/** How many blocks of a device the server remembers, and up to which number it has decided. */
+export interface ServerMemory { readonly blocks: number; readonly last_n: number }
+
+/** What the server leaves of the blocks stays here; ids that are others' by now are given no more. */
+export const reclaimForgottenLeases = async (replica_id: number, { blocks: known, last_n }: ServerMemory, outbox: Outbox, remote: Pick<Remote, "call">): Promise<void> => {
+  const leases = outbox.leases()
+  const here = leases.blocks_asked
+  const position = `${known}/${here}`
+  // One that has forgotten verdicts this device knows was put back since, perhaps to where it was put back to before.
+  if (known >= here || (outbox.get("claimed") === position && last_n >= outbox.lastSettled())) return
+  for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
+    const blocks = leases.blocks.slice(at, at + claims_per_request)
+    const answer = await remote.call("POST", "/api/v1/sync/leases/claim", { replica_id, blocks })
+    if (answer.status >= 400) throw new RemoteError(answer.status, (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string })
+    outbox.trimLeases(blocks, (answer.body as { readonly lease: ReadonlyArray<LeaseRange> }).lease)
+  }
+  outbox.set("claimed", position)
+}

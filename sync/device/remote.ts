@@ -1,0 +1,213 @@
+/** The server as a device reaches it: sending commands, asking for leases, following the journal's shape. */
+import { type ChangeMessage, isChangeMessage, isControlMessage, type Message, type Row, ShapeStream } from "@electric-sql/client"
+import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import type { FieldErrors } from "../../core/kernel/rejection.ts"
+import { type LeaseRange, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
+import type { ChecksumPage, SnapshotPage, SnapshotPlan } from "../protocol/snapshot.ts"
+import { type HttpAnswer, httpClientAt, jsonOf, textOf, Unreachable } from "../http-client.ts"
+import type { PulledEvents } from "./replica/replica.ts"
+
+export { Unreachable }
+
+/** The server answered with an error. */
+export class RemoteError extends Error {
+  override readonly name = "RemoteError"
+  readonly status: number
+  readonly body: { readonly message: string; readonly errors?: FieldErrors }
+  constructor(status: number, body: { readonly message: string; readonly errors?: FieldErrors }) {
+    super(body.message)
+    this.status = status
+    this.body = body
+  }
+}
+
+export interface Remote {
+  readonly call: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }>
+  readonly push: (replica_id: number, commands: ReadonlyArray<WireCommand>) => Promise<ReadonlyArray<Verdict>>
+  readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
+  /**
+   * Everything after a place, chunk by chunk in order, each applied before the next is looked at. `refetch` is told
+   * when the server begins a new history; what follows then starts from nothing, unless it answers that nothing should.
+   */
+  readonly pull: (
+    replica_id: number, from: { readonly offset: string; readonly handle: string | undefined },
+    take: { readonly chunk: (pulled: PulledEvents) => Promise<void>; readonly refetch: () => Promise<void | "stop"> }
+  ) => Promise<void>
+  /** Where a fill from rows begins; undefined where the server knows none. */
+  readonly plan: (replica_id: number, pending_from: number) => Promise<SnapshotPlan | undefined>
+  /** The next rows; "anew" when the server begins a new history. */
+  readonly rows: (replica_id: number, place: PageCursor) => Promise<SnapshotPage | "anew">
+  readonly checksums: (replica_id: number, place: PageCursor) => Promise<ChecksumPage | "anew">
+}
+export interface PageCursor {
+  readonly handle: string
+  readonly offset: string
+  readonly after: string
+  /** Rows of a page; the server's own measure without it. */
+  readonly limit?: number
+}
+
+/** How long a device waits, in milliseconds. */
+export interface Timeouts {
+  /** For the answer to one call. */
+  readonly call: number
+  /** For the next news while they are fetched. */
+  readonly news: number
+  /** For the end of all news. What came by then is kept, and the next sync goes on from there. */
+  readonly pull: number
+}
+const usual_patience: Timeouts = { call: 60_000, news: 60_000, pull: 15 * 60_000 }
+/** New histories while one is fetched: more often than this nobody takes rights away, or puts a backup in place. */
+const refetches_max = 5
+
+export const remoteAt = (url: string, token: string, patience = usual_patience): Remote => {
+  const client = httpClientAt({ url, token, timeout_millis: patience.call })
+  const { url: base, headers } = client
+  const call: Remote["call"] = async (method, path, body) => {
+    const answer = await client.send({ method, path, body })
+    return { status: answer.status, headers: answer.headers, body: parsed(base, answer) }
+  }
+  const expected = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+    const answer = await call(method, path, body)
+    if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
+    return answer.body
+  }
+  const paged = async <A extends { readonly next: string | null; readonly offset?: string }>(path: string, replica_id: number, { handle, offset, after, limit }: PageCursor): Promise<A | "anew"> => {
+    const query = new URLSearchParams({ replica_id: String(replica_id), handle, offset, after, ...(limit === undefined ? {} : { limit: String(limit) }) })
+    const answer = await call("GET", `/api/v1/sync/${path}?${query.toString()}`)
+    if (answer.status === 409) return "anew"
+    if (answer.status >= 400) throw refused(base, answer)
+    const { page } = answer.body as { page: A }
+    // A page may bring only news of rows sent before; then its offset is another.
+    if (page.next === after && (page.offset ?? offset) === offset) throw endless(base, "the same rows come again and again")
+    return page
+  }
+  return {
+    call,
+    plan: async (replica_id, pending_from) => {
+      const answer = await call("GET", `/api/v1/sync/snapshot?replica_id=${replica_id}&pending_from=${pending_from}`)
+      if (answer.status === 404) return undefined
+      if (answer.status >= 400) throw refused(base, answer)
+      return (answer.body as { snapshot: SnapshotPlan }).snapshot
+    },
+    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place),
+    checksums: (replica_id, place) => paged("checksums", replica_id, place),
+    push: async (replica_id, commands) =>
+      (await expected("POST", `/api/v1/sync/commands?replica_id=${replica_id}`, { replica_id, commands: commands.map(toWireCommand) }) as { verdicts: ReadonlyArray<Verdict> }).verdicts,
+    lease: async (replica_id, entity, request_no) =>
+      (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no }) as { lease: ReadonlyArray<LeaseRange> }).lease,
+    pull: (replica_id, from, take) => follow({ base, headers, patience }, replica_id, from, take)
+  }
+}
+
+/** A server that is down behind a proxy is not there, whoever answers for it. */
+const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
+  status >= 500 ? new Unreachable(base, new Error(`it answered ${status}`)) : new RemoteError(status, errorBody(body, status))
+/** What is no JSON is somebody else's answer: where it refuses, its words are shown. */
+const parsed = (base: string, answer: HttpAnswer): unknown => {
+  try { return answer.bytes.length === 0 ? undefined : jsonOf(answer) } catch (cause) {
+    if (answer.status < 400) throw notOurs(base, cause)
+    return { message: textOf(answer).slice(0, 200) }
+  }
+}
+const notOurs = (base: string, cause: unknown): RemoteError =>
+  new RemoteError(502, { message: `What ${base} answered cannot be read${cause instanceof TooDeep ? `: ${cause.message}` : ""}. Is it a Flightcase server?` })
+const endless = (base: string, why: string, cause: unknown = new Error(why)): Unreachable =>
+  new Unreachable(base, cause, `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`)
+const errorBody = (body: unknown, status: number): { message: string; errors?: FieldErrors } =>
+  typeof body === "object" && body !== null && "message" in body ? body as { message: string } : { message: `The server answered ${status}.` }
+
+/** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
+const follow = async (
+  { base, headers, patience }: { readonly base: string; readonly headers: { readonly [name: string]: string }; readonly patience: Timeouts }, replica_id: number,
+  from: { readonly offset: string; readonly handle: string | undefined }, take: Parameters<Remote["pull"]>[2]
+): Promise<void> => {
+  const stop = new AbortController()
+  let fail: (error: unknown) => void = () => {}
+  let finish: () => void = () => {}
+  const done = new Promise<void>((resolve, reject) => { finish = resolve; fail = reject })
+  const limit = limits(base, patience, (error) => fail(error))
+  const resumes = from.handle !== undefined && from.offset !== "-1"
+  const stream = new ShapeStream<Row>({
+    url: `${base}/api/v1/sync/shape`,
+    params: { table: "journal", replica_id: String(replica_id) },
+    headers: { ...headers }, subscribe: false, signal: stop.signal,
+    ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
+    // Every value is wanted as text: positions are read by us, documents stay JSON text until they are stored.
+    parser: { int8: (value: string) => value, jsonb: (value: string) => value },
+    backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
+    onError: (error) => { fail(failureOf(base, error)) }
+  })
+  stream.subscribe(async (messages: ReadonlyArray<Message<Row>>) => {
+    try {
+      if (messages.some((message) => isControlMessage(message) && message.headers.control === "must-refetch")) {
+        limit.refetched()
+        limit.arrived()
+        if (await take.refetch() === "stop") return finish()
+        limit.applied()
+      }
+      const up_to_date = messages.some((message) => isControlMessage(message) && message.headers.control === "up-to-date")
+      const events = messages.filter((message): message is ChangeMessage<Row> => isChangeMessage(message)).map((message) => eventOf(message.value))
+        .sort((a, b) => a.position - b.position)
+      const handle = stream.shapeHandle
+      if ((events.length > 0 || up_to_date) && handle !== undefined) {
+        limit.arrived(events.at(-1)?.position)
+        await take.chunk({ events, offset: stream.lastOffset, handle, up_to_date })
+        limit.applied()
+      }
+      if (up_to_date) finish()
+    } catch (error) { fail(error instanceof TooDeep ? notOurs(base, error) : error) }
+  }, (error) => fail(failureOf(base, error)))
+  try { await done } finally {
+    limit.end()
+    stop.abort()
+    stream.unsubscribeAll()
+  }
+}
+
+/** Fails a catch-up that does not get on: nothing new for a while, or no end to it. Time taken here to apply what came does not count. */
+const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
+  let highest = 0, refetches = 0, left = patience.news, since = performance.now(), over = false
+  const fallen = (): void => fail(endless(base, `nothing new for ${patience.news / 1_000} seconds`))
+  let idle = setTimeout(fallen, left)
+  const whole = setTimeout(() => fail(endless(base, `there is more after ${Math.round(patience.pull / 1_000)} seconds`)), patience.pull)
+  return {
+    /** What came is being applied; it goes up to this position, if there is any event in it. */
+    arrived: (position = 0): void => {
+      clearTimeout(idle)
+      left = position > highest ? patience.news : Math.max(0, left - (performance.now() - since))
+      highest = Math.max(highest, position)
+    },
+    applied: (): void => {
+      if (over) return
+      since = performance.now()
+      clearTimeout(idle)
+      idle = setTimeout(fallen, left)
+    },
+    refetched: (): void => {
+      highest = 0
+      if (++refetches > refetches_max) fail(endless(base, "its history begins anew again and again"))
+    },
+    end: (): void => {
+      over = true
+      clearTimeout(idle)
+      clearTimeout(whole)
+    }
+  }
+}
+
+const failureOf = (base: string, error: unknown): unknown => {
+  const status = typeof error === "object" && error !== null && "status" in error ? Number(error.status) : undefined
+  if (status === undefined || Number.isNaN(status) || status >= 500) return new Unreachable(base, error)
+  const body = typeof error === "object" && error !== null && "json" in error ? error.json : undefined
+  return new RemoteError(status, errorBody(body, status))
+}
+const nullableInteger = (value: unknown): number | null => value === null || value === undefined ? null : Number(value)
+/** A row of the journal as the shape protocol tells it. */
+export const eventOf = (value: Row): StoredEvent => ({
+  position: Number(value["position"]), stream: String(value["stream"]), version: Number(value["version"]), type: String(value["type"]),
+  data: parseJson(String(value["data"]), wire_body_depth_max) as JsonObject, command_id: String(value["command_id"]), actor_id: nullableInteger(value["actor_id"]),
+  replica_id: nullableInteger(value["replica_id"]), recorded_at: String(value["recorded_at"])
+})

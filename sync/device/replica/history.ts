@@ -1,0 +1,33 @@
+/** A replica filled from rows has the present and what happened since, not what the rows came of: it says so. */
+import { Effect } from "effect"
+import type { Endpoint, Params, Request } from "../../../core/kernel/endpoint.ts"
+import { streamOf } from "../../../core/kernel/event.ts"
+import { isJsonObject } from "../../../core/kernel/json.ts"
+import { Rejection } from "../../../core/kernel/rejection.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { readMeta } from "./local-tables.ts"
+
+/** What a refusal names that the server would not give. */
+export const at_server = "at_server"
+
+/** Refuses what only the whole journal can answer where it is not here; what came after the rows is told as ever. */
+export const requireHistory = Effect.fnUntraced(function*(endpoint: Endpoint, request: Request, params: { readonly [name: string]: string }) {
+  const in_the_past = request.query.some(([name]) => name === "as_of") || (isJsonObject(request.body) && (request.body["as_of"] ?? null) !== null)
+  if (!in_the_past && endpoint.reads_history === undefined) return
+  const store = yield* Store
+  const journal_from = Number((yield* readMeta(store, "journal_from")) ?? 0)
+  if (journal_from === 0) return
+  const about = in_the_past ? undefined : endpoint.reads_history
+  if (about !== undefined && about !== "everything") {
+    const { table } = (endpoint.params as Params)[about.of]!
+    const stream = streamOf(table.entity, params[about.of] ?? "")
+    const [first] = yield* store.run<{ version: number | null }>("select min(version) as version from journal where stream = ?", [stream])
+    // It began after the rows came: all that happened to it is here.
+    if (first?.version === 1) return
+  }
+  return yield* new Rejection({
+    kind: "unavailable",
+    message: `What happened before event ${journal_from} is on the server: this device was filled with how things stood then. Ask the server (--remote).`,
+    errors: { [at_server]: ["history"] }
+  })
+})

@@ -1,0 +1,20 @@
+/** What the hosting lends the server's end of sync: tokens of devices' own, and the key that signs bundles. */
+import { Context, type Effect } from "effect"
+import type { Failure } from "../../core/kernel/endpoint.ts"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import type { Seed } from "../protocol/signature.ts"
+
+export interface DeviceTokensShape {
+  /** A token of the device's own, within what the asking token may; its secret is told this once. */
+  readonly issue: (name: string, viewer: Viewer, now: string) => Effect.Effect<{ readonly id: number; readonly secret: string }, Failure, Store | CommandRuntime>
+  /** What the token may; undefined when it opens nothing any more. */
+  readonly abilitiesOf: (token_id: number, now: string) => Effect.Effect<ReadonlyArray<string> | undefined, Failure, Store>
+  /** Ends it, for good. */
+  readonly end: (token_id: number, viewer: Viewer, now: string) => Effect.Effect<void, Failure, Store | CommandRuntime>
+}
+export class DeviceTokens extends Context.Service<DeviceTokens, DeviceTokensShape>()("flightcase/sync/DeviceTokens") {}
+
+/** Signs what the server gives a courier. */
+export class BundleKey extends Context.Service<BundleKey, { readonly seed: Seed }>()("flightcase/sync/BundleKey") {}

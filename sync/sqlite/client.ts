@@ -1,0 +1,211 @@
+import { DatabaseSync } from "node:sqlite"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { identity } from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { Borrower, Connection } from "effect/sql/SqlConnection"
+import { SqlError } from "effect/sql/SqlError"
+import * as Statement from "effect/sql/Statement"
+import * as Stream from "effect/Stream"
+import { isBusy, sqliteError } from "./error.ts"
+import { iterate, makeStatements, prepare } from "./statement.ts"
+import type { Row } from "./statement.ts"
+
+export interface SqliteOptions {
+  /** A file, made if it is not there (unless `readOnly`), or ":memory:". */
+  readonly path: string
+  readonly readOnly?: boolean
+  /** "full", the default, is on disk when a commit answers; "normal" may lose the last commits in a power cut. */
+  readonly synchronous?: "full" | "normal"
+  /** How long to wait for another process's lock before failing with a LockTimeoutError; 30,000 by default. */
+  readonly busy_timeout_ms?: number
+}
+
+/**
+ * What a transaction waits for; by default what `synchronous` says. With "normal" a power cut may take the last commits
+ * with it, but whole and never one before another: the next "full" commit puts them on disk with its own.
+ */
+export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", { defaultValue: () => undefined })
+
+/** `user_version` of files in which whatever was freed has been written over from the beginning, or since they were written anew. */
+export const erasing_version = 1
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+const STREAM_CHUNK_ROWS = 256
+
+/** `SqlClient` over one `node:sqlite` database, closed with the layer's scope. */
+export const layer = (options: SqliteOptions): Layer.Layer<SqlClient.SqlClient, SqlError> =>
+  Layer.effect(SqlClient.SqlClient)(make(options))
+
+/**
+ * `SqlClient` over one `node:sqlite` database, closed with the scope.
+ *
+ * Values: a column declared `boolean` reads true or false, one declared `jsonb` the parsed document; an integer is a
+ * number, or a bigint beyond 2^53; computed columns have no declared type and read as SQLite stores them. Objects,
+ * Dates and NaN are refused as parameters.
+ *
+ * Transactions begin IMMEDIATE, one at a time; other fibers wait for their end. While another process holds the lock
+ * the writer waits without blocking the event loop or the readers of this client, and can be interrupted.
+ */
+export const make = Effect.fnUntraced(function*(
+  options: SqliteOptions
+): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
+  const db = yield* Effect.acquireRelease(
+    attempt("open", () =>
+      new DatabaseSync(options.path, {
+        readOnly: options.readOnly ?? false,
+        enableForeignKeyConstraints: true,
+        // Blocks the event loop, so only for as long as a commit takes; `patiently` waits longer without blocking.
+        timeout: 5
+      })),
+    (db) => Effect.sync(() => db.close())
+  )
+  const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
+  const usual = options.synchronous ?? "full"
+  let synchronous: "full" | "normal" | undefined
+  /** Only outside a transaction; SQLite refuses it within. */
+  const waitFor = (wanted: "full" | "normal"): void => {
+    if (synchronous === wanted || options.readOnly === true) return
+    db.exec(`pragma synchronous = ${wanted}`)
+    synchronous = wanted
+  }
+  /** A statement outside a transaction waits as long as is usual, whatever the transaction before it waited for. */
+  const asUsual = (): void => { if (!db.isTransaction) waitFor(usual) }
+
+  if (options.readOnly !== true) {
+    // Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it.
+    yield* patiently(attempt("open", () => {
+      db.exec("pragma secure_delete = on")
+      if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
+    }))
+    yield* patiently(attempt("open", () => db.exec("pragma journal_mode = wal")))
+    yield* patiently(attempt("open", () => waitFor(usual)))
+  }
+
+  const statements = makeStatements(db)
+  const execute: Connection["execute"] = (sql, params, transformRows) => {
+    const rows = attempt("execute", () => {
+      asUsual()
+      return statements.rows(sql, params)
+    })
+    return transformRows === undefined ? rows : Effect.map(rows, transformRows)
+  }
+  const executeValues: Connection["executeValues"] = (sql, params) =>
+    attempt("executeValues", () => {
+      asUsual()
+      return statements.values(sql, params)
+    })
+  const connection: Connection = {
+    execute,
+    executeUnprepared: execute,
+    executeValues,
+    executeValuesUnprepared: executeValues,
+    executeRaw: (sql, params) => attempt("executeRaw", () => {
+      asUsual()
+      return statements.raw(sql, params)
+    }),
+    executeStream: (sql, params, transformRows) =>
+      Stream.unwrap(Effect.map(
+        Effect.acquireRelease(
+          attempt("executeStream", () => iterate(prepare(db, sql), params)),
+          (rows) => Effect.sync(() => rows.return(undefined))
+        ),
+        (rows) =>
+          Stream.paginate(rows, () =>
+            attempt("executeStream", () => {
+              const chunk = take(rows, STREAM_CHUNK_ROWS)
+              const more = chunk.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(rows)
+              return [transformRows === undefined ? chunk : transformRows(chunk), more] as const
+            }))
+      ))
+  }
+
+  const acquirers = SqlClient.makeSqliteAcquirers({
+    connection: Effect.succeed(connection),
+    semaphore: Semaphore.makeUnsafe(1),
+    isTransaction: () => db.isTransaction
+  })
+  // A writer that finds the file locked gives the connection back before it waits, or readers would wait with it.
+  const borrower: Borrower = (use) => patiently(acquirers.borrower(use))
+  const spanAttributes = [["db.system.name", "sqlite"]] as const
+  const client = yield* Effect.provideServiceEffect(
+    SqlClient.make({
+      driver: "node-sqlite",
+      compiler: Statement.makeCompilerSqlite(),
+      spanAttributes,
+      ...acquirers,
+      borrower
+    }),
+    Reactivity.Reactivity,
+    Reactivity.make
+  )
+
+  // As the client's own, except that a transaction has begun once it has the connection: it gives the connection back
+  // while it waits for another process's lock, and the wait can be interrupted.
+  const beginning = options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"
+  const control = (sql: string) => Effect.asVoid(connection.execute(sql, [], undefined))
+  const whenOpen = (sql: string) => Effect.suspend(() => db.isTransaction ? control(sql) : Effect.void)
+  const begun = Effect.fnUntraced(function*(restore: Restore) {
+    const statement = yield* SqlClient.BeginTransaction
+    const wanted = yield* Durability
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const leased = Scope.provide(restore(acquirers.transactionAcquirer), scope)
+    return yield* Effect.tap(leased, () => attempt("begin", () => {
+      waitFor(wanted ?? usual)
+      statements.rows(statement ?? beginning, [])
+    })).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+  })
+  const withTransaction = SqlClient.makeWithTransaction({
+    transactionService: client.transactionService,
+    spanAttributes,
+    acquireConnection: (restore) => patiently(begun(restore), restore),
+    begin: () => Effect.void,
+    savepoint: (_, id) => control(`SAVEPOINT effect_sql_${id}`),
+    releaseSavepoint: (_, id) => whenOpen(`RELEASE SAVEPOINT effect_sql_${id}`),
+    commit: () => control("COMMIT"),
+    onCommitFailure: acquirers.onCommitFailure,
+    rollback: () => whenOpen("ROLLBACK"),
+    rollbackSavepoint: (_, id) => whenOpen(`ROLLBACK TO SAVEPOINT effect_sql_${id}`)
+  })
+  return Object.assign(client, { withTransaction })
+})
+
+const attempt = <A>(operation: string, f: () => A): Effect.Effect<A, SqlError> =>
+  Effect.try({ try: f, catch: (cause) => sqliteError(cause, operation) })
+
+/** The next rows, leaving the generator open (its own `take` would close it). */
+const take = (rows: Generator<Row>, count: number): Array<Row> => {
+  const taken: Array<Row> = []
+  while (taken.length < count) {
+    const next = rows.next()
+    if (next.done === true) break
+    taken.push(next.value)
+  }
+  return taken
+}
+
+/** Runs the effect again and again while another process holds the lock. Within `restore` the wait can be interrupted. */
+type Patiently = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>, restore?: Restore) => Effect.Effect<A, E | SqlError, R>
+
+/** Gives up after `busy_timeout_ms`. Not for what runs inside a transaction, which only its owner can run again as a whole. */
+const makePatiently = (busy_timeout_ms: number): Patiently => (effect, restore = identity) => Effect.suspend(() => {
+  const started_ms = performance.now()
+  const go = (tries: number): typeof effect => Effect.catchIf(effect, isLocked, (error) =>
+    performance.now() - started_ms >= busy_timeout_ms ? Effect.fail(error) : Effect.flatMap(restore(pause(tries)), () => go(tries + 1)))
+  return go(0)
+})
+const isLocked = (error: unknown): error is SqlError => error instanceof SqlError && isBusy(error.reason.cause)
+
+/** A short wait of random length, so that two waiting processes do not keep meeting. Real time, whatever the clock. */
+const pause = (tries: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), Math.random() * Math.min(50, 5 * (tries + 1)))
+    return Effect.sync(() => clearTimeout(timer))
+  })

@@ -1,0 +1,117 @@
+/** Misfortune at the command line: the doctor, a login that begins anew, a copied folder, the unit. */
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { unitFor } from "../../cli/commands/sync/systemd-unit.ts"
+import { openPlace, owner_token, type Place, run as runApart, runHere as run } from "./session.ts"
+
+let place: Place
+const profile = (name = "default"): string => join(place.home, "profiles", name)
+beforeEach(async () => {
+  place = await openPlace()
+  expect((await run(place, ["login", place.url, "--token", owner_token, "--name", "van"])).code).toBe(0)
+  expect((await run(place, ["product-groups", "create", "--name", "Unsent"])).code).toBe(0)
+})
+afterEach(async () => { await place.close() })
+
+describe("the doctor", () => {
+  it("puts a damaged replica aside, fills a new one and sends what was pending", async () => {
+    writeFileSync(join(profile(), "replica.sqlite"), "garbage".repeat(1_000))
+    const found = await run(place, ["doctor"])
+    expect([found.code, found.out]).toEqual([1, expect.stringMatching(/bad\treplica file\t.*doctor --repair/)])
+    const failed = await run(place, ["products", "list"])
+    expect([failed.code, failed.err]).toEqual([1, expect.stringContaining("Nothing unsent is lost")])
+    const repaired = await run(place, ["doctor", "--repair"])
+    expect(repaired.out).toContain("and filled anew; what was pending has been sent")
+    expect(readdirSync(profile()).some((name) => name.startsWith("replica.sqlite.damaged-"))).toBe(true)
+    const whole = await run(place, ["doctor"])
+    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/ok\toutbox file\twhole\nok\tserver\tanswers\nok\tclock\t/)])
+    expect((await run(place, ["product-groups", "list", "--remote", "--json"])).out).toContain("Unsent")
+  })
+
+  it("leaves a damaged outbox alone, and a login that begins anew keeps the folder", async () => {
+    writeFileSync(join(profile(), "outbox.sqlite"), "garbage".repeat(1_000))
+    for (const words of [["doctor", "--repair"], ["product-groups", "list"], ["login", place.url, "--token", owner_token]]) {
+      const ran = await run(place, words)
+      expect([ran.code, ran.out + ran.err]).toEqual([1, expect.stringMatching(/outbox .* is damaged: commands recorded here and not sent yet are in it/)])
+    }
+    const anew = await run(place, ["login", place.url, "--token", owner_token, "--set-aside", "--json"])
+    expect(anew.code).toBe(0)
+    expect(readFileSync(join(JSON.parse(anew.out).aside, "outbox.sqlite"), "utf8")).toContain("garbage")
+    expect((await run(place, ["product-groups", "list"])).code).toBe(0)
+  })
+})
+
+it("commands the outbox has lost are told by every command, written out, and gone without only when that is said", async () => {
+  // Two more were acknowledged here than the outbox has.
+  const replica = new DatabaseSync(join(profile(), "replica.sqlite"))
+  replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
+  replica.close()
+  const listed = await run(place, ["product-groups", "list"])
+  expect([listed.code, listed.out, listed.err]).toEqual([0, expect.stringContaining("Unsent"), expect.stringContaining("Commands 2 to 3 were acknowledged here, and the outbox does not have them any more: flightcase doctor says")])
+  for (const words of [["product-groups", "create", "--name", "More"], ["sync"]]) {
+    expect(await run(place, words)).toMatchObject({ code: 1, err: expect.stringMatching(/Commands 2 to 3 .*\n.*doctor --accept-loss goes on without them/) })
+  }
+  const written = await run(place, ["sync", "export-pending", "left.json"])
+  expect([written.code, written.err]).toEqual([0, expect.stringContaining("Acknowledged here, and not in the outbox any more: 2 to 3.")])
+  expect(JSON.parse(readFileSync(join(place.folder, "left.json"), "utf8")).unsent).toMatchObject({ lost: { from: 2, to: 3 }, unreadable: 0, commands: [{ n: 1, payload: { body: { name: "Unsent" } } }] })
+  expect(await run(place, ["doctor"])).toMatchObject({ code: 1, out: expect.stringMatching(/bad\toutbox numbers\tCommands 2 to 3 .*doctor --accept-loss/) })
+  const accepted = await run(place, ["doctor", "--accept-loss"])
+  expect([accepted.code, accepted.err]).toEqual([0, expect.stringContaining("Going on without commands 2 to 3")])
+  expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, pending: 0 })
+})
+
+it("a copied folder is told so, and goes on as a device of its own with what it had not sent", async () => {
+  cpSync(profile(), profile("copy"), { recursive: true })
+  expect((await run(place, ["product-groups", "create", "--name", "Second"])).code).toBe(0)
+  expect((await run(place, ["sync"])).code).toBe(0)
+  expect((await run(place, ["product-groups", "create", "--name", "Of the copy", "--profile", "copy"])).code).toBe(0)
+  const told = await run(place, ["sync", "--profile", "copy"])
+  expect([told.code, told.err]).toEqual([6, expect.stringMatching(/This folder is a copy.*Nothing was sent\.\n.*login URL --token T makes this machine a device of its own/)])
+  const again = await run(place, ["login", place.url, "--token", owner_token, "--profile", "copy", "--json"])
+  expect(JSON.parse(again.out).moved).toEqual({ commands: 1, decided: 1, left: 0, left_file: null })
+  expect(JSON.parse((await run(place, ["sync", "--profile", "copy", "--json"])).out).sync).toMatchObject({ accepted: 1, conflicts: 0 })
+  // The first is nobody's old device: it goes on.
+  expect((await run(place, ["product-groups", "create", "--name", "Later"])).code).toBe(0)
+  expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, conflicts: 0 })
+  expect((await run(place, ["product-groups", "list", "--remote"])).out.split("\n").filter((line) => /\t(Unsent|Second|Of the copy|Later)(\t|$)/.test(line))).toHaveLength(4)
+})
+
+it("a login cut off between two folders is finished by the next command", async () => {
+  const profiles = join(place.home, "profiles")
+  cpSync(profile(), join(profiles, ".default.new"), { recursive: true })
+  rmSync(profile(), { recursive: true })
+  expect((await run(place, ["sync", "status", "--json"])).code).toBe(0)
+  expect(existsSync(join(profiles, ".default.new"))).toBe(false)
+})
+
+describe("the unit", () => {
+  it("is one systemd understands, whatever the folders are called", async () => {
+    const unit = unitFor("till", { FLIGHTCASE_HOME: "/srv/50% \"off\" $HOME", XDG_CONFIG_HOME: place.folder }, [process.execPath, "/opt/flight case/bin.mjs"])
+    expect(unit.path).toBe(join(place.folder, "systemd/user/flightcase-sync-till.service"))
+    expect(unit.text).toContain(`ExecStart=${process.execPath} "/opt/flight case/bin.mjs" sync --watch --no-input --profile till\n`)
+    expect(unit.text).toContain("RestartForceExitStatus=75\n")
+    expect(unit.text).toContain("RestartPreventExitStatus=2 4\n")
+    let verified: string
+    const file = join(place.folder, unit.name)
+    writeFileSync(file, unit.text)
+    try { verified = execFileSync("systemd-analyze", ["verify", "--user", file], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, XDG_RUNTIME_DIR: place.folder } }) } catch (error) {
+      // Where there is no systemd, there is nothing to ask.
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return
+      throw new Error(String((error as { stderr?: unknown }).stderr), { cause: error })
+    }
+    expect(verified).toBe("")
+  })
+
+  it("is written and removed where systemd looks", async () => {
+    const env = { XDG_CONFIG_HOME: join(place.folder, "config") }
+    const written = await runApart(place, ["sync", "--install-unit"], { env })
+    expect([written.code, written.err]).toEqual([0, expect.stringContaining("systemctl --user enable --now flightcase-sync.service")])
+    const path = join(place.folder, "config/systemd/user/flightcase-sync.service")
+    expect(readFileSync(path, "utf8")).toContain("cli/main.ts sync --watch --no-input --profile default")
+    expect((await runApart(place, ["sync", "--uninstall-unit"], { env })).err).toContain("Removed")
+    expect(existsSync(path)).toBe(false)
+  })
+})

@@ -1,0 +1,30 @@
+/** Explanations on a terminal and in a pipe. */
+import { describe, expect, it } from "vitest"
+import { explanationText, wrapped } from "../../../cli/output/explanation.ts"
+
+const terminal = { is_tty: true, progress: false, answers: false, colour: false, columns: 30 }
+const step = (figure: string, words: string) => ({ figure, rule: "sum", from: null, to: "1.00", words })
+
+describe("an explanation", () => {
+  it("is wrapped between words to the terminal's width, each figure named once", () => {
+    expect(explanationText([step("tax_total", "Tax of 20% on 100.00 net comes to 20.00, once."), step("tax_total", "Kept."), step("total", "Sum.")], terminal))
+      .toBe("tax_total\n  Tax of 20% on 100.00 net\n  comes to 20.00, once.\n  Kept.\ntotal\n  Sum.\n")
+  })
+  it("is no wider than 120 however wide the terminal is", () => {
+    const lines = explanationText([step("total", "word ".repeat(100))], { ...terminal, columns: 400 }).split("\n").slice(1, -1)
+    expect(Math.max(...lines.map((line) => line.length))).toBe(2 + 118 - 4)
+    expect(lines.map((line) => line.trim()).join(" ")).toBe("word ".repeat(100).trim())
+  })
+  it("counts columns, not characters, and leaves a word alone that is too wide", () => {
+    expect(wrapped("照明 照明 照明", 9)).toEqual(["照明 照明", "照明"])
+    expect(wrapped("a incomprehensibilities b", 10)).toEqual(["a", "incomprehensibilities", "b"])
+    expect(wrapped("", 10)).toEqual([""])
+  })
+  it("lets no name take over the terminal", () => {
+    expect(explanationText([step("total", "\u001b[2JGala\nnight")], terminal)).toBe("total\n  \ufffd[2JGala night\n")
+  })
+  it("is a line a step in a pipe, however long", () => {
+    const text = explanationText([step("total", "word ".repeat(100).trim())], { ...terminal, is_tty: false })
+    expect(text.trimEnd().split("\n").at(-1)).toContain("word ".repeat(100).trim())
+  })
+})

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { demands } from "../../../../core/demands/schema.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { Effect } from "effect"
+import { type App, engines, openApp, viewerWith } from "../../../app.ts"
+import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../fixtures.ts"
+
+/** Ahead of any clock this runs under. */
+const may = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" }
+
+describe.each(engines)("allocating units on %s", (engine) => {
+  let app: App
+  let w: OpportunityFixture
+  beforeAll(async () => { app = await openApp(engine); w = opportunityFixture(app) })
+  afterAll(() => app.close())
+
+  const order = async (product_id: number, quantity = 2, dates: object = may) => {
+    const opportunity = await w.withLine({ subject: `Gig ${product_id}`, ...dates }, { name: "Unit", item_id: product_id, quantity, unit_price: "10.00" } as never)
+    await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
+    expect((await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`)).status).toBe(200)
+    return { ...opportunity, line: opportunity.items[0] }
+  }
+  const allocate = (opportunity: { id: number; line: { id: number } }, ...ids: ReadonlyArray<number>) =>
+    w.post(`${opportunity_path}/${opportunity.id}/quick_allocate`, { allocations: ids.map((stock_level_id) => ({ opportunity_item_id: opportunity.line.id, stock_level_id })) })
+  const demandsOf = (opportunity: { id: number }) =>
+    app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
+
+  it("allocated units claim themselves, the rest of the line stays one claim", async () => {
+    const product = await w.product()
+    const [a, b] = [await w.unit(product.id), await w.unit(product.id)]
+    const opportunity = await order(product.id, 3)
+    expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: null, quantity: 3, phase: "reserved", is_active: true }])
+    const reply = await allocate(opportunity, a.id, b.id)
+    expect(reply.status).toBe(200)
+    expect(reply.body.opportunity.items[0].assets).toMatchObject([
+      { stock_level_id: a.id, status: 0, status_label: "Allocated", dispatched_at: null, stock_level: { id: a.id, name: a.asset_number } }, { stock_level_id: b.id }
+    ])
+    const own = await demandsOf(opportunity)
+    expect(own.map((demand) => [demand.asset_id, demand.quantity]).sort()).toEqual([[a.id, 1], [b.id, 1], [null, 1]].sort())
+    expect((await w.get(`/api/v1/stock_levels/${a.id}`)).body.stock_level.quantity_allocated).toBe("1.00")
+    const listed = await w.get(`${opportunity_path}/${opportunity.id}/assets?q[stock_level_id_eq]=${a.id}`)
+    expect(listed.body).toMatchObject({ assets: [{ stock_level_id: a.id }], meta: { total: 1 } })
+  })
+  it("a unit held by another order in that time is refused by the name of that order (scenario 99)", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id, { item_name: "Desk 1" })
+    await w.unit(product.id)
+    const first = await order(product.id, 1)
+    await w.put(`${opportunity_path}/${first.id}`, { subject: "Summer Gala" })
+    expect((await allocate(first, unit.id)).status).toBe(200)
+    const second = await order(product.id, 1, { starts_at: "2031-05-05T10:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
+    const refused = await allocate(second, unit.id)
+    expect(refused.status).toBe(422)
+    expect(Object.keys(refused.body.errors)).toEqual(["allocations.0.stock_level_id"])
+    expect(refused.body.message).toContain("Desk 1")
+    expect(refused.body.message).toContain("Summer Gala")
+    const later = await order(product.id, 1, { starts_at: "2031-05-05T17:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
+    expect((await allocate(later, unit.id)).status).toBe(200)
+  })
+  it("too many, the wrong product, bulk stock, the same unit twice: refused, and nothing is allocated (scenario 99)", async () => {
+    const [product, other] = [await w.product(), await w.product()]
+    const bulk = await w.product({ stock_method: 1 })
+    const [a, b, c] = [await w.unit(product.id), await w.unit(product.id), await w.unit(product.id)]
+    const foreign = await w.unit(other.id)
+    const bulk_level = (await w.get(`/api/v1/products/${bulk.id}?include=stock_levels`)).body.product.stock_levels[0]
+    const opportunity = await order(product.id, 2)
+    const keys = async (...ids: ReadonlyArray<number>) => Object.keys((await allocate(opportunity, ...ids)).body.errors ?? {})
+    expect(await keys(a.id, b.id, c.id)).toEqual(["allocations"])
+    expect(await keys(a.id, foreign.id)).toEqual(["allocations.1.stock_level_id"])
+    expect(await keys(bulk_level.id)).toEqual(["allocations.0.stock_level_id"])
+    expect(await keys(a.id, a.id)).toEqual(["allocations.1.stock_level_id"])
+    expect(await keys(999_999)).toEqual(["allocations.0.stock_level_id"])
+    expect(await keys()).toEqual(["allocations"])
+    expect((await w.get(`${opportunity_path}/${opportunity.id}/assets`)).body.meta.total).toBe(0)
+    const elsewhere = await order(product.id, 1)
+    expect((await allocate({ id: opportunity.id, line: elsewhere.line }, a.id)).status).toBe(404)
+    expect((await allocate(opportunity, a.id)).status).toBe(200)
+    expect(await keys(a.id)).toEqual(["allocations.0.stock_level_id"])
+  })
+  it("of two who want one unit at once exactly one gets it, the other is told who did", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    await w.unit(product.id)
+    const [one, other] = [await order(product.id, 1), await order(product.id, 1)]
+    const replies = await Promise.all([allocate(one, unit.id), allocate(other, unit.id)])
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 422])
+    expect(replies.find(({ status }) => status === 422)!.body.message).toContain(`Gig ${product.id}`)
+    expect((await w.get(`/api/v1/stock_levels/${unit.id}`)).body.stock_level.quantity_allocated).toBe("1.00")
+  })
+  it("a draft may hold a unit for itself, yet cannot become an order once another has it", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    await w.unit(product.id)
+    const draft = await w.withLine(may, { name: "Unit", item_id: product.id, quantity: 1 } as never)
+    expect((await allocate({ id: draft.id, line: draft.items[0] }, unit.id)).status).toBe(200)
+    const winner = await order(product.id, 1)
+    expect((await allocate(winner, unit.id)).status).toBe(200)
+    await w.post(`${opportunity_path}/${draft.id}/convert_to_quotation`)
+    const refused = await w.post(`${opportunity_path}/${draft.id}/convert_to_order`)
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["state"]])
+  })
+  it("an opportunity without a store takes from the store of its first unit", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    const opportunity = await w.withLine({ ...may, store_id: null }, { name: "Unit", item_id: product.id } as never)
+    expect((await allocate({ id: opportunity.id, line: opportunity.items[0] }, unit.id)).status).toBe(200)
+    expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit.id, store_id: 1 }])
+  })
+  it("an order that is short says so, and its store may refuse it (scenario 115)", async () => {
+    const store = await w.made("/api/v1/stores", { name: "Strict", shortage_policy: "block" }, "store")
+    const product = await w.product({ stock_method: 1 })
+    await w.made("/api/v1/stock_levels", { product_id: product.id, store_id: store.id, quantity_held: 5 }, "stock_level")
+    const ordered = async (quantity: number, viewer = viewerWith(["opportunities.edit"], ["*"])) => {
+      const opportunity = await w.withLine({ ...may, store_id: store.id }, { name: "Cable", item_id: product.id, quantity } as never)
+      await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
+      return { id: opportunity.id, reply: await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`, {}, viewer) }
+    }
+    expect((await ordered(4)).reply.body.opportunity).toMatchObject({ state: 2, has_shortage: false })
+    const blocked = await ordered(3)
+    expect([blocked.reply.status, Object.keys(blocked.reply.body.errors)]).toEqual([422, ["shortages"]])
+    expect((await w.get(`${opportunity_path}/${blocked.id}/availability`)).body.availability).toMatchObject([
+      { product_id: product.id, store_id: store.id, requested_quantity: 3, available_for_item: 1, shortage_quantity: 2, has_shortage: true }
+    ])
+    const ignoring = await ordered(3, viewerWith(["opportunities.edit", "shortages.ignore"], ["*"]))
+    expect(ignoring.reply.body.opportunity).toMatchObject({ state: 2, has_shortage: true })
+    await w.post(`${opportunity_path}/${ignoring.id}/change_status`, { status: 6 })
+    expect((await w.get(`${opportunity_path}/${ignoring.id}`)).body.opportunity.has_shortage).toBe(false)
+  })
+  it("folding the journal again gives the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})

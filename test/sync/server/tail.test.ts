@@ -1,0 +1,13 @@
+import { Effect } from "effect"
+import { expect, it } from "vitest"
+import { makeJournalTail } from "../../../sync/server/tail.ts"
+
+it("whoever waits for news is not kept waiting for a wake that came between looking and waiting", () => {
+  const { tail, wake } = makeJournalTail()
+  const looked = Effect.runSync(tail.mark)
+  wake()
+  // Not a moment: what would have to wait cannot be run so.
+  expect(Effect.runSync(tail.grown(looked, 60_000))).toBeUndefined()
+  const again = Effect.runSync(tail.mark)
+  expect(() => Effect.runSync(tail.grown(again, 1))).toThrow()
+})
