@@ -1,0 +1,93 @@
+/** The rules of the field in docs/rules: every section that comments, tests and documents cite is there. */
+import { describe, expect, it } from "vitest"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), "utf8")
+const filesUnder = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(?:ts|mjs|md)$/.test(entry.name))
+    .map((entry) => join(relative(root, entry.parentPath), entry.name))
+const documents = ["README.md", ...filesUnder("docs")]
+// This file cites sections that do not exist.
+const readable = [...["core", "server", "sync", "cli", "test"].flatMap(filesUnder), ...documents]
+  .filter((path) => path !== join("test", "docs", "rules.test.ts"))
+
+const sectionNumber = /\d+(?:\.\d+)?/.source
+const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true })
+/** File name without its ending → the section numbers of its headings. */
+const sections: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
+  filesUnder(join("docs", "rules")).filter((path) => !path.endsWith("README.md")).map((path) => [
+    path.slice(path.lastIndexOf("/") + 1, -".md".length),
+    [...read(path).matchAll(new RegExp(`^#{2,4} (${sectionNumber})\\.? `, "gm"))].map((match) => match[1] ?? "")
+  ])
+)
+
+/** What is wrong with a citation: a file's name and its sections, as in `opportunities` and `7, 9.1 to 9.3 and 15`. */
+const problem = (file: string, cited: string): string | null => {
+  const known = sections.get(file)
+  if (known === undefined) return `there is no docs/rules/${file}.md`
+  const missing = (cited.match(new RegExp(sectionNumber, "g")) ?? []).filter((section) => !known.includes(section))
+  if (missing.length > 0) return `docs/rules/${file}.md has no section ${missing.join(", ")}`
+  const reversed = [...cited.matchAll(new RegExp(`(${sectionNumber}) to (${sectionNumber})`, "g"))]
+    .find(([, from = "", to = ""]) => compare(from, to) >= 0)
+  return reversed === undefined ? null : `${reversed[0]} is no range`
+}
+const citation = new RegExp(`\\brules/([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)`, "g")
+const link = new RegExp(`\\[([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)\\]\\(([^)]*)\\)`, "g")
+const problemsOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(citation), ...text.matchAll(link)].flatMap(([whole, file = "", cited = ""]) => {
+    const found = problem(file, cited)
+    return found === null ? [] : [`${whole}: ${found}`]
+  })
+const problemsByFile = (problems: (path: string) => ReadonlyArray<string>): ReadonlyArray<string> =>
+  readable.flatMap((path) => problems(path).map((one) => `${path}: ${one}`))
+
+describe("the rules of the field", () => {
+  it("number their sections, upwards and each once", () => {
+    expect([...sections.keys()].sort()).toEqual([
+      "availability", "billing", "conventions", "members-activities", "opportunities", "rates", "rulings"
+    ])
+    for (const [file, numbers] of sections) {
+      expect(numbers.length, file).toBeGreaterThan(5)
+      expect(numbers, file).toEqual([...new Set(numbers)].sort(compare))
+    }
+  })
+  it("are cited by sections that exist", () => {
+    expect(problemsByFile((path) => problemsOf(read(path)))).toEqual([])
+  })
+  it("are cited by file, in one form", () => {
+    const bare = new RegExp(`\\((?:${[...sections.keys()].join("|")}) ${sectionNumber}[,) ]`, "g")
+    expect(problemsByFile((path) => [...read(path).matchAll(bare)].map(([whole]) => whole))).toEqual([])
+    expect([...read("core/opportunities/schema.ts").matchAll(citation)]).not.toEqual([])
+  })
+  it.each([
+    ["a file that is not there", "(rules/weather 1)", "rules/weather 1: there is no docs/rules/weather.md"],
+    ["a section that is not there", "(rules/rates 4.99)", "rules/rates 4.99: docs/rules/rates.md has no section 4.99"],
+    ["one of several", "rules/billing 4 and 77", "rules/billing 4 and 77: docs/rules/billing.md has no section 77"],
+    ["a range that runs backwards", "rules/rates 5 to 4", "rules/rates 5 to 4: 5 to 4 is no range"],
+    ["a link", "[rates 99](rates.md)", "[rates 99](rates.md): docs/rules/rates.md has no section 99"]
+  ])("the check finds %s", (_, text, expected) => {
+    expect(problemsOf(text)).toEqual([expected])
+  })
+})
+
+describe("documents", () => {
+  it("link to files that exist", () => {
+    const broken = documents.flatMap((path) => [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
+      .filter(([, target = ""]) => !existsSync(join(root, dirname(path), target)))
+      .map(([whole]) => `${path}: ${whole}`))
+    expect(broken).toEqual([])
+  })
+  it("name files and folders that exist in the glossary", () => {
+    const paths = [...read("docs/GLOSSARY.md").matchAll(/`((?:core|sync|server|cli)\/[^`]*)`/g)].map(([, path = ""]) => path)
+    expect(paths.length).toBeGreaterThan(50)
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+  it("lead to the rules from README and ARCHITECTURE", () => {
+    expect(read("README.md")).toContain("(docs/rules/README.md)")
+    expect(read("docs/ARCHITECTURE.md")).toContain("(rules/README.md)")
+  })
+})
