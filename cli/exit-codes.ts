@@ -1,4 +1,4 @@
-/** How a command ends: the exit codes scripts rely on (surface: Command line) and the error that carries one. */
+/** How a command ends: the exit codes scripts rely on and the error that carries one. */
 import type { Json } from "../core/kernel/json.ts"
 
 export const exit_codes = {

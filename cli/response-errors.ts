@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts
 import { exitCodeOfStatus } from "../core/kernel/rejection.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
-/** Errors that tell of stock that is not there, though their status is 422 (surface: exit 6 is "conflict or shortage"). */
+/** Errors that tell of stock that is not there, though their status is 422 (exit 6 is "conflict or shortage"). */
 const shortage_keys = ["shortages", "shortage", "dispatch_block"]
 
 export const exitCodeOf = (answer: Answer): number => {

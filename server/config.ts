@@ -1,4 +1,4 @@
-/** What the server is told by its surroundings (surface: Server). Anything wrong is one line that names the variable. */
+/** What the server is told by its surroundings. Anything wrong is one line that names the variable. */
 import { randomBytes } from "node:crypto"
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"

@@ -1,4 +1,6 @@
-/** How often somebody may ask: so many requests in each fixed minute (conventions 10). Counted in this process. */
+/**
+ * How often somebody may ask: so many requests in each fixed minute (rules/conventions 10). Counted in this process.
+ */
 
 export interface RateLimitState {
   readonly limit: number

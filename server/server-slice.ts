@@ -17,7 +17,7 @@ export interface ServerCall extends EndpointCall {
   readonly remote_address: string
 }
 
-/** What is known of a request once it is answered (conventions 16). */
+/** What is known of a request once it is answered (rules/conventions 16). */
 export interface AnsweredServerCall {
   readonly request_id: string
   readonly method: string

@@ -1,4 +1,4 @@
-/** How activities are asked for (members-activities 6). */
+/** How activities are asked for (rules/members-activities 6). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { activity_type_list } from "../custom-fields/seed.ts"

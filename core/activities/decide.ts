@@ -1,4 +1,4 @@
-/** What may be entered as an activity (members-activities 6). */
+/** What may be entered as an activity (rules/members-activities 6). */
 import { Result } from "effect"
 import type { list_values } from "../kernel/custom-field.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Activities: calls, meetings, tasks and notes, about something and for somebody (members-activities 6). */
+/** Activities: calls, meetings, tasks and notes, about something and for somebody (rules/members-activities 6). */
 import { boolean, choice, code, integer, json, list, object, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"

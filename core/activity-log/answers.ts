@@ -1,4 +1,4 @@
-/** An entry of the action log and of an opportunity's activity (conventions 12). */
+/** An entry of the action log and of an opportunity's activity (rules/conventions 12). */
 import { integer, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 

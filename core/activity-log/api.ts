@@ -1,4 +1,4 @@
-/** The action log: the journal read backwards, as who did what to what (conventions 12). */
+/** The action log: the journal read backwards, as who did what to what (rules/conventions 12). */
 import { Effect } from "effect"
 import type { Catalogue, Slice } from "../kernel/catalogue.ts"
 import { type Failure, get } from "../kernel/endpoint.ts"

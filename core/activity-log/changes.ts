@@ -1,4 +1,4 @@
-/** What an event changed, as an audit tells it: old and new values (conventions 12). Pure. */
+/** What an event changed, as an audit tells it: old and new values (rules/conventions 12). Pure. */
 import type { StoredEvent } from "../kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 

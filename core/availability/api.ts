@@ -1,4 +1,4 @@
-/** How availability is asked for (spec 4.16, availability 6). */
+/** How availability is asked for (rules/availability 6). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { type Answer, type Failure, get, type Input } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Which serialised units are free, and who holds one that is not (availability 6.4). */
+/** Which serialised units are free, and who holds one that is not (rules/availability 6.4). */
 import { type Period, meets } from "../values/period.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import { type Buffers, type ActiveDemand, noBuffers } from "./demand.ts"

@@ -1,4 +1,4 @@
-/** The calendar grid: products down, days across (availability 6.5). */
+/** The calendar grid: products down, days across (rules/availability 6.5). */
 import { instantOf } from "../values/time.ts"
 import type { LocalMoment } from "../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"

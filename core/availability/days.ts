@@ -1,4 +1,4 @@
-/** Slots gathered into store-local days, for calendars, charts and sweeps (availability 5, 6.5). */
+/** Slots gathered into store-local days, for calendars, charts and sweeps (rules/availability 5, 6.5). */
 import { type LocalDay, type LocalMoment, dayOfMoment, localDays } from "../values/period.ts"
 import { dayOf } from "../values/zone.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"

@@ -1,4 +1,4 @@
-/** Demands on stock: who wants how much of what, from when to when (availability 2). */
+/** Demands on stock: who wants how much of what, from when to when (rules/availability 2). */
 import { millisOf, openEnd, plusMinutes } from "../values/time.ts"
 import { type Period, openEndMillis } from "../values/period.ts"
 import type { Demand } from "../demands/demand.ts"
@@ -14,7 +14,7 @@ export interface Buffers {
 
 export const noBuffers: Buffers = { before_minutes: 0, after_minutes: 0 }
 
-/** The frozen window with buffers. An open end stays the open end (availability 2.6). */
+/** The frozen window with buffers. An open end stays the open end (rules/availability 2.6). */
 export const bufferedWindow = (
   starts_at: string, ends_at: string, phase: Phase, buffers: Buffers
 ): { readonly buffered_starts_at: string; readonly buffered_ends_at: string } => {
@@ -37,7 +37,7 @@ export interface ActiveDemand extends Period {
 
 /**
  * Reads a demand at `now`. Overdue is judged here, not by a sweep: an active demand whose end has passed while a unit is
- * still out has no known end (availability 2.7). The waiting time runs from the return to the check (2.8).
+ * still out has no known end (rules/availability 2.7). The waiting time runs from the return to the check (2.8).
  */
 export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   const starts = millisOf(demand.starts_at), ends = millisOf(demand.ends_at)
@@ -59,7 +59,9 @@ const waitingTime = (demand: Demand): Period | undefined => {
   return demand.checked_at === null ? undefined : { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
 }
 
-/** Names and colours of the registered sources; any other source is counted under its own name (availability 2.2). */
+/**
+ * Names and colours of the registered sources; any other source is counted under its own name (rules/availability 2.2).
+ */
 const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
   ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
   ["container", { name: "Containers", colour: "#0EA5E9" }]
@@ -73,7 +75,7 @@ export interface OpportunityName {
   readonly number: string | null
 }
 
-/** The opportunity's subject, else its number; else "Bookings #12" (availability 6.6). */
+/** The opportunity's subject, else its number; else "Bookings #12" (rules/availability 6.6). */
 export const sourceName = (demand: Demand, opportunities: ReadonlyMap<number, OpportunityName>): string => {
   const opportunity = demand.opportunity_id === null ? undefined : opportunities.get(demand.opportunity_id)
   const called = [opportunity?.subject, opportunity?.number].find((text) => text !== undefined && text !== null && text !== "")

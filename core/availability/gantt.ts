@@ -1,4 +1,4 @@
-/** The chart of one product's demands (availability 6.6). */
+/** The chart of one product's demands (rules/availability 6.6). */
 import { instantOf } from "../values/time.ts"
 import { type LocalMoment, type Period, endOfMoment, meets, overlaps } from "../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"

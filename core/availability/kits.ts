@@ -1,4 +1,4 @@
-/** Availability of composed products: what is free is what its parts allow, slot by slot (availability 7.3). */
+/** Availability of composed products: what is free is what its parts allow, slot by slot (rules/availability 7.3). */
 import { millisOf } from "../values/time.ts"
 import { openEndMillis } from "../values/period.ts"
 import { type AvailabilitySnapshot, type PackedContainer, type PackedItem, type StockedProduct, compositionOf } from "./snapshot.ts"

@@ -1,4 +1,6 @@
-/** Which demands an opportunity line and a packed item make (availability 2.4 to 2.6 and 8.5, opportunities 10). */
+/**
+ * Which demands an opportunity line and a packed item make (rules/availability 2.4 to 2.6 and 8.5, rules/opportunities 10).
+ */
 import { openEnd } from "../values/time.ts"
 import { type StockedProduct, compositionOf } from "./snapshot.ts"
 import type { NewDemand } from "../demands/demand.ts"

@@ -1,4 +1,4 @@
-/** What is free for one opportunity line, its own demands aside (availability 6.8 and 9). */
+/** What is free for one opportunity line, its own demands aside (rules/availability 6.8 and 9). */
 import { instantOf, millisOf } from "../values/time.ts"
 import { type Period, inOrder, openEndMillis } from "../values/period.ts"
 import { type AvailabilitySnapshot, isTracked, withoutSource } from "./snapshot.ts"
@@ -68,7 +68,7 @@ export interface LineShortage {
   readonly is_critical: boolean
 }
 
-/** The shortage of a line, undefined when it has none. Allocated units, if any, are what it asks for (availability 9). */
+/** The shortage of a line, undefined when it has none. Allocated units, if any, are what it asks for (rules/availability 9). */
 export const lineShortage = (
   snapshot: AvailabilitySnapshot, line: LineRequest,
   opportunity: { readonly opportunity_id: number; readonly is_order: boolean },

@@ -1,4 +1,6 @@
-/** Opportunity lines against stock, many at once: what is free for each, its own demands aside (availability 6.8). */
+/**
+ * Opportunity lines against stock, many at once: what is free for each, its own demands aside (rules/availability 6.8).
+ */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** Availability of many products or many days at once: grid, chart and sweep (availability 6.5 to 6.7). */
+/** Availability of many products or many days at once: grid, chart and sweep (rules/availability 6.5 to 6.7). */
 import { Effect } from "effect"
 import { type Failure, get } from "../kernel/endpoint.ts"
 import { boolean, integer, list, ref, timestamp } from "../kernel/field.ts"
@@ -24,7 +24,7 @@ import { availabilityReasons } from "./reasons.ts"
 import { rejectingLimits, inOrderCheck, momentIn, type Span, withMargin, spanIn } from "./window.ts"
 import { calendarShown, ganttShown, sweepShown, whyShown } from "./answers.ts"
 
-/** What a grid, a chart or a sweep costs in metering (conventions 16). */
+/** What a grid, a chart or a sweep costs in metering (rules/conventions 16). */
 const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
 const include_kits = boolean({ default: false, describe: "Kits and other composed products too, each judged slot by slot by what its parts allow" })

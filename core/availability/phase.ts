@@ -1,4 +1,4 @@
-/** What an opportunity's status means for stock (availability 2.3, opportunities 1 and 10). */
+/** What an opportunity's status means for stock (rules/availability 2.3, rules/opportunities 1 and 10). */
 import { type Phase, phase_labels } from "../demands/demand.ts"
 
 export { type Phase, phase_labels }
@@ -24,7 +24,9 @@ export const phaseOf = (state: number, status: number, release_point: ReleasePoi
   return state * 100 + status === orderReturned && release_point === "checked" ? "on_hire" : phase
 }
 
-/** The phase of the opportunity's demands: as its own, but void once the opportunity is closed (opportunities 10). */
+/**
+ * The phase of the opportunity's demands: as its own, but void once the opportunity is closed (rules/opportunities 10).
+ */
 export const demandPhaseOf = (state: number, status: number, release_point: ReleasePoint = "returned"): Phase =>
   closedOpportunities.has(state * 100 + status) ? "void" : phaseOf(state, status, release_point)
 

@@ -1,4 +1,4 @@
-/** Lines nobody has ordered: what they would take if they were an order (availability 2.4), to be counted and forgotten. */
+/** Lines nobody has ordered: what they would take if they were an order (rules/availability 2.4), to be counted and forgotten. */
 import { instantOf, millisOf } from "../values/time.ts"
 import { type Period, inOrder } from "../values/period.ts"
 import { type AvailabilitySnapshot, withDemands } from "./snapshot.ts"

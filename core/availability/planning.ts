@@ -19,7 +19,7 @@ import { slotCeiling } from "./slots.ts"
 import { rejectingLimits, inOrderCheck, momentIn, withMargin } from "./window.ts"
 import { earliestFitShown, whatIfShown } from "./answers.ts"
 
-/** What a question about a whole list costs in metering, as grids and charts do (conventions 16). */
+/** What a question about a whole list costs in metering, as grids and charts do (rules/conventions 16). */
 const weight = 5
 export const planned_lines_max = 200
 const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole units" })

@@ -1,4 +1,4 @@
-/** What is free at one moment (availability 6.1). */
+/** What is free at one moment (rules/availability 6.1). */
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import { compositionOf } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"

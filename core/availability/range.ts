@@ -1,4 +1,4 @@
-/** What is free over a span, slot by slot (availability 6.2). */
+/** What is free over a span, slot by slot (rules/availability 6.2). */
 import { instantOf } from "../values/time.ts"
 import { type Period, clipped } from "../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
@@ -58,7 +58,7 @@ const ownSlots = (snapshot: AvailabilitySnapshot, product_id: number, { from, to
     total_stock: line.total_stock[slot]!,
     total_demanded: line.total_demanded[slot]!,
     available,
-    // Units back and not yet checked take nothing from what is free; ranges tell them beside what does (availability 2.8).
+    // Units back and not yet checked take nothing from what is free; ranges tell them beside what does (rules/availability 2.8).
     demand_breakdown: { ...breakdownAt(line, slot), ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! }) },
     pending_checkin_quantity: line.pending_checkin[slot]!
   }))

@@ -1,4 +1,7 @@
-/** Reading the settings group `availability` (rulings): how finely, how far and by which dates stock is counted. */
+/**
+ * Reading the settings group `availability` (rules/rulings 15): how finely, how far and by which dates stock is
+ * counted.
+ */
 import { settingNumber, settingText, type Settings } from "../kernel/settings.ts"
 import { defaultHorizon, type Horizon } from "./snapshot.ts"
 import type { DemandDateSource } from "./line-demands.ts"
@@ -14,7 +17,7 @@ export const horizonIn = (settings: Settings): Horizon => ({
   past_days: settingNumber(settings, group, "horizon_past_days"),
   future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
 })
-/** Days between `from` and `to` of calendars, charts, sweeps and plans, at most (availability 6.5). */
+/** Days between `from` and `to` of calendars, charts, sweeps and plans, at most (rules/availability 6.5). */
 export const spanMaxIn = (settings: Settings): number => settingNumber(settings, group, "span_max_days") || default_span_days
 export const default_span_days = 366
 /** The most the setting may be: ten years, as far as the horizon may reach. */

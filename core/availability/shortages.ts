@@ -1,4 +1,4 @@
-/** Days on which a store has promised more than it has (availability 6.7). */
+/** Days on which a store has promised more than it has (rules/availability 6.7). */
 import { instantOf } from "../values/time.ts"
 import type { LocalMoment } from "../values/period.ts"
 import { type AvailabilitySnapshot, isTracked } from "./snapshot.ts"

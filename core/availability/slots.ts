@@ -1,4 +1,4 @@
-/** Slots: the boundaries at which availability is counted, in a store's own time (availability 4). */
+/** Slots: the boundaries at which availability is counted, in a store's own time (rules/availability 4). */
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall } from "../values/zone.ts"
 

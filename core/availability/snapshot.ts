@@ -35,7 +35,7 @@ export interface PackedItem {
   readonly unpacked_at: string | null
 }
 
-/** Days before and after today for which ranges, calendars and sweeps answer (availability 5). */
+/** Days before and after today for which ranges, calendars and sweeps answer (rules/availability 5). */
 export interface Horizon {
   readonly past_days: number
   readonly future_days: number
@@ -114,7 +114,7 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
   return withProducts({ ...snapshot, claimsOf: (product_id) => [...snapshot.claimsOf(product_id), ...more.get(product_id) ?? []] }, more.keys())
 }
 
-/** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (availability 2.4, 7.3). */
+/** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (rules/availability 2.4, 7.3). */
 export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
 
 export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "container_mode"> | undefined): Composition =>
@@ -123,7 +123,7 @@ export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "containe
     : product.is_kit && product.container_mode === null ? "catalogue"
     : "plain"
 
-/** Whether ranges and sweeps speak of the product here at all (availability 5). */
+/** Whether ranges and sweeps speak of the product here at all (rules/availability 5). */
 export const isTracked = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
   snapshot.products.get(product_id)?.track_availability ?? true
 

@@ -1,4 +1,4 @@
-/** What a store owns of a product, and when (availability 3). */
+/** What a store owns of a product, and when (rules/availability 3). */
 import { millisOf } from "../values/time.ts"
 import { type Period, openEndMillis } from "../values/period.ts"
 

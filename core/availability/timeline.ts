@@ -77,14 +77,14 @@ export const timeline = (
   }
 }
 
-/** Source → quantity at one slot; sources that claim nothing there are absent (availability 6.1). */
+/** Source → quantity at one slot; sources that claim nothing there are absent (rules/availability 6.1). */
 export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
   const breakdown: Record<string, number> = {}
   for (const [source, sums] of line.demanded_by_source) if (sums[slot] !== 0) breakdown[source] = sums[slot]!
   return breakdown
 }
 
-/** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (availability 3). */
+/** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (rules/availability 3). */
 export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StockPeriod>): Array<number> => {
   const bulk = new SlotTally(bounds), units = new SlotTally(bounds)
   for (const { from, is_unit, ten_thousandths, to } of stock) {

@@ -1,4 +1,4 @@
-/** What span a question is about: the dates of a query string, read on the store's own clock (availability 4 and 6.3). */
+/** What span a question is about: the dates of a query string, read on the store's own clock (rules/availability 4 and 6.3). */
 import { Effect } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, type Rejection } from "../kernel/rejection.ts"

@@ -1,4 +1,4 @@
-/** The calendar as text (spec 4.17): read by the signed feeds, and by whoever may see activities. */
+/** The calendar as text (rules/members-activities 7): read by the signed feeds, and by whoever may see activities. */
 import { Clock, Effect } from "effect"
 import { activities } from "../activities/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"

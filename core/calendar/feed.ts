@@ -1,4 +1,4 @@
-/** Activities as an iCalendar feed that phones and mail programs subscribe to (part 4.17, members-activities 7). */
+/** Activities as an iCalendar feed that phones and mail programs subscribe to (rules/members-activities 7). */
 import ICAL from "ical.js"
 import { instantOf, millisOf } from "../values/time.ts"
 import { dateAfter } from "../values/period.ts"

@@ -1,4 +1,4 @@
-/** How containers go out to orders, come back and are checked in (spec 4.15). */
+/** How containers go out to orders, come back and are checked in (rules/availability 8.6). */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, type Failure } from "../kernel/endpoint.ts"

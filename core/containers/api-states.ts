@@ -1,4 +1,4 @@
-/** How the states of containers are asked for (spec 4.15, availability 8.6). */
+/** How the states of containers are asked for (rules/availability 8.6). */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"

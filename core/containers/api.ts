@@ -1,4 +1,4 @@
-/** How containers are asked for (spec 4.15): what they are and what goes in and out. Their states are in `api-states.ts`. */
+/** How containers are asked for (rules/availability 8): what they are and what goes in and out. Their states are in `api-states.ts`. */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Id, type Input } from "../kernel/endpoint.ts"

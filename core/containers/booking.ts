@@ -1,5 +1,5 @@
 /**
- * What booking units out and in on orders means for containers (availability 8.3, 8.6): contents of boxes become units of
+ * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6): contents of boxes become units of
  * their line, a box whose case goes out or that is left empty ends, a case kit goes out and comes back with its case.
  */
 import { Effect, Result } from "effect"

@@ -1,4 +1,6 @@
-/** A case kit on its way: out to an order as one piece, back, and what of it was seen again (availability 8.6). */
+/**
+ * A case kit on its way: out to an order as one piece, back, and what of it was seen again (rules/availability 8.6).
+ */
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../availability/demand.ts"
 import { demandsReplaced } from "../demands/events.ts"

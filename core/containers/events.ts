@@ -1,4 +1,4 @@
-/** What happens to containers (availability 8). */
+/** What happens to containers (rules/availability 8). */
 import { Schema } from "effect"
 import { type RowChange, update, updateWhere } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"

@@ -1,4 +1,4 @@
-/** How containers begin, are closed, opened, gone through again and ended (availability 8.6). */
+/** How containers begin, are closed, opened, gone through again and ended (rules/availability 8.6). */
 import { Result } from "effect"
 import type { DemandRow } from "../demands/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"

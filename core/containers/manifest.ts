@@ -1,4 +1,6 @@
-/** What is in a container: the list that goes with a closed one, and the check of what came back (availability 8.6). */
+/**
+ * What is in a container: the list that goes with a closed one, and the check of what came back (rules/availability 8.6).
+ */
 import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
 import type { Manifest, verificationShown } from "./answers.ts"
 

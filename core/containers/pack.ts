@@ -1,4 +1,4 @@
-/** What may go into a container, what may come out, and what either does to stock (availability 8.5). */
+/** What may go into a container, what may come out, and what either does to stock (rules/availability 8.5). */
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -14,7 +14,7 @@ import { type ContainerItemRow, container_items, type ContainerStatus, type NewC
 import { integer, list } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-/** 422 `container`, as for every wrong status, and the field that named the container where one did (availability 8.6). */
+/** 422 `container`, as for every wrong status, and the field that named the container where one did (rules/availability 8.6). */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
 
 /** 422 `container` unless it is open. */

@@ -1,4 +1,4 @@
-/** How containers and what is in them are put into words (availability 8.1 and 8.2). */
+/** How containers and what is in them are put into words (rules/availability 8.1 and 8.2). */
 import { resource } from "../kernel/resource.ts"
 import { container_modes, products } from "../products/schema.ts"
 import { stores } from "../stores/stores.ts"

@@ -1,4 +1,4 @@
-/** Which packed units are taken out of general stock, and the demands that say so (availability 8.5). */
+/** Which packed units are taken out of general stock, and the demands that say so (rules/availability 8.5). */
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../availability/line-demands.ts"

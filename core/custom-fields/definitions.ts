@@ -1,4 +1,6 @@
-/** Definitions of custom fields and the groups they are shown in (members-activities 5, availability 11). */
+/**
+ * Definitions of custom fields and the groups they are shown in (rules/members-activities 5, rules/availability 11).
+ */
 import { Effect, Result } from "effect"
 import { autoNumberProblem } from "../kernel/auto-number.ts"
 import { auto_number, type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"

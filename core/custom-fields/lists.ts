@@ -1,4 +1,4 @@
-/** Lists of values people choose from: address types, invoice terms, activity types and lists of their own (conventions 17). */
+/** Lists of values people choose from: address types, invoice terms, activity types and lists of their own (rules/conventions 17). */
 import { Effect, Result } from "effect"
 import { custom_fields, list_values } from "../kernel/custom-field.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -57,7 +57,7 @@ const showList = get("/api/v1/list_names/{id}", {
 })
 export const listNames: Slice = {
   ...lists, endpoints: [...lists.endpoints ?? [], showList],
-  // Older clients of the family know them by this name (conventions 17); values lie below it as well.
+  // Older clients of the family know them by this name (rules/conventions 17); values lie below it as well.
   path_aliases: { "/api/v1/list_names": ["/api/v1/list_of_values"] }
 }
 

@@ -1,9 +1,11 @@
-/** What people define themselves: groups of custom fields, and lists of values to choose from (conventions 17). */
+/**
+ * What people define themselves: groups of custom fields, and lists of values to choose from (rules/conventions 17).
+ */
 import { boolean, integer, longText, text } from "../kernel/field.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-/** What custom fields can be added to (members-activities 5). */
+/** What custom fields can be added to (rules/members-activities 5). */
 export const modules = [
   "Member", "Product", "ProductGroup", "StockLevel", "Activity", "Store", "Opportunity", "Invoice", "PurchaseOrder"
 ] as const

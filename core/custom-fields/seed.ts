@@ -1,4 +1,4 @@
-/** The lists every business starts with (conventions 17). Ids are fixed: 1 and up, in the order written here. */
+/** The lists every business starts with (rules/conventions 17). Ids are fixed: 1 and up, in the order written here. */
 import { list_values } from "../kernel/custom-field.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -26,7 +26,7 @@ const lists: ReadonlyArray<readonly [name: string, values: ReadonlyArray<SeedVal
     ["Danish", "da-DK"], ["Norwegian", "nb-NO"], ["Polish", "pl-PL"], ["Japanese", "ja-JP"]
   ].map(([name, code]) => ({ name: name!, metadata: { code: code! } }))],
   ["File Category", ["Contract", "Drawing", "Insurance", "Invoice", "Manual", "Photo", "Risk Assessment", "Other"]],
-  // The codes other systems of this family know the kinds by (members-activities 6).
+  // The codes other systems of this family know the kinds by (rules/members-activities 6).
   ["Activity Type", ["Task", "Call", "Fax", "Email", "Meeting", "Note", "Letter"].map((name, at) => ({ name, metadata: { code: 1001 + at } }))]
 ]
 

@@ -1,4 +1,4 @@
-/** A demand on stock as rules see it: who wants how much of what, from when to when (availability 2). */
+/** A demand on stock as rules see it: who wants how much of what, from when to when (rules/availability 2). */
 
 export const phase_labels = { draft: "Draft", held: "Held", reserved: "Reserved", on_hire: "On hire", closed: "Closed", void: "Void" } as const
 /** What the status of whoever demands means for stock. */

@@ -1,4 +1,4 @@
-/** How demands come about, and what of products' history is noted beside (availability 2.1). */
+/** How demands come about, and what of products' history is noted beside (rules/availability 2.1). */
 import { Schema } from "effect"
 import type { NewDemand } from "./demand.ts"
 import type { Slice } from "../kernel/catalogue.ts"

@@ -1,4 +1,4 @@
-/** Claims: what opportunity lines and packed containers take from stock, one row each (availability 2.1). */
+/** Claims: what opportunity lines and packed containers take from stock, one row each (rules/availability 2.1). */
 import { insert } from "../kernel/row-change.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
 import { plainTable, type RowOf, table } from "../kernel/table.ts"

@@ -1,4 +1,4 @@
-/** POST /rate_definitions/import: ways of charging brought along from another system (interface 2.1). */
+/** POST /rate_definitions/import: ways of charging brought along from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
 import type { NewEvent } from "../kernel/event.ts"
 import { command, type DecideContext, type Failure, type Input } from "../kernel/endpoint.ts"

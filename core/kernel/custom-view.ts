@@ -1,5 +1,5 @@
 /**
- * Saved views: which columns of a list, which rows and in what order (spec 2.7 and 4.8, conventions 6). A list that is asked
+ * Saved views: which columns of a list, which rows and in what order (rules/conventions 6). A list that is asked
  * with `view_id` reads one row more; one that is not reads nothing more.
  */
 import { Effect } from "effect"
@@ -135,7 +135,9 @@ export const viewOrder = (view: CustomViewRow, columns: ViewColumns, listing: Li
   return view.sort_direction === "desc" ? `-${name}` : name
 }
 
-/** Whole answers → what the view shows of them: the id, and its columns that this person may see (conventions 6). */
+/**
+ * Whole answers → what the view shows of them: the id, and its columns that this person may see (rules/conventions 6).
+ */
 export const selectColumns = Effect.fnUntraced(function*(
   view: CustomViewRow, columns: ViewColumns, rows: ReadonlyArray<AnyRow>, answers: ReadonlyArray<JsonObject>
 ) {

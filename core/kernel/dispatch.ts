@@ -72,7 +72,7 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   const wanted = method === "HEAD" ? "GET" : method
   for (const { at, values } of leaves) {
     const found = at.endpoints.get(wanted)
-    // PATCH and PUT are one verb to most clients; where only one is declared the other means it (conventions 8).
+    // PATCH and PUT are one verb to most clients; where only one is declared the other means it (rules/conventions 8).
       ?? (wanted === "PATCH" ? at.endpoints.get("PUT") : wanted === "PUT" ? at.endpoints.get("PATCH") : undefined)
     if (found !== undefined) return { endpoint: found.endpoint, params: Object.fromEntries(found.names.map((name, index) => [name, values[index]!])) }
   }

@@ -19,7 +19,7 @@ import type { Viewer } from "./viewer.ts"
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
 
-/** A path parameter: the row it names, looked up before permissions are (conventions 1); unknown ids are 404. */
+/** A path parameter: the row it names, looked up before permissions are (rules/conventions 1); unknown ids are 404. */
 export interface Param<T extends Table = Table> {
   readonly table: T
   /** Deleted rows are found too (restore). */
@@ -41,7 +41,9 @@ export interface Request {
   readonly body: Json | undefined
   /** The JSON text the body was read from, where it came as one: it tells `1.0` from `1`. */
   readonly raw_text?: string
-  /** What is wrong with the body as it came; told once path and permissions have had their say (conventions 1). */
+  /**
+   * What is wrong with the body as it came; told once path and permissions have had their say (rules/conventions 1).
+   */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
 }
@@ -115,7 +117,7 @@ interface Common<P extends Params, B extends Fields> {
   /** Token ability; of several, any one will do; null when every token may. */
   readonly ability: string | ReadonlyArray<string> | null
   readonly permission: string | ReadonlyArray<string> | null
-  /** What one call counts in metering (conventions 16). */
+  /** What one call counts in metering (rules/conventions 16). */
   readonly metering_weight: number
   readonly params: P
   /** Fields of the body (writes) or of the query string (reads). */

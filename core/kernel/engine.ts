@@ -151,7 +151,7 @@ export const authorizeCall = Effect.fnUntraced(function*({ endpoint, params, req
   return rows
 })
 
-/** 404, then 403, then 422: the order every endpoint answers in (conventions 1). */
+/** 404, then 403, then 422: the order every endpoint answers in (rules/conventions 1). */
 export const prepare = Effect.fnUntraced(function*(call: EndpointCall, now: string): Effect.fn.Return<Input, Failure, Store | CommandRuntime> {
   const { endpoint, params, request, viewer } = call
   const rows = yield* authorizeCall(call)

@@ -29,7 +29,7 @@ export type Projection = { readonly [eventType: string]: Projector }
 
 /**
  * Personal data to take out of what was recorded before: in events of these streams the values of these keys become the
- * placeholders (rulings, personal data). That something happened stays on record.
+ * placeholders (rules/rulings 22). That something happened stays on record.
  */
 export interface Scrub {
   readonly streams: ReadonlyArray<string>

@@ -64,7 +64,9 @@ export interface ReferenceRule {
 export type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
 export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
 
-/** What an explicit null means on update: leave as it is, clear, or refuse (conventions 8; opportunities 4). */
+/**
+ * What an explicit null means on update: leave as it is, clear, or refuse (rules/conventions 8; rules/opportunities 4).
+ */
 export type OnNull = "keep" | "clear" | "reject"
 
 /** `T`: the value in memory; `S`: the same in answers. */

@@ -1,4 +1,4 @@
-/** Ids: integers from one sequence per table, never reused (rulings). Sequences live outside the journal, on the server. */
+/** Ids: integers from one sequence per table, never reused (rules/rulings 32). Sequences live outside the journal, on the server. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { integer, text } from "./field.ts"

@@ -25,7 +25,7 @@ export interface ReadOptions {
   readonly path?: string
 }
 
-/** Reads the writable fields out of a body. Unknown keys are ignored (conventions 8). */
+/** Reads the writable fields out of a body. Unknown keys are ignored (rules/conventions 8). */
 export const readFields = (fields: Fields, body: JsonObject, options: ReadOptions): ReadResult => {
   const values: { [name: string]: Json } = {}
   const errors: { [path: string]: Array<string> } = {}

@@ -92,7 +92,7 @@ export const sortOf = (query: Query, listing: Listing): { readonly column: strin
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
-/** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (conventions 2). */
+/** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (rules/conventions 2). */
 export const pageOf = (query: Query, options: { readonly default?: number; readonly max?: number } = {}): { readonly page: number; readonly per_page: number } => {
   const max = options.max ?? 100
   const page = integerFrom(valueOf(query, "page"))

@@ -30,7 +30,7 @@ export const exitCodeOfStatus = (status: number): number =>
     : status === 503 ? 7
     : 1
 
-/** `message` is the first error, plus how many more there are (conventions 1). */
+/** `message` is the first error, plus how many more there are (rules/conventions 1). */
 export const invalid = (errors: FieldErrors): Rejection => {
   const texts = Object.values(errors).flat()
   const more = texts.length - 1
@@ -45,7 +45,7 @@ export const forbidden = (message: string): Rejection => new Rejection({ kind: "
 export const unauthenticated = (message = "Unauthenticated."): Rejection =>
   new Rejection({ kind: "unauthenticated", message })
 
-/** The body every error answers with: `{message, errors?}` (conventions 1). */
+/** The body every error answers with: `{message, errors?}` (rules/conventions 1). */
 export const bodyOf = (rejection: Rejection): { message: string; errors?: FieldErrors } =>
   rejection.errors === undefined
     ? { message: rejection.message }

@@ -243,7 +243,7 @@ export interface ListOptions {
   readonly order?: ReadonlyArray<string>
   readonly page_default?: number
   readonly page_max?: number
-  /** Everything at once; meta still counts (conventions 2). */
+  /** Everything at once; meta still counts (rules/conventions 2). */
   readonly unpaged?: boolean
 }
 
@@ -297,7 +297,7 @@ export const listOf = Effect.fnUntraced(function*<T extends Table>(
     }
   }
 })
-/** The meta of a list that always comes whole: one page, as long as the list (conventions 2). */
+/** The meta of a list that always comes whole: one page, as long as the list (rules/conventions 2). */
 export const unpagedMeta = (total: number) => ({ total, per_page: total, page: 1 })
 const orderedMeta = ({ page, per_page }: { readonly page: number; readonly per_page: number }): JsonObject => ({ per_page, page })
 

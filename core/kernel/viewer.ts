@@ -11,7 +11,7 @@ export interface Viewer {
   readonly token_id: number | null
 }
 
-/** Owners pass every permission (conventions 11). */
+/** Owners pass every permission (rules/conventions 11). */
 export const hasOnePermission = (viewer: Viewer, permission: string): boolean => viewer.is_owner || viewer.permissions.has(permission)
 /** Nobody passes an ability the token does not carry; `*` carries all. */
 export const hasAbility = (viewer: Viewer, ability: string): boolean => viewer.abilities.has("*") || viewer.abilities.has(ability)

@@ -28,7 +28,9 @@ export interface Visibility {
 }
 /** Reference data that answers of every kind are made with. */
 export const visible_to_all: Visibility = { all_columns: "everyone" }
-/** Whoever may read the action log may read everything in it: it tells every event of every table (conventions 12). */
+/**
+ * Whoever may read the action log may read everything in it: it tells every event of every table (rules/conventions 12).
+ */
 export const full_read_permission = "action-log.view"
 
 /** What a person sees of a table: all of its rows; these columns of them; or nothing. */

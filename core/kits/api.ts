@@ -1,4 +1,4 @@
-/** How accessories and components are asked for (spec 4.14). */
+/** How accessories and components are asked for (rules/availability 7.2, 7.3). */
 import { Effect, Result } from "effect"
 import { kitDepthIn } from "./settings.ts"
 import type { Slice } from "../kernel/catalogue.ts"

@@ -1,4 +1,4 @@
-/** What may go with a product and what it may be made of (spec 4.14, availability 7.2 and 7.3). */
+/** What may go with a product and what it may be made of (rules/availability 7.2 and 7.3). */
 import { Result } from "effect"
 import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { type SaveResult, updatedEvent } from "../kernel/crud-resource.ts"

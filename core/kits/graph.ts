@@ -1,4 +1,4 @@
-/** What is made of what: cycles and depth of kits, counted in steps (availability 7.3). */
+/** What is made of what: cycles and depth of kits, counted in steps (rules/availability 7.3). */
 
 /** One step down: `product_id` is made of `component_product_id`, among others. */
 export interface Composed {

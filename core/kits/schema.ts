@@ -1,4 +1,6 @@
-/** What belongs to a product: accessories that go along with it, components it is made of (spec 2.14, 2.16). */
+/**
+ * What belongs to a product: accessories that go along with it, components it is made of (rules/availability 7.2, 7.3).
+ */
 import { boolean, choice, decimal, integer, ref } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 

@@ -1,4 +1,4 @@
-/** How a product serves as a case: its mode, its limits and the list of what belongs in it (availability 8.4). */
+/** How a product serves as a case: its mode, its limits and the list of what belongs in it (rules/availability 8.4). */
 import { Effect, Result } from "effect"
 import { command, type Decided, get } from "../kernel/endpoint.ts"
 import { boolean, choice, decimal, integer, list, object, ref } from "../kernel/field.ts"

@@ -1,4 +1,4 @@
-/** How members are asked for (spec 4.10, members-activities 2). */
+/** How members are asked for (rules/members-activities 2). */
 import { Effect, Result } from "effect"
 import { update } from "../kernel/row-change.ts"
 import type { Slice } from "../kernel/catalogue.ts"

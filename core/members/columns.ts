@@ -1,4 +1,4 @@
-/** Columns of saved views of members that their answers have no key for: how to reach them, where they are (conventions 6). */
+/** Columns of saved views of members that their answers have no key for: how to reach them, where they are (rules/conventions 6). */
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../kernel/custom-view.ts"
 import type { Json } from "../kernel/json.ts"

@@ -1,4 +1,4 @@
-/** Ways to reach a member, and who belongs to whom: addresses, e-mails, phones, links, relationships (members-activities 3). */
+/** Ways to reach a member, and who belongs to whom: addresses, e-mails, phones, links, relationships (rules/members-activities 3). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** What may happen to members: merging doubles among them (members-activities 2). */
+/** What may happen to members: merging doubles among them (rules/members-activities 2). */
 import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
 import type { DataOf } from "../kernel/event-type.ts"

@@ -1,4 +1,4 @@
-/** What happens to members beside being made, changed and deleted (members-activities 2). */
+/** What happens to members beside being made, changed and deleted (rules/members-activities 2). */
 import { Schema } from "effect"
 import { remove, update, updateWhere } from "../kernel/row-change.ts"
 import { eventType } from "../kernel/event-type.ts"

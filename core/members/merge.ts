@@ -1,4 +1,4 @@
-/** Merging two members that are one: what is read before, and who takes part in what (members-activities 2). */
+/** Merging two members that are one: what is read before, and who takes part in what (rules/members-activities 2). */
 import { Effect } from "effect"
 import { doublesOf } from "../kernel/reference-checks.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"

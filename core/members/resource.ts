@@ -1,4 +1,4 @@
-/** How members and their contact records are put into words (members-activities 1 and 3). */
+/** How members and their contact records are put into words (rules/members-activities 1 and 3). */
 import { list_values } from "../kernel/custom-field.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
@@ -95,7 +95,7 @@ export const memberResource = resource({
   sorts: ["name", "membership_type", "created_at", "updated_at"],
   aliases: { active: "is_active" },
   custom_module: "Member",
-  // What may be restored must be found (members-activities 2).
+  // What may be restored must be found (rules/members-activities 2).
   lists_archived: true,
   columns: memberColumns,
   lookups: {

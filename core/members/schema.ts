@@ -1,4 +1,4 @@
-/** Members: companies, people, places and users, with the ways to reach them (members-activities 1 and 3). */
+/** Members: companies, people, places and users, with the ways to reach them (rules/members-activities 1 and 3). */
 import { boolean, choice, code, decimal, integer, json, money, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
@@ -57,7 +57,7 @@ export const members = table("members", {
     granted_columns: [
       { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
       { to: ["activities.*"], columns: ["icon_thumb_url"] },
-      // What prices, discounts and tax of a quote go by (rates 5, opportunities 8).
+      // What prices, discounts and tax of a quote go by (rules/rates 8, rules/billing 4).
       { to: ["opportunities.*"], columns: ["bookable", "default_currency_code", "sale_tax_class_id", "purchase_tax_class_id", "price_category_id", "discount_category_id", "tag_list", "is_cash", "is_on_stop"] },
       { to: ["stock.*"], columns: ["membership_type"] }
     ]

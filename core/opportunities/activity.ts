@@ -1,4 +1,4 @@
-/** What happened to an opportunity, told from its stream: each event as an entry with what was and what is (opportunities 15). */
+/** What happened to an opportunity, told from its stream: each event as an entry with what was and what is (rules/opportunities 15). */
 import { decodeData } from "../kernel/event-type.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { opportunityEvents } from "./events.ts"

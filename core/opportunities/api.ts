@@ -1,4 +1,4 @@
-/** How opportunities are asked for: list, show, create, header, moves and locks (spec 4.7). */
+/** How opportunities are asked for: list, show, create, header, moves and locks (rules/opportunities 1 to 6). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldFacts } from "../kernel/custom-field.ts"
@@ -83,7 +83,7 @@ const create = command("POST", path, {
 })
 
 const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
-/** Where a header decides when or from where its lines take stock, whether they are short is looked at again; what they claim stays (opportunities 5). */
+/** Where a header decides when or from where its lines take stock, whether they are short is looked at again; what they claim stays (rules/opportunities 4). */
 const stockFor = Effect.fnUntraced(function*(before: OpportunityRow, after: OpportunityRow, { settings, now }: Pick<Input, "settings" | "now">): Effect.fn.Return<LoadOptions, Failure, Store> {
   if (!hasShortageCheck(after, settings)) return {}
   const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: before.id, is_live: true })

@@ -1,4 +1,4 @@
-/** What belongs to an opportunity: lines, costs, participants, allocated units and quote versions (opportunities 7, 9, 11 to 13). */
+/** What belongs to an opportunity: lines, costs, participants, allocated units and quote versions (rules/opportunities 7, 9, 11 to 13). */
 import { boolean, choice, code, decimal, integer, json, money, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"

@@ -1,4 +1,4 @@
-/** What an opportunity claims of stock, who else holds its units, and where it falls short (opportunities 10, availability 2 and 9). */
+/** What an opportunity claims of stock, who else holds its units, and where it falls short (rules/opportunities 10, rules/availability 2 and 9). */
 import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../availability/snapshot.ts"
 import { type Demand, bufferedWindow, noBuffers, type ActiveDemand, activeDemand } from "../availability/demand.ts"
@@ -57,7 +57,7 @@ export const demandsOf = (state: DecisionState, opportunity: Opportunity, line: 
 export const isHoldingStock = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
 
-/** Is it told whether its lines are short? Opportunities that may still come about are, those that are over ask for nothing (availability 6.8). */
+/** Is it told whether its lines are short? Opportunities that may still come about are, those that are over ask for nothing (rules/availability 6.8). */
 export const hasShortageCheck = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null && ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
 

@@ -1,4 +1,7 @@
-/** Reading around an opportunity: units, what is free for its lines, what happened, what may be done (spec 4.7). */
+/**
+ * Reading around an opportunity: units, what is free for its lines, what happened, what may be done
+ * (rules/opportunities 2, 9.1, 10, 15).
+ */
 import { Effect } from "effect"
 import { availabilityOfLines } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"

@@ -138,7 +138,7 @@ const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunit
   return isNothing ? undefined
     : opportunityPriced.make({ id, set, lines, costs: { added, altered, removed }, ...version })
 }
-/** The totals a version keeps of its own; the active one's are the opportunity's (opportunities 8). */
+/** The totals a version keeps of its own; the active one's are the opportunity's (rules/opportunities 8). */
 export const versionTotals = ({ charge_excluding_tax_total, charge_including_tax_total, charge_total, tax_total }: OpportunityRow) =>
   ({ charge_excluding_tax_total, tax_total, charge_including_tax_total, charge_total })
 
@@ -188,7 +188,7 @@ const heldByNobodyElse = (state: DecisionState, wanted: ReadonlyArray<NewDemand>
   }
   return Result.succeed(undefined)
 }
-/** What people call a unit: its name, else its asset number, else its id (opportunities 9.1). */
+/** What people call a unit: its name, else its asset number, else its id (rules/opportunities 9.1). */
 export const unitName = (state: DecisionState, stock_level_id: number): string => {
   const level = state.levels.get(stock_level_id)
   return level?.item_name ?? level?.asset_number ?? `Stock level ${stock_level_id}`

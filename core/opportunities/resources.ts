@@ -1,4 +1,4 @@
-/** How opportunities and what belongs to them are put into words (spec 2.6, opportunities 7.1, 9.1, 11 to 13). */
+/** How opportunities and what belongs to them are put into words (rules/opportunities 7.1, 9.1, 11 to 13). */
 import { phase_labels, phaseOf } from "../availability/phase.ts"
 import { releasePointIn } from "../availability/settings.ts"
 import { type Resource, resource } from "../kernel/resource.ts"

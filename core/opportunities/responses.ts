@@ -1,4 +1,4 @@
-/** What opportunity endpoints answer with: the opportunity, and what this viewer may do with it (opportunities 4, 4.1). */
+/** What opportunity endpoints answer with: the opportunity, and what this viewer may do with it (rules/opportunities 4, 4.1). */
 import { Effect } from "effect"
 import type { Answer, Failure, Input } from "../kernel/endpoint.ts"
 import { includesOf } from "../kernel/query.ts"

@@ -1,4 +1,4 @@
-/** Opportunities: drafts, quotations and orders (spec 2.6, opportunities 4). Lines, costs and units are in `child-tables.ts`. */
+/** Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs and units are in `child-tables.ts`. */
 import { boolean, code, decimal, integer, json, list, money, longText, ref, tags, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
@@ -20,7 +20,7 @@ const cleared = { nullable: true, on_null: "clear" } as const
 /** Archived members stay named; after a merge the member that remains is. */
 const follows = { on_delete: "keep", on_merge: "follow" } as const
 
-/** What create and update share. What null means on update is said field by field (spec 4.7). */
+/** What create and update share. What null means on update is said field by field (rules/opportunities 4). */
 const header = {
   subject: text({ required: true, search: true, on_null: "reject" }),
   member_id: ref("members", { nullable: true, ...follows }),

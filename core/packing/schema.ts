@@ -1,4 +1,4 @@
-/** Containers: cases of serialised units that go out as one, and what is in them (availability 8). */
+/** Containers: cases of serialised units that go out as one, and what is in them (rules/availability 8). */
 import { boolean, choice, longText, ref, text, timestamp } from "../kernel/field.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"

@@ -1,4 +1,4 @@
-/** How a person is erased (members-activities 2, rulings on personal data): a member, and the account of one that is a user. */
+/** How a person is erased (rules/members-activities 2, rules/rulings 22): a member, and the account of one that is a user. */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { custom_fields } from "../kernel/custom-field.ts"

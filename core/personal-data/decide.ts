@@ -1,4 +1,4 @@
-/** Whether a person may be erased, and what that comes to (rulings, personal data). */
+/** Whether a person may be erased, and what that comes to (rules/rulings 22). */
 import { Result } from "effect"
 import type { CustomFieldRow } from "../kernel/custom-field.ts"
 import type { Decided } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Taking a person's data out: of the rows, and of everything the journal remembers (rulings, personal data). */
+/** Taking a person's data out: of the rows, and of everything the journal remembers (rules/rulings 22). */
 import { removeWhere, type RowChange, update } from "../kernel/row-change.ts"
 import type { ProjectionContext, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"

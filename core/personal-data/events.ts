@@ -1,4 +1,4 @@
-/** How the erasure of a person is recorded (rulings, personal data). */
+/** How the erasure of a person is recorded (rules/rulings 22). */
 import { Schema } from "effect"
 import { eventType } from "../kernel/event-type.ts"
 import { eraseFromJournal, eraseRows } from "./erase.ts"

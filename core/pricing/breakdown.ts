@@ -1,4 +1,4 @@
-/** The answer of the rate engine, in the form the interface shows (interface 2.3, rates 4.6). */
+/** The answer of the rate engine, in the form the interface shows (rules/rates 4.6). */
 import { formatMoney } from "../values/money.ts"
 import type { Modifier } from "./strategies.ts"
 

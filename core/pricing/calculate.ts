@@ -1,4 +1,4 @@
-/** POST /products/{product}/calculate_rate without the database: body in, answer out (rates 6.3). */
+/** POST /products/{product}/calculate_rate without the database: body in, answer out (rules/rates 6.3). */
 import { Result } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"

@@ -1,4 +1,6 @@
-/** What the configs of a rate definition accept, as data: forms are drawn from it, input is read by it (rates 2). */
+/**
+ * What the configs of a rate definition accept, as data: forms are drawn from it, input is read by it (rules/rates 2).
+ */
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import {
@@ -126,7 +128,7 @@ export interface FormField extends Named {
 
 /**
  * The form of GET /rate_engine/schema: the strategy's options, then one section a modifier in the order they run
- * (rates 6.4). Failures: `strategy`, `modifiers`, `modifiers.<n>`. Whether the strategy supports them is not asked here.
+ * (rules/rates 6.4). Failures: `strategy`, `modifiers`, `modifiers.<n>`. Whether the strategy supports them is not asked here.
  */
 export const schemaSections = (
   query: { readonly strategy?: unknown; readonly modifiers?: unknown }

@@ -1,6 +1,6 @@
 /**
  * Reads submitted configs by their schema: what is hidden or unknown vanishes, what stays is checked and cast, what is
- * absent stays absent (rates 2). Error keys are dotted: `modifier_configs.factor.ranges.0.from`.
+ * absent stays absent (rules/rates 2). Error keys are dotted: `modifier_configs.factor.ranges.0.from`.
  */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { compareDecimals, isPlainDecimalText } from "../values/decimal.ts"

@@ -1,4 +1,4 @@
-/** Whether an opportunity and one of its lines meet criteria (billing 4). */
+/** Whether an opportunity and one of its lines meet criteria (rules/billing 4). */
 import { Result } from "effect"
 import type { Json } from "../kernel/json.ts"
 import { compareDecimals } from "../values/decimal.ts"

@@ -1,4 +1,4 @@
-/** Criteria of discount rules: what may be asked, and how a stored criteria object is read (billing 4). */
+/** Criteria of discount rules: what may be asked, and how a stored criteria object is read (rules/billing 4). */
 import { Result } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"

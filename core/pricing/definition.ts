@@ -1,4 +1,4 @@
-/** What a rate definition may be made of, and what becomes of it on update, copy and deletion (rates 2, 6.1). */
+/** What a rate definition may be made of, and what becomes of it on update, copy and deletion (rules/rates 2, 6.1). */
 import { Result } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"

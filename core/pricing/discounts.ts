@@ -1,4 +1,4 @@
-/** Stage 2 of pricing: discount rules, spread over the lines they meet (billing 4). */
+/** Stage 2 of pricing: discount rules, spread over the lines they meet (rules/billing 4). */
 import { Result } from "effect"
 import type { Json } from "../kernel/json.ts"
 import { compareDecimals, formatDecimal, parseDecimal } from "../values/decimal.ts"

@@ -1,5 +1,6 @@
 /**
- * The rate engine: a price, a way to count and a window in; a breakdown out (rates 4). Whole minor units throughout;
+ * The rate engine: a price, a way to count and a window in; a breakdown out (rules/rates 4). Whole minor units
+ * throughout;
  * the only roundings are the multiplier per position and the factor, once.
  */
 import { Result } from "effect"
@@ -26,7 +27,7 @@ export interface RateRequest extends RateMethod {
   /** Minor units of `currency`. */
   readonly price: number
   readonly currency: string
-  /** ISO 8601 as submitted: times of day are read in the offset written (rates 4.2). */
+  /** ISO 8601 as submitted: times of day are read in the offset written (rules/rates 4.2). */
   readonly start: string
   readonly end: string
   /** Whole, at least 1. */
@@ -121,7 +122,7 @@ const unmodified = (
   applied: []
 })
 
-/** What a product without a matching rate costs: nothing, counted in plain days (rates 4.7). */
+/** What a product without a matching rate costs: nothing, counted in plain days (rules/rates 4.7). */
 export const noRateMethod: RateMethod = {
   calculation_strategy: "period", base_period: "daily", strategy_config: {}, enabled_modifiers: [], modifier_configs: {}
 }

@@ -1,4 +1,4 @@
-/** How one line of an opportunity got its net: price by hand or by rate, time, quantity, its own discount, tax taken out (rates 9). */
+/** How one line of an opportunity got its net: price by hand or by rate, time, quantity, its own discount, tax taken out (rules/rates 9). */
 import { Result } from "effect"
 import { exact, wholeUnits } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"

@@ -1,4 +1,4 @@
-/** How the sums of an opportunity came about: discount rules, surcharges, deal price, tax by group, locks (rates 9, billing 4 and 5). */
+/** How the sums of an opportunity came about: discount rules, surcharges, deal price, tax by group, locks (rules/rates 9, rules/billing 4 and 5). */
 import { exact } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
 import { type Discounts, discountCandidates } from "./discounts.ts"

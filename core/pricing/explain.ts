@@ -1,6 +1,6 @@
 /**
  * How the price of a hire came about, in words: which rate won, how the time was counted, what each modifier did, where
- * it was rounded (rates 4, 5). Computed from the same parts as the price, so it says what was done.
+ * it was rounded (rules/rates 4, 5). Computed from the same parts as the price, so it says what was done.
  */
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"

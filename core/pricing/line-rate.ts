@@ -1,4 +1,4 @@
-/** Which product rate prices a line, and what it costs in the opportunity's currency (rates 9.1). */
+/** Which product rate prices a line, and what it costs in the opportunity's currency (rules/rates 9.1). */
 import { scaleOf } from "../values/currency.ts"
 import { exact, roundHalfAway } from "../values/decimal.ts"
 import type { PricedRate } from "./calculate.ts"

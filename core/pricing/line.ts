@@ -1,4 +1,6 @@
-/** Stage 1 of pricing: what one line costs before rules, surcharges and tax (rates 9.1, 9.2; opportunities 7.6). */
+/**
+ * Stage 1 of pricing: what one line costs before rules, surcharges and tax (rules/rates 9.1, 9.2; rules/opportunities 7.6).
+ */
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { wholeUnits } from "../values/decimal.ts"
@@ -123,7 +125,9 @@ const asLineErrors = (errors: FieldErrors): FieldErrors => {
   return Object.fromEntries(Object.entries(errors).map(([field, texts]) => [names[field] ?? field, texts]))
 }
 
-/** The guard of a price override: the unit price and the line it leads to must fit the money range (rates 9.3). */
+/**
+ * The guard of a price override: the unit price and the line it leads to must fit the money range (rules/rates 9.3).
+ */
 export const overrideErrors = (unit_price: number, line: PricedLine): FieldErrors | undefined =>
   unit_price < 0 || unit_price > MAX_MONEY_MINOR || line.subtotal > MAX_MONEY_MINOR
     ? { unit_price: [`The unit price makes the line total greater than ${MAX_MONEY_MINOR} minor units.`] }

@@ -1,4 +1,4 @@
-/** What multiplier and factor do to a calculation (rates 4.4, 4.5). */
+/** What multiplier and factor do to a calculation (rules/rates 4.4, 4.5). */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { timesMoney } from "../values/money.ts"
 import type { CalculatedLine, RateCalculation } from "./breakdown.ts"

@@ -1,4 +1,4 @@
-/** The rate definitions a new installation starts with, and where imported rates land (rates 3, interface 2.1). */
+/** The rate definitions a new installation starts with, and where imported rates land (rules/rates 3). */
 import type { RateMethod } from "./engine.ts"
 import type { BasePeriod, CalculationStrategy, Modifier } from "./strategies.ts"
 

@@ -1,4 +1,4 @@
-/** Which of a product's rates wins, and which ones overlap (rates 5). */
+/** Which of a product's rates wins, and which ones overlap (rules/rates 5). */
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import type { RateTransactionType } from "./strategies.ts"
 

@@ -1,5 +1,5 @@
 /**
- * The four stages together (billing 4): 1 line prices come in, 2 discount rules, 3 surcharges, 4 totals and tax.
+ * The four stages together (rules/billing 4): 1 line prices come in, 2 discount rules, 3 surcharges, 4 totals and tax.
  * A deal price passes over stages 2 and 3; locked pricing keeps what they gave when the lock was set.
  */
 import { Result } from "effect"

@@ -1,4 +1,4 @@
-/** The words of the rate engine: strategies, base periods and modifiers, with what supports what (rates 1). */
+/** The words of the rate engine: strategies, base periods and modifiers, with what supports what (rules/rates 1). */
 
 export type CalculationStrategy = "period" | "fixed" | "hybrid"
 export type BasePeriod = "half_hourly" | "hourly" | "daily" | "weekly" | "monthly"

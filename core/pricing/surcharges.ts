@@ -1,4 +1,4 @@
-/** Stage 3 of pricing: the surcharges of the groups switched on for an opportunity (billing 5). */
+/** Stage 3 of pricing: the surcharges of the groups switched on for an opportunity (rules/billing 5). */
 import { Result } from "effect"
 import { parseDecimal } from "../values/decimal.ts"
 import { formatMoney, parseMoney, percentOfMoney } from "../values/money.ts"

@@ -1,4 +1,4 @@
-/** Tax: how much of an amount it is, and which rule decides the percentage (rates 8). */
+/** Tax: how much of an amount it is, and which rule decides the percentage (rules/rates 8). */
 import { formatDecimal } from "../values/decimal.ts"
 import { percentOfMoney, withoutPercent } from "../values/money.ts"
 

@@ -1,4 +1,4 @@
-/** The roll-up: lines and costs into an opportunity's totals, with deal price, tax groups and locks (rates 9.3, 9.4). */
+/** The roll-up: lines and costs into an opportunity's totals, with deal price, tax groups and locks (rules/rates 9.3, 9.4). */
 import { formatMoney } from "../values/money.ts"
 import { wholeUnits } from "../values/decimal.ts"
 import type { TransactionType } from "./line.ts"

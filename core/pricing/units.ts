@@ -1,4 +1,4 @@
-/** How many units a window counts (rates 4.1). Constant work however long the window is. */
+/** How many units a window counts (rules/rates 4.1). Constant work however long the window is. */
 import { Result } from "effect"
 import type { JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -7,7 +7,7 @@ import {
 } from "../values/moment.ts"
 import { type BasePeriod, basePeriods } from "./strategies.ts"
 
-/** Hourly and half-hourly hires stop here; more is a mistake in the dates (rates 10). */
+/** Hourly and half-hourly hires stop here; more is a mistake in the dates (rules/rates 10). */
 export const MAX_CLOCK_UNITS = 100_000
 
 /** How a window was counted, step by step. */

@@ -1,4 +1,4 @@
-/** How two products that are one are merged (spec 4.14): stands above stock, kits and containers, all of which it moves. */
+/** How two products that are one are merged: stands above stock, kits and containers, all of which it moves. */
 import { Effect } from "effect"
 import { loadPackedUnits } from "../containers/stock-holds.ts"
 import type { Slice } from "../kernel/catalogue.ts"

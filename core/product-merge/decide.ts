@@ -1,4 +1,4 @@
-/** Merging two products that are one (spec 4.14, availability 7.1): the rule. */
+/** Merging two products that are one (rules/availability 7.1): the rule. */
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/stock-holds.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Product groups: what a catalogue is filed under (availability 11). */
+/** Product groups: what a catalogue is filed under (rules/availability 11). */
 import { Effect, Result } from "effect"
 import type { ViewColumn } from "../kernel/custom-view.ts"
 import { integer, json, longText, ref, text } from "../kernel/field.ts"

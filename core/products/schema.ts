@@ -1,4 +1,4 @@
-/** Products: what a rental house hires out, sells and bills (availability 7.1). */
+/** Products: what a rental house hires out, sells and bills (rules/availability 7.1). */
 import { boolean, choice, code, decimal, integer, json, money, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
@@ -9,7 +9,7 @@ export const bulk = 1
 export const serialised = 2
 export const stock_methods = { [bulk]: "Bulk", [serialised]: "Serialised" }
 
-/** What a body may hold. Buffers are minutes (rulings: post-rent unavailability too); money is minor units in. */
+/** What a body may hold. Buffers are minutes (rules/availability 2.6); money is minor units in. */
 export const productFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, search: true }),
@@ -54,7 +54,7 @@ export interface ContainerTemplate extends JsonObject {
 export const container_modes = { kit: "Kit", transport: "Transport", hybrid: "Hybrid" } as const
 export const checkin_modes = { parent: "Parent", individual: "Individual", parent_then_verify: "Parent, then verify" } as const
 
-/** How a product serves as a case; set through its container template (availability 8.4). */
+/** How a product serves as a case; set through its container template (rules/availability 8.4). */
 const containerSettings = {
   is_containerable: boolean({ computed: true, default: false }),
   container_template: json<ContainerTemplate, { readonly nullable: true; readonly computed: true; readonly hidden: true }>(
@@ -66,7 +66,7 @@ const containerSettings = {
 }
 const columns = {
   ...productFields,
-  /** True while the product has components (spec 3.8). */
+  /** True while the product has components (rules/availability 7.3). */
   is_kit: boolean({ computed: true, default: false }),
   ...containerSettings
 }

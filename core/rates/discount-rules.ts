@@ -1,4 +1,4 @@
-/** Discount rules: what customers are given without anyone typing it in (billing 4, interface 2.11). */
+/** Discount rules: what customers are given without anyone typing it in (rules/billing 4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, choice, date, integer, json, money, longText, ref, text } from "../kernel/field.ts"
@@ -40,7 +40,7 @@ export const discount_rules = table("discount_rules", {
   /** Decimal string: a percentage with 2 decimals, or money at the currency's own scale. */
   discount_value: text({ max: 20 })
 }, {
-  // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (billing 4).
+  // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (rules/billing 4).
   soft_delete: true,
   visibility: { all_columns: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]]
 })

@@ -1,4 +1,4 @@
-/** Asking the rate engine: what a hire would cost, and what the engine can do (interface 4.3, 4.4). */
+/** Asking the rate engine: what a hire would cost, and what the engine can do (rules/rates 6.3, 6.4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { postQuery, get } from "../kernel/endpoint.ts"

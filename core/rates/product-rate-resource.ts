@@ -1,4 +1,4 @@
-/** How product rates are put into words (interface 2.2, rates 6.2). */
+/** How product rates are put into words (rules/rates 6.2). */
 import type { JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import { rateTransactionTypes } from "../pricing/strategies.ts"

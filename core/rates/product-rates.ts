@@ -1,4 +1,4 @@
-/** How prices are put on products (interface 4.2, rates 5 and 6.2). */
+/** How prices are put on products (rules/rates 5 and 6.2). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { accessOf, crudResource } from "../kernel/crud-resource.ts"

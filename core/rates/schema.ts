@@ -1,4 +1,4 @@
-/** Rate definitions, the ways of counting, and product rates, the prices put on them (interface 2.1, 2.2). */
+/** Rate definitions, the ways of counting, and product rates, the prices put on them (rules/rates 2, 5). */
 import { boolean, choice, date, integer, json, list, money, longText, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
@@ -35,7 +35,7 @@ export const rate_definitions = table("rate_definitions", {
   cloned_from_id: ref("rate_definitions", { computed: true, nullable: true, on_delete: "clear" })
 }, {
   reference: true,
-  // Whoever may look at a product may ask what it costs (spec 4.6), whoever quotes sees prices.
+  // Whoever may look at a product may ask what it costs (rules/rates 6.3), whoever quotes sees prices.
   visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
   indexes: [["name_folded"], ["cloned_from_id"]],
   uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
@@ -48,7 +48,7 @@ export const productRateFields = {
     required: true, on_delete: "refuse", while_of: { column: "product_id", table: "products", is: [{ deleted_at: null }] }, otherwise: "delete",
     way_out: "remove or change the product's rate first"
   }),
-  // As all-stores rates they would price what they were never meant for (rates 5).
+  // As all-stores rates they would price what they were never meant for (rules/rates 5).
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   transaction_type: choice(rateTransactionTypes, { required: true, any_case: true }),
   price: money({ required: true, currency: "currency" }),

@@ -1,4 +1,4 @@
-/** How surcharge groups are asked for and kept (billing 5, interface 2.11). */
+/** How surcharge groups are asked for and kept (rules/billing 5). */
 import { Effect, Result, Schema } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { updateWhere } from "../kernel/row-change.ts"

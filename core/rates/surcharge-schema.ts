@@ -1,4 +1,4 @@
-/** Surcharge groups: charges that are switched on for a whole opportunity (billing 5). */
+/** Surcharge groups: charges that are switched on for a whole opportunity (rules/billing 5). */
 import { boolean, choice, integer, json, list, money, object, longText, ref, text } from "../kernel/field.ts"
 import type { Json } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"

@@ -1,4 +1,4 @@
-/** Countries (read only): what addresses, stores and origins of goods refer to (conventions 17). */
+/** Countries (read only): what addresses, stores and origins of goods refer to (rules/conventions 17). */
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, text } from "../kernel/field.ts"
 import { createdEvent, crudResource } from "../kernel/crud-resource.ts"

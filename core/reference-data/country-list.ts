@@ -1,4 +1,4 @@
-/** Countries: ISO 3166 codes, the currency in use and the telephone prefix (conventions 17). */
+/** Countries: ISO 3166 codes, the currency in use and the telephone prefix (rules/conventions 17). */
 
 export interface Country {
   readonly code: string

@@ -1,4 +1,6 @@
-/** Currencies, as they are known (read only), and what they are worth in each other (conventions 17, rates 9.5). */
+/**
+ * Currencies, as they are known (read only), and what they are worth in each other (rules/conventions 17, rules/rates 9.5).
+ */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, decimal, integer, text, timestamp } from "../kernel/field.ts"

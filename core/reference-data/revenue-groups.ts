@@ -1,4 +1,4 @@
-/** Revenue groups: what income is booked under (conventions 17). */
+/** Revenue groups: what income is booked under (rules/conventions 17). */
 import type { Slice } from "../kernel/catalogue.ts"
 import { longText, text } from "../kernel/field.ts"
 import { createdEvent, initialRow, viewManageAccess, crudResource } from "../kernel/crud-resource.ts"

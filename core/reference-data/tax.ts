@@ -1,4 +1,4 @@
-/** Tax: classes of products and of customers, percentages, and the rules that join them (rates 8). */
+/** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, decimal, integer, longText, ref, text } from "../kernel/field.ts"

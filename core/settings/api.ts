@@ -1,4 +1,4 @@
-/** How settings are read and changed (conventions 12): `{settings: {key: value}}` by group. */
+/** How settings are read and changed (rules/conventions 12): `{settings: {key: value}}` by group. */
 import { Effect, Result } from "effect"
 import { demands } from "../demands/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -69,7 +69,7 @@ const change = command("PUT", "/api/v1/settings/{group}", {
   respond: (settings) => Effect.succeed(ok({ settings }))
 })
 
-/** The one place with a fixed message (conventions 1); each error stands under the key alone and under `settings.<key>`. */
+/** The one place with a fixed message (rules/conventions 1); each error stands under the key alone and under `settings.<key>`. */
 const invalidSettings = (errors: FieldErrors): Rejection => new Rejection({
   kind: "invalid", message: "The settings are invalid.",
   errors: { ...errors, ...Object.fromEntries(Object.entries(errors).map(([key, texts]) => [`settings.${key}`, texts])) }

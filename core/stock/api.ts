@@ -1,4 +1,4 @@
-/** How stock and its ledger are asked for (availability 10). */
+/** How stock and its ledger are asked for (rules/availability 10). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, type Failure, get, type Input } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** What may happen to stock levels and their ledger (availability 10). */
+/** What may happen to stock levels and their ledger (rules/availability 10). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"

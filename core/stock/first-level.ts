@@ -1,4 +1,4 @@
-/** What comes with a new product: an empty stock level, so that it can be counted (availability 7.1). */
+/** What comes with a new product: an empty stock level, so that it can be counted (rules/availability 7.1). */
 import { Effect, Result } from "effect"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"

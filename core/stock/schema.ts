@@ -1,4 +1,4 @@
-/** Stock levels: how much of a bulk product a store holds, or one serialised unit; and the ledger behind them (availability 10). */
+/** Stock levels: how much of a bulk product a store holds, or one serialised unit; and the ledger behind them (rules/availability 10). */
 import { boolean, code, decimal, integer, json, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"

@@ -1,4 +1,4 @@
-/** Stores: the places stock lives in, each in its own time zone (availability 11). */
+/** Stores: the places stock lives in, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
 import { boolean, choice, json, list, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"

@@ -1,4 +1,4 @@
-/** What a token can be good for, spelt as the interface spells it (conventions 11). */
+/** What a token can be good for, spelt as the interface spells it (rules/conventions 11). */
 const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
 const readAndWrite = (areas: string): ReadonlyArray<string> => words(areas).flatMap((area) => [`${area}:read`, `${area}:write`])
 

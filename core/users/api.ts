@@ -1,4 +1,4 @@
-/** How users are asked for (conventions 12, surface): inviting makes one, deleting deactivates. */
+/** How users are asked for (rules/conventions 12): inviting makes one, deleting deactivates. */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"

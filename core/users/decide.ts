@@ -1,4 +1,4 @@
-/** Who may invite, change and deactivate whom (conventions 11 and 12). */
+/** Who may invite, change and deactivate whom (rules/conventions 11 and 12). */
 import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"

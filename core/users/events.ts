@@ -1,4 +1,4 @@
-/** What happens to the accounts of users (conventions 11 and 12). */
+/** What happens to the accounts of users (rules/conventions 11 and 12). */
 import { Schema } from "effect"
 import { update } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"

@@ -1,4 +1,4 @@
-/** What roles can allow, and what the roles that are there from the start do allow (conventions 11). */
+/** What roles can allow, and what the roles that are there from the start do allow (rules/conventions 11). */
 
 const areas: { readonly [area: string]: string } = {
   "settings": "access view manage",

@@ -1,6 +1,6 @@
 /**
  * Who may act on whose rights: nobody grants, takes away or edits a role, a user, a token or a device that holds a
- * permission they lack themselves. Between roles that come with the system, rank counts as well (conventions 11).
+ * permission they lack themselves. Between roles that come with the system, rank counts as well (rules/conventions 11).
  */
 import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { admin_role } from "./permissions.ts"

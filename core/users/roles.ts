@@ -1,4 +1,4 @@
-/** Roles and the catalogues of what they and tokens can be made of (conventions 11 and 12). */
+/** Roles and the catalogues of what they and tokens can be made of (rules/conventions 11 and 12). */
 import { Effect, Result } from "effect"
 import { get } from "../kernel/endpoint.ts"
 import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"

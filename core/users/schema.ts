@@ -1,4 +1,4 @@
-/** Users and the roles that say what they may do (conventions 11 and 12). */
+/** Users and the roles that say what they may do (rules/conventions 11 and 12). */
 import { boolean, integer, list, longText, ref, text, timestamp } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 

@@ -16,6 +16,6 @@ export const viewerOf = (
 export const rolesOf = (user: Pick<UserRow, "role_ids">, roles: ReadonlyArray<RoleRow>): ReadonlyArray<RoleRow> =>
   roles.filter((role) => user.role_ids.includes(role.id))
 
-/** How high somebody stands: only roles below may be granted, only people below be managed (conventions 11). */
+/** How high somebody stands: only roles below may be granted, only people below be managed (rules/conventions 11). */
 export const levelOf = (user: Pick<UserRow, "is_owner" | "role_ids"> | undefined, roles: ReadonlyArray<RoleRow>): number =>
   user === undefined ? 0 : user.is_owner ? owner_level : Math.max(0, ...rolesOf(user, roles).map((role) => role.level))

@@ -1,4 +1,4 @@
-/** Currencies: ISO 4217 codes with the number of decimals their minor unit has, as seeded (conventions 17). */
+/** Currencies: ISO 4217 codes with the number of decimals their minor unit has, as seeded (rules/conventions 17). */
 
 export interface Currency {
   readonly code: string

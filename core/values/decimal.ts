@@ -24,7 +24,7 @@ export const isNumericText = (text: string): boolean => numeric.test(text)
 export const roundHalfAway = (value: Numeric, scale = 0): ExactNumber =>
   exact(value).toDecimalPlaces(scale, Decimal.ROUND_HALF_UP)
 
-/** Cuts towards zero at `scale` decimals: exchange rates are cut, not rounded (rates 9.5). */
+/** Cuts towards zero at `scale` decimals: exchange rates are cut, not rounded (rules/rates 9.5). */
 export const truncateAt = (value: Numeric, scale: number): ExactNumber => exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
 
 /** Whole units, half away from zero. */

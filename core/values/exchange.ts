@@ -1,4 +1,6 @@
-/** Exchange rates: which one holds at an instant, and converting money with it (rates 9.5, conventions 17). */
+/**
+ * Exchange rates: which one holds at an instant, and converting money with it (rules/rates 9.5, rules/conventions 17).
+ */
 import { scaleOf } from "./currency.ts"
 import { truncateAt, exact, formatDecimal, roundHalfAway } from "./decimal.ts"
 import { parseMoment } from "./moment.ts"

@@ -1,6 +1,6 @@
 /**
  * Moments as submitted: an instant together with the offset it was written in, because cut-offs, business hours and
- * validity dates are read on the sender's clock (rates 4.2). A missing zone is UTC, a bare date is its midnight.
+ * validity dates are read on the sender's clock (rules/rates 4.2). A missing zone is UTC, a bare date is its midnight.
  */
 
 export interface Moment {

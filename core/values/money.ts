@@ -1,5 +1,5 @@
 /**
- * Money: an integer of minor units inside, a decimal string at the currency's own scale outside (rates 7).
+ * Money: an integer of minor units inside, a decimal string at the currency's own scale outside (rules/rates 7).
  * Every fraction of a minor unit is rounded half away from zero, once.
  */
 import { Result } from "effect"

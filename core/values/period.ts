@@ -11,10 +11,10 @@ export interface Period {
 /** "No known end" in milliseconds. */
 export const openEndMillis = millisOf(openEnd)
 
-/** Half-open overlap: periods that only touch do not meet (availability 4). */
+/** Half-open overlap: periods that only touch do not meet (rules/availability 4). */
 export const overlaps = (one: Period, other: Period): boolean => one.from < other.to && one.to > other.from
 
-/** Whether a period meets a window; a window without length is an instant, not nothing (availability 6.4). */
+/** Whether a period meets a window; a window without length is an instant, not nothing (rules/availability 6.4). */
 export const meets = (period: Period, window: Period): boolean =>
   window.from === window.to ? period.from <= window.from && window.from < period.to : overlaps(period, window)
 
@@ -59,7 +59,7 @@ export interface LocalMoment {
   readonly date: string | undefined
 }
 
-/** A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (availability 4). Undefined when neither. */
+/** A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (rules/availability 4). Undefined when neither. */
 export const momentOf = (text: string, zone: string): LocalMoment | undefined => {
   const trimmed = text.trim()
   if (/^\d{4}-\d{2}-\d{2}$/.test(trimmed)) {

@@ -1,7 +1,7 @@
-/** Instants and plain dates as text. One form for all instants: `YYYY-MM-DDTHH:mm:ss.sssZ` (rulings). */
+/** Instants and plain dates as text. One form for all instants: `YYYY-MM-DDTHH:mm:ss.sssZ` (rules/rulings 3). */
 import { formatTimestamp, isPlainDate, parseMoment, plainDateOf } from "./moment.ts"
 
-/** No known end: later than any hire, inside what both databases can hold (availability 2.1). */
+/** No known end: later than any hire, inside what both databases can hold (rules/availability 2.1). */
 export const openEnd = "2199-01-01T00:00:00.000Z"
 
 /** Milliseconds since 1970 → the one form of an instant. */
@@ -37,7 +37,7 @@ export const parseDate = (text: string): string | undefined => {
   return date?.startsWith("0000") === true ? undefined : date
 }
 
-/** Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (conventions 7). Years 1 to 2199. */
+/** Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (rules/conventions 7). Years 1 to 2199. */
 export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
   if (moment === undefined) return undefined

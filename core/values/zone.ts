@@ -18,7 +18,7 @@ const reachMillis = 26 * 3_600_000
 const clocks = new Map<string, Intl.DateTimeFormat>()
 const years = new Map<string, ReadonlyArray<Stretch>>()
 
-/** The zone of a store or company; blank means UTC (availability 4). */
+/** The zone of a store or company; blank means UTC (rules/availability 4). */
 export const zoneOf = (timezone: string | null | undefined): string =>
   timezone === null || timezone === undefined || timezone.trim() === "" ? "UTC" : timezone.trim()
 

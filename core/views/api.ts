@@ -1,4 +1,4 @@
-/** Saved views, asked for and kept (spec 4.8, conventions 6). Anybody may whose token may; who may change which view is a rule of its own. */
+/** Saved views, asked for and kept (rules/conventions 6). Anybody may whose token may; who may change which view is a rule of its own. */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldsFor } from "../kernel/custom-field.ts"

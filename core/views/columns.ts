@@ -1,4 +1,4 @@
-/** What each kind of list has to show: the columns a saved view may name (conventions 6). */
+/** What each kind of list has to show: the columns a saved view may name (rules/conventions 6). */
 import type { Catalogue } from "../kernel/catalogue.ts"
 import type { Resource } from "../kernel/resource.ts"
 

@@ -1,4 +1,4 @@
-/** Who may change which view, and what a view may hold (conventions 6). */
+/** Who may change which view, and what a view may hold (rules/conventions 6). */
 import { Result } from "effect"
 import { type CustomViewRow, valueless } from "../kernel/custom-view.ts"
 import type { Input } from "../kernel/endpoint.ts"

@@ -1,4 +1,4 @@
-/** The views every house starts with, for everybody (conventions 6). Ids are fixed: 1 and up, in the order written here. */
+/** The views every house starts with, for everybody (rules/conventions 6). Ids are fixed: 1 and up, in the order written here. */
 import { custom_views, type ViewFilter, viewFields } from "../kernel/custom-view.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { Json } from "../kernel/json.ts"

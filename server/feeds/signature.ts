@@ -1,4 +1,4 @@
-/** Signed feed addresses (members-activities 7): they open without a token, so they are as secret as one. */
+/** Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one. */
 import { createHmac, timingSafeEqual } from "node:crypto"
 
 /** Whose calendar: everybody's, or one user's. */

@@ -1,5 +1,5 @@
 /**
- * Calendar feeds as phones and mail programs subscribe to them (spec 4.17, members-activities 7): opened by a signature
+ * Calendar feeds as phones and mail programs subscribe to them (rules/members-activities 7): opened by a signature
  * instead of a token, and not sent again while nothing in them changed.
  */
 import { createHash } from "node:crypto"

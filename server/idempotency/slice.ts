@@ -1,5 +1,6 @@
 /**
- * `Idempotency-Key`: what makes documents of trade happens once, however often it is sent (conventions 9). The key is
+ * `Idempotency-Key`: what makes documents of trade happens once, however often it is sent (rules/conventions 9). The
+ * key is
  * reserved in a transaction of its own; effect and stored answer are then committed together, so that a crash leaves
  * either both or neither, and a retry after it either replays the answer or finds that nothing had happened.
  */

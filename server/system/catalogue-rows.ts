@@ -1,4 +1,4 @@
-/** The endpoint catalogue as rows (spec 2.18): what there is to ask, what it takes and what it counts. */
+/** The endpoint catalogue as rows (rules/conventions 16): what there is to ask, what it takes and what it counts. */
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { type Endpoint, operationOf, resourceOf } from "../../core/kernel/endpoint.ts"
 

@@ -165,7 +165,7 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
   recorded: (events) => Effect.gen(function*() {
     const store = yield* Store
     yield* store.apply(events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
-      // With an account its tokens end, for good; until it is active again they are told why (conventions 11).
+      // With an account its tokens end, for good; until it is active again they are told why (rules/conventions 11).
       if (type === userDeactivated.type) return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
       const erased = type === memberAnonymised.type ? data["user_id"] : null
       return typeof erased === "number" ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })] : []

@@ -13,7 +13,7 @@ export interface Bearer {
   readonly viewer: Viewer
   /** Requests a minute of this token alone; null where the setting holds. */
   readonly rate_limit_per_minute: number | null
-  /** The device whose token this was is revoked: it is told so, and nothing else (surface: Sync). */
+  /** The device whose token this was is revoked: it is told so, and nothing else. */
   readonly device_revoked: boolean
 }
 export interface Authentication {

@@ -1,4 +1,4 @@
-/** Bearer tokens: kept on the server alone, and of their secrets only what recognises them (conventions 11). */
+/** Bearer tokens: kept on the server alone, and of their secrets only what recognises them (rules/conventions 11). */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { integer, list, text, timestamp } from "../../core/kernel/field.ts"
 import { type RowOf, table } from "../../core/kernel/table.ts"

@@ -1,4 +1,4 @@
-/** What travels between a replica and the server (surface: Sync). */
+/** What travels between a replica and the server. */
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 

@@ -1,4 +1,4 @@
-/** The sync endpoints (surface: Sync). They keep state of their own beside the journal, so they are asked, not decided. */
+/** The sync endpoints. They keep state of their own beside the journal, so they are asked, not decided. */
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"

@@ -1,4 +1,4 @@
-/** Discount rules and surcharge groups from outside: every expectation from decisions/billing-procurement-documents.md sections 4 and 5. */
+/** Discount rules and surcharge groups from outside: every expectation from rules/billing 4 and 5. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { fields, type PriceList, priceList } from "./price-list.ts"
 

@@ -1,4 +1,4 @@
-/** What moves prices and what does not: header, costs, tax classes, copies, accessories (decisions/opportunities.md 4 to 8 and 11, decisions/rates.md 8 and 9). */
+/** What moves prices and what does not: header, costs, tax classes, copies, accessories (rules/opportunities 4 to 8 and 11, rules/rates 8 and 9). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { fields, type PriceList, priceList, threeDays } from "./price-list.ts"
 
@@ -170,7 +170,7 @@ describe("A job's totals", () => {
   })
 })
 
-describe("Tax rules (rates 8)", () => {
+describe("Tax rules (rules/rates 8)", () => {
   let organisation: number, product_class: number, member_id: number
   const rate = async (value: string, more: object = {}): Promise<number> => (await list.made("/tax_rates", { name: `At ${value}`, rate: value, ...more })).id
   const rule = (tax_rate_id: number, more: object = {}): Promise<any> =>
@@ -231,7 +231,7 @@ describe("Tax rules (rates 8)", () => {
   })
 })
 
-describe("Lists of rates (rates 6)", () => {
+describe("Lists of rates (rules/rates 6)", () => {
   it("filter by their other names, in any letters, and show what is included only", async () => {
     const hybrids = (await list.get("/rate_definitions?q[strategy_eq]=HYBRID&q[is_preset_true]=1")).body
     expect(hybrids.rate_definitions.map((one: any) => one.preset_slug)).toEqual(["fixed-rate-subs-days"])

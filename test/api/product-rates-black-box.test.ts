@@ -1,9 +1,9 @@
-/** Which rate wins, which overlap, and what is refused: every expectation from decisions/rates.md sections 2, 5, 6 and 7. */
+/** Which rate wins, which overlap, and what is refused: every expectation from rules/rates 2, 5, 6 and 7. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { fields, type PriceList, priceList } from "./price-list.ts"
 
-describe.each(engines)("Which rate wins, on %s (rates 5)", (engine) => {
+describe.each(engines)("Which rate wins, on %s (rules/rates 5)", (engine) => {
   let list: PriceList, daily: number, other_store: number
   beforeAll(async () => {
     list = await priceList(engine)
@@ -74,7 +74,7 @@ describe.each(engines)("Which rate wins, on %s (rates 5)", (engine) => {
   })
 })
 
-describe("Overlaps (rates 5)", () => {
+describe("Overlaps (rules/rates 5)", () => {
   let list: PriceList, daily: number
   beforeAll(async () => {
     list = await priceList()
@@ -110,7 +110,7 @@ describe("Overlaps (rates 5)", () => {
   })
 })
 
-describe("What a product rate takes (rates 6.2, 7)", () => {
+describe("What a product rate takes (rules/rates 6.2, 7)", () => {
   let list: PriceList, daily: number, product: number
   beforeAll(async () => {
     list = await priceList()

@@ -1,4 +1,4 @@
-/** What a rate definition keeps, drops and refuses: every expectation from decisions/rates.md sections 2, 3, 6 and 10. */
+/** What a rate definition keeps, drops and refuses: every expectation from rules/rates 2, 3, 6 and 10. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { fields, type PriceList, priceList } from "./price-list.ts"
 
@@ -10,7 +10,7 @@ const body = (more: object): object => ({ name: "A rate", calculation_strategy: 
 const factor = (row: object): object => ({ enabled_modifiers: ["factor"], modifier_configs: { factor: { ranges: [row] } } })
 const tier = (row: object): object => ({ enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers: [{ multiplier: "1" }, row] } } })
 
-describe("A definition refuses (rates 2)", () => {
+describe("A definition refuses (rules/rates 2)", () => {
   it.each<readonly [string, object, ReadonlyArray<string>]>([
     ["nothing at all", { name: null, calculation_strategy: null }, ["calculation_strategy", "name"]],
     ["a long name", { name: "x".repeat(256) }, ["name"]],
@@ -55,7 +55,7 @@ describe("A definition refuses (rates 2)", () => {
   })
 })
 
-describe("A definition keeps (rates 2)", () => {
+describe("A definition keeps (rules/rates 2)", () => {
   it.each<readonly [string, object, object]>([
     ["a range of one quantity", factor({ from: 5, to: 5, factor: "1" }), { modifier_configs: { factor: { ranges: [{ from: 5, to: 5, factor: "1" }] } } }],
     ["a zero multiplier", tier({ multiplier: 0 }), { modifier_configs: { multiplier: { tiers: [{ multiplier: "1" }, { multiplier: "0" }] } } }],
@@ -75,7 +75,7 @@ describe("A definition keeps (rates 2)", () => {
   })
 })
 
-describe("Changing, copying and deleting definitions (rates 6.1)", () => {
+describe("Changing, copying and deleting definitions (rules/rates 6.1)", () => {
   it("replaces the options as a whole, and strips again", async () => {
     const id = await list.definition({ description: "Old", strategy_config: { leeway_minutes: 5, rental_days_per_week: 5 }, ...factor({ from: 1, factor: "0.5" }) })
     const path = `/rate_definitions/${id}`

@@ -1,4 +1,4 @@
-/** The rate engine from outside: every expectation worked out by hand from decisions/rates.md. */
+/** The rate engine from outside: every expectation worked out by hand from rules/rates 4 and 10. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { drawn, options, type PriceList, priceList, rows } from "./price-list.ts"
 
@@ -8,7 +8,7 @@ afterAll(() => list.close())
 
 const at = (text: string): string => text.includes("T") ? text : text.replace(" ", "T") + (/^\d{4}-\d\d-\d\d$/.test(text) ? "" : "Z")
 
-describe("Units of a hire (rates 4.1)", () => {
+describe("Units of a hire (rules/rates 4.1)", () => {
   // 12 January 2026 is a Monday.
   const table = rows(`
     a day of leeway is taken off once, not each day            | daily       | leeway_minutes=1440                                | 2026-01-12 00:00          | 2026-01-14 00:00          | 1
@@ -87,7 +87,7 @@ describe("Units of a hire (rates 4.1)", () => {
   })
 })
 
-describe("Modifiers (rates 4.4, 4.5)", () => {
+describe("Modifiers (rules/rates 4.4, 4.5)", () => {
   const tiers = (...all: ReadonlyArray<string | number>): object => ({ multiplier: { tiers: all.map((multiplier) => ({ multiplier })) } })
   const ranges = (...all: ReadonlyArray<readonly [number, number | null, string | number]>): object =>
     ({ factor: { ranges: all.map(([from, to, factor]) => ({ from, to, factor })) } })
@@ -145,7 +145,7 @@ describe("Modifiers (rates 4.4, 4.5)", () => {
     })
 })
 
-describe("A hybrid's block and what is left over (rates 4.3)", () => {
+describe("A hybrid's block and what is left over (rules/rates 4.3)", () => {
   const table = rows(`
     exactly the block                       | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-08 00:00 | 1 | 3 | 200.00 | 200.00  | 1-3 x1.0 @200.00 = 200.00
     one minute past the block               | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-08 00:01 | 2 | 4 | 240.00 | 480.00  | 1-3 x1.0 @200.00 = 200.00; 4-4 x1.0 @40.00 = 40.00
@@ -166,7 +166,7 @@ describe("A hybrid's block and what is left over (rates 4.3)", () => {
   })
 })
 
-describe("Very long hires (rates 10)", () => {
+describe("Very long hires (rules/rates 10)", () => {
   it("and very many pieces are counted to the penny", async () => {
     const id = await list.priced(2_147_483_647)
     const { rate_breakdown: answer } = (await list.calculate(id, { quantity: 1_000_000_003, start: "2026-01-01", end: "2026-01-03" })).body

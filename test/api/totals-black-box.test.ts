@@ -1,4 +1,4 @@
-/** What lines cost and jobs come to, from outside: every expectation from decisions/rates.md 8 and 9 and decisions/opportunities.md 7.6 and 8. */
+/** What lines cost and jobs come to, from outside: every expectation from rules/rates 8 and 9 and rules/opportunities 7.6 and 8. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { fields, type PriceList, priceList, rows } from "./price-list.ts"
@@ -19,7 +19,7 @@ const taxed = async (engine: "sqlite" | "pg"): Promise<Taxed> => {
   return { list, member, standard, reduced, exempt }
 }
 
-describe.each(engines)("Lines priced by hand, on %s (rates 9.1, 9.2)", (engine) => {
+describe.each(engines)("Lines priced by hand, on %s (rules/rates 9.1, 9.2)", (engine) => {
   let list: PriceList
   beforeAll(async () => { list = await priceList(engine) })
   afterAll(() => list.close())
@@ -81,7 +81,7 @@ describe.each(engines)("Lines priced by hand, on %s (rates 9.1, 9.2)", (engine) 
   })
 })
 
-describe("Lines priced by rates (rates 9.1)", () => {
+describe("Lines priced by rates (rules/rates 9.1)", () => {
   let list: PriceList
   beforeAll(async () => { list = await priceList() })
   afterAll(() => list.close())
@@ -137,7 +137,7 @@ describe("Lines priced by rates (rates 9.1)", () => {
   })
 })
 
-describe.each(engines)("Totals and tax, on %s (rates 8, 9.3, 9.4)", (engine) => {
+describe.each(engines)("Totals and tax, on %s (rules/rates 8, 9.3, 9.4)", (engine) => {
   let world: Taxed
   beforeAll(async () => { world = await taxed(engine) })
   afterAll(() => world.list.close())
@@ -241,7 +241,7 @@ describe.each(engines)("Totals and tax, on %s (rates 8, 9.3, 9.4)", (engine) => 
   })
 })
 
-describe("Exchange rates (rates 9.5)", () => {
+describe("Exchange rates (rules/rates 9.5)", () => {
   let list: PriceList
   beforeAll(async () => { list = await priceList() })
   afterAll(() => list.close())

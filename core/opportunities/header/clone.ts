@@ -1,4 +1,4 @@
-/** A new draft after the likeness of an opportunity (opportunities 5, rulings). */
+/** A new draft after the likeness of an opportunity (rules/opportunities 5, rules/rulings 6). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { initialRow } from "../../kernel/crud-resource.ts"

@@ -1,4 +1,4 @@
-/** Making an opportunity and changing its header (spec 4.7, opportunities 3 to 5). */
+/** Making an opportunity and changing its header (rules/opportunities 3 to 5). */
 import { Result } from "effect"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../kernel/endpoint.ts"
@@ -26,7 +26,7 @@ export interface CreateFacts extends HeaderFacts {
 }
 type Values = Partial<OpportunityRow>
 
-/** Ends that come before their start; phase windows are free (opportunities 4). Told together with what is wrong with each field. */
+/** Ends that come before their start; phase windows are free (rules/opportunities 4). Told together with what is wrong with each field. */
 export const windowErrors = (values: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   for (const prefix of ["", "charge_"]) {
@@ -53,7 +53,7 @@ const headerErrors = (next: Values, sent: Values, facts: HeaderFacts): FieldErro
   return errors
 }
 
-/** One sequence per store, or one for all (opportunities 3). */
+/** One sequence per store, or one for all (rules/opportunities 3). */
 export const nextNumber = (store_id: number | null, settings: Settings, context: DecideContext): string | null => {
   const shared = store_id === null || settingText(settings, "opportunities", "number_scope") === "global"
   const number = context.number(shared ? "opportunity" : `opportunity:store:${store_id}`)
@@ -109,7 +109,7 @@ export const updateOpportunity = ({ known: state, ...facts }: UpdateFacts, input
   }
   const set = Object.fromEntries(Object.entries(wanted).filter(([name, value]) =>
     !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)))
-  // That somebody asked is told, with empty values (opportunities 4); there is nothing to reckon anew.
+  // That somebody asked is told, with empty values (rules/opportunities 4); there is nothing to reckon anew.
   if (Object.keys(set).length === 0) return { events: [headerChanged(header, "updated", set)], result: { id: header.id } }
   const retaxed = "member_id" in set
   const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set

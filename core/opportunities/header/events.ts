@@ -1,6 +1,6 @@
 /**
- * What happens to an opportunity as a whole (opportunities 4 to 7). All its events lie in the stream `opportunity:<id>`, so
- * that the stream read backwards is its activity (opportunities 15). `set` is what an event changes, `was` what stood there
+ * What happens to an opportunity as a whole (rules/opportunities 4 to 7). All its events lie in the stream `opportunity:<id>`, so
+ * that the stream read backwards is its activity (rules/opportunities 15). `set` is what an event changes, `was` what stood there
  * before, `also` what is told in the activity and kept nowhere else.
  */
 import { Schema } from "effect"

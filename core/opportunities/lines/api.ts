@@ -1,4 +1,4 @@
-/** Lines of an opportunity: add, change, remove, restructure (spec 4.7, opportunities 7). */
+/** Lines of an opportunity: add, change, remove, restructure (rules/opportunities 7). */
 import { Effect } from "effect"
 import { type LineAtStore } from "../../availability/lines-query.ts"
 import { lineWindow } from "../../availability/line-demands.ts"

@@ -1,4 +1,4 @@
-/** Adding, changing and removing lines (opportunities 7). */
+/** Adding, changing and removing lines (rules/opportunities 7). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
@@ -28,7 +28,7 @@ export interface AddFacts {
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
- * A line's own window: what was sent, else the opportunity's dates, else from now for a day (opportunities 7.2). An opportunity that
+ * A line's own window: what was sent, else the opportunity's dates, else from now for a day (rules/opportunities 7.2). An opportunity that
  * begins and has no end is open-ended: so are its lines, and they claim for good (availability cases, A15).
  */
 export const windowOf = (
@@ -59,7 +59,7 @@ const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): R
   const item_id = type === "text" ? null : sent.item_id ?? sent.itemable_id ?? null
   const catalogued = { item_id, itemable_type: item_id === null ? null : sent.itemable_type ?? null, quantity: sent.quantity ?? "1.00" }
   if (type === "accessory") {
-    // While a deal price is agreed, what is thrown in afterwards is free (opportunities 7.2).
+    // While a deal price is agreed, what is thrown in afterwards is free (rules/opportunities 7.2).
     const manual_unit_price = header.deal_total === null ? null : 0
     return { ...blank, ...catalogued, ...windowOf(header, {}, context.now), manual_unit_price, revenue_group_id: revenueGroup(state, item_id, 0) }
   }
@@ -93,7 +93,9 @@ const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Resul
   return nextPath(lines, type, principal.path)
 }
 
-/** Accessories marked as included come along, one level deep, on the terms of their principal (opportunities 7.2). */
+/**
+ * Accessories marked as included come along, one level deep, on the terms of their principal (rules/opportunities 7.2).
+ */
 const includedLines = (state: DecisionState, principal: ItemRow, included: ReadonlyArray<AccessoryRow>, context: DecideContext): ReadonlyArray<ItemRow> =>
   included.flatMap((accessory, index) => {
     const product = state.products.get(accessory.accessory_product_id)
@@ -130,7 +132,7 @@ export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, con
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
 type Step = readonly [event: ChangeOf<"item">, set: Partial<ItemRow>, also?: JsonObject]
 
-/** What a body asks of a line, step by step in a fixed order; all of it or nothing (opportunities 7.3). */
+/** What a body asks of a line, step by step in a fixed order; all of it or nothing (rules/opportunities 7.3). */
 export const changeLine = (state: DecisionState, line: ItemRow, sent: ChangeLine, body: JsonObject, context: DecideContext): Decided => Result.gen(function*() {
   const { opportunity } = state
   yield* requireTransition(opportunity.header, "edit")
@@ -168,7 +170,7 @@ export const changeLine = (state: DecisionState, line: ItemRow, sent: ChangeLine
   }
   const real = steps.filter(([, set]) => Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value))
   const named: ReadonlyArray<string> = ["item_renamed", "item_details_updated"]
-  // What is sent again as it was is written all the same: prices follow the header's days and today's rates (opportunities 4).
+  // What is sent again as it was is written all the same: prices follow the header's days and today's rates (rules/opportunities 4).
   const counts = steps.some(([event]) => !named.includes(event))
   if (real.length === 0 && !counts) return { events: [], result: { id: opportunity.header.id } }
   const after = withLine(opportunity, line.id, Object.assign({}, ...real.map(([, set]) => set)))
@@ -192,7 +194,7 @@ export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow
   return Result.succeed(undefined)
 }
 export const lineRemoved = (line: ItemRow): NewEvent => partRemoved(line.opportunity_id, "item", line.id, lineSnapshot(line))
-/** What the activity tells of a line (opportunities 15). */
+/** What the activity tells of a line (rules/opportunities 15). */
 export const lineSnapshot = (line: ItemRow): JsonObject => ({
   item_id: line.id, name: line.name, product_id: line.item_id, quantity: line.quantity, unit_price: line.unit_price, total: line.total,
   transaction_type: line.transaction_type, is_optional: line.is_optional

@@ -1,4 +1,4 @@
-/** Putting all lines in a new order and nesting (opportunities 7.5). */
+/** Putting all lines in a new order and nesting (rules/opportunities 7.5). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField } from "../../kernel/rejection.ts"

@@ -1,4 +1,4 @@
-/** Where a line stands: paths of four digits a level, "0001", "00010001" (opportunities 7.1). */
+/** Where a line stands: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1). */
 import { Result } from "effect"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import type { ItemRow, ItemType } from "../child-tables.ts"

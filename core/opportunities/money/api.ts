@@ -1,4 +1,4 @@
-/** Costs, the deal price and participants of an opportunity (spec 4.7, opportunities 8, 11, 12). */
+/** Costs, the deal price and participants of an opportunity (rules/opportunities 8, 11, 12). */
 import { Effect, Result } from "effect"
 import { command, type Endpoint, type Input } from "../../kernel/endpoint.ts"
 import { boolean, ref, text } from "../../kernel/field.ts"

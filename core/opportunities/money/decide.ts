@@ -1,4 +1,4 @@
-/** Costs and the deal price (opportunities 8 and 11, rates 9.4). */
+/** Costs and the deal price (rules/opportunities 8 and 11, rules/rates 9.4). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
@@ -17,7 +17,7 @@ import { requireTransition } from "../status/statuses.ts"
 export type CostValues = Partial<ValuesOf<typeof costFields>>
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
-/** What the activity tells of a cost (opportunities 15). */
+/** What the activity tells of a cost (rules/opportunities 15). */
 export const costSnapshot = (cost: CostRow): JsonObject => ({
   cost_id: cost.id, description: cost.description, cost_type: cost.cost_type, amount: cost.amount, quantity: cost.quantity,
   transaction_type: cost.transaction_type, is_optional: cost.is_optional
@@ -80,7 +80,7 @@ export const setDealPrice = (state: DecisionState, deal_total: number, currency:
   if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
   return yield* withDealTotal(state, "deal_price_set", deal_total, context)
 })
-/** Allowed while locked, and on an opportunity without one (opportunities 0, 7). */
+/** Allowed while locked, and on an opportunity without one (rules/opportunities 0). */
 export const clearDealPrice = (state: DecisionState, context: DecideContext): Decided => Result.gen(function*() {
   yield* requireTransition(state.opportunity.header, "edit")
   return state.opportunity.header.deal_total === null ? { events: [], result: { id: state.opportunity.header.id } }

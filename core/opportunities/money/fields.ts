@@ -1,4 +1,4 @@
-/** What bodies about costs and deal prices may hold (opportunities 8, 11). */
+/** What bodies about costs and deal prices may hold (rules/opportunities 8, 11). */
 import { boolean, code, decimal, integer, money, longText, text } from "../../kernel/field.ts"
 import { cost_type_labels, transaction_type_labels } from "../child-tables.ts"
 

@@ -1,4 +1,4 @@
-/** Prices of an opportunity: line by line through the rate engine, then rules, surcharges, totals and tax together (rates 9, billing 4). */
+/** Prices of an opportunity: line by line through the rate engine, then rules, surcharges, totals and tax together (rules/rates 9, rules/billing 4). */
 import { Result } from "effect"
 import { invalid, type FieldErrors, type Rejection } from "../../kernel/rejection.ts"
 import type { PricedRate } from "../../pricing/calculate.ts"
@@ -22,7 +22,7 @@ const taxClassOf = (state: DecisionState, line: ItemRow): number | null =>
   line.item_id === null ? null : state.products.get(line.item_id)?.tax_class_id ?? null
 export const taxRateOf = (state: DecisionState, line: ItemRow): string => taxOf(state, taxClassOf(state, line)).percentage
 
-/** An instant written on the clock of the opportunity's store: rates look at local days and times (rates 4.2). */
+/** An instant written on the clock of the opportunity's store: rates look at local days and times (rules/rates 4.2). */
 const onStoreClock = (state: DecisionState, instant: string): string => {
   const epoch_ms = millisOf(instant)
   const offset_minutes = offsetAt(epoch_ms, zoneOf(state.store?.timezone)) / 60_000

@@ -1,4 +1,7 @@
-/** What one opportunity is short of, and that somebody saw it and goes ahead (opportunities 9.5, availability 9). */
+/**
+ * What one opportunity is short of, and that somebody saw it and goes ahead (rules/opportunities 9.5,
+ * rules/availability 9).
+ */
 import { Effect } from "effect"
 import { command, type Endpoint, get } from "../../kernel/endpoint.ts"
 import { boolean, choice, integer, longText, text, timestamp } from "../../kernel/field.ts"
@@ -20,7 +23,7 @@ const shortageShown = {
   tracking_type: choice(tracking_types), starts_at: timestamp(), ends_at: timestamp(), is_critical: boolean()
 }
 
-/** Works in every state: a draft tells what it would be short of. Everything at once; meta still counts (conventions 2). */
+/** Works in every state: a draft tells what it would be short of. Everything at once; meta still counts (rules/conventions 2). */
 const list = get(`${path}/{id}/shortages`, {
   answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
   name: "opportunities.shortages", summary: "The lines that are short, and by how much", ability: "opportunities:read", permission: "shortages.view", params: one,

@@ -1,4 +1,4 @@
-/** Shortages acknowledged by hand, beside the gate of the conversion (opportunities 9.5). */
+/** Shortages acknowledged by hand, beside the gate of the conversion (rules/opportunities 9.5). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField } from "../../kernel/rejection.ts"

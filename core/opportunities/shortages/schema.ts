@@ -1,4 +1,4 @@
-/** Shortages somebody saw and went ahead with all the same (opportunities 9.5). */
+/** Shortages somebody saw and went ahead with all the same (rules/opportunities 9.5). */
 import { boolean, choice, json, longText, ref, timestamp } from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { rowMade } from "../../kernel/crud-resource.ts"

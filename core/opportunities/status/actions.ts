@@ -1,4 +1,4 @@
-/** What may be done with an opportunity now, and why not (opportunities 2): from the same table and rules that guard the moves. */
+/** What may be done with an opportunity now, and why not (rules/opportunities 2): from the same table and rules that guard the moves. */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"

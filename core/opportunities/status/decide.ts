@@ -1,4 +1,4 @@
-/** The moves of an opportunity from status to status, its locks, and what they need (opportunities 1 and 6). */
+/** The moves of an opportunity from status to status, its locks, and what they need (rules/opportunities 1 and 6). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided, Id } from "../../kernel/endpoint.ts"
@@ -77,7 +77,7 @@ export const revertToQuotation = (state: DecisionState, reason: string | null, c
 })
 
 export type GatePolicy = "block" | "warn" | "allow"
-/** The store's policy on shortages, one step milder for those who may ignore them (opportunities 9.5). */
+/** The store's policy on shortages, one step milder for those who may ignore them (rules/opportunities 9.5). */
 export const gatePolicy = (state: DecisionState, viewer: Viewer): { readonly store: GatePolicy; readonly effective: GatePolicy } => {
   const store = state.store?.shortage_policy ?? "warn"
   return { store, effective: !hasOnePermission(viewer, "shortages.ignore") ? store : store === "block" ? "warn" : "allow" }
@@ -142,14 +142,16 @@ const locksChanged = (header: OpportunityRow, name: HeaderChange, locked: boolea
   events: [headerChanged(header, name, { exchange_rate_locked: locked, tax_locked: locked }, reason === null ? {} : { reason })], result: done(header.id)
 })
 
-/** Deleted opportunities hold no stock; with units still out, deleting would lose sight of them (opportunities 1.1). */
+/**
+ * Deleted opportunities hold no stock; with units still out, deleting would lose sight of them (rules/opportunities 1.1).
+ */
 export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided => Result.gen(function*() {
   const { header } = state.opportunity
   if (isStockOut(state.opportunity)) return yield* refuse("Units are still out; check them in before deleting.")
   const { events } = yield* recalculate(state, withHeader(state.opportunity, { deleted_at: context.now }), { totals: false, demanded: "all" }, context)
   return { events: [...events, opportunityDeleted.make({ id: header.id })], result: done(header.id) }
 })
-/** On an opportunity that is not deleted: nothing happens (opportunities 1.1). */
+/** On an opportunity that is not deleted: nothing happens (rules/opportunities 1.1). */
 export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   state.opportunity.header.deleted_at === null ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
     : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutGoneUnits(state))

@@ -1,4 +1,4 @@
-/** What an order's status follows from: what is out, back and checked (opportunities 9.4). */
+/** What an order's status follows from: what is out, back and checked (rules/opportunities 9.4). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
@@ -79,7 +79,7 @@ export type UnitDecided = Decided<typeof unitResult.Type>
 /** What counting a line in bulk comes to. */
 export const bulkResult = Shown.keys({ id: integer(), item_id: integer(), _meta: Shown.keys(dispatch_meta_fields, { nullable: true }) })
 export type BulkDecided = Decided<typeof bulkResult.Type>
-/** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (opportunities 9.5). */
+/** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (rules/opportunities 9.5). */
 export const dispatchGate = (state: DecisionState, line_ids: ReadonlyArray<number>, context: DecideContext): Result.Result<HeldBack | undefined, Rejection> => {
   const held = shortLinesOf(state, line_ids, context)
   if (isDispatchBlocked(state, held)) return Result.fail(invalid({ code: ["dispatch_block"], shortages: [shortageText(held)] }))

@@ -1,4 +1,4 @@
-/** States, statuses and what may be done in each: one total table from which guards and `available_actions` come (opportunities 1). */
+/** States, statuses and what may be done in each: one total table from which guards and `available_actions` come (rules/opportunities 1). */
 import { Result } from "effect"
 import type { ColumnValues } from "../../kernel/field.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"

@@ -1,4 +1,4 @@
-/** Lines counted in bulk: out, back and adjusted (spec 4.7, opportunities 9.3). */
+/** Lines counted in bulk: out, back and adjusted (rules/opportunities 9.3). */
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../kernel/endpoint.ts"
 import { choice, code, decimal, ref, text, type ValuesOf } from "../../kernel/field.ts"

@@ -1,4 +1,4 @@
-/** Single units: allocated to lines and sent on their way, one by one or many at once (spec 4.7, opportunities 9.1, 9.2). */
+/** Single units: allocated to lines and sent on their way, one by one or many at once (rules/opportunities 9.1, 9.2). */
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint, type Input, type Streams } from "../../kernel/endpoint.ts"
 import { boolean, choice, code, type Fields, integer, list, object, longText, ref, text, timestamp, type ValuesOf } from "../../kernel/field.ts"

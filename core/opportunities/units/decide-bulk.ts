@@ -1,4 +1,4 @@
-/** Lines counted in bulk: dispatched, returned and adjusted by quantity (opportunities 9.3). */
+/** Lines counted in bulk: dispatched, returned and adjusted by quantity (rules/opportunities 9.3). */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"

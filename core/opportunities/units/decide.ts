@@ -1,4 +1,4 @@
-/** Single units on a line: allocated, prepared, out, back, checked (opportunities 9.1, 9.2). */
+/** Single units on a line: allocated, prepared, out, back, checked (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
@@ -19,7 +19,7 @@ import type { UnitDecided } from "../status/progress.ts"
 export const rejectField = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const serialisedCategory = 50
 
-/** How many units of a product are promised: the count follows allocation and return, never below zero (availability 10). */
+/** How many units of a product are promised: the count follows allocation and return, never below zero (rules/availability 10). */
 export const allocatedCountChanged = (levels: ReadonlyMap<number, StockLevelRow>, changes: ReadonlyMap<number, number>): ReadonlyArray<NewEvent> =>
   [...changes].flatMap(([id, by]) => {
     const level = levels.get(id)
@@ -115,7 +115,7 @@ export const deallocate = (state: DecisionState, unit: AssignmentRow, reason: st
   }
 })
 
-/** Another unit of the same product in its place, whatever the status; the status stays (opportunities 9.1). */
+/** Another unit of the same product in its place, whatever the status; the status stays (rules/opportunities 9.1). */
 export const substitute = (state: DecisionState, unit: AssignmentRow, stock_level_id: number, reason: string | null, context: DecideContext): UnitDecided =>
   Result.gen(function*() {
     const { opportunity } = state

@@ -1,4 +1,4 @@
-/** A unit's way: prepared, out, on hire, back, checked; and back again when it was recorded by mistake (opportunities 9.1, 9.2). */
+/** A unit's way: prepared, out, on hire, back, checked; and back again when it was recorded by mistake (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"

@@ -1,4 +1,4 @@
-/** Quote versions of an opportunity (opportunities 13). */
+/** Quote versions of an opportunity (rules/opportunities 13). */
 import { Effect } from "effect"
 import { command, type Endpoint, get, type Id, type Input } from "../../kernel/endpoint.ts"
 import { code, integer, money, longText, ref, text } from "../../kernel/field.ts"

@@ -1,4 +1,4 @@
-/** Quote versions: made, chosen, sent, answered, put aside (opportunities 13). */
+/** Quote versions: made, chosen, sent, answered, put aside (rules/opportunities 13). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
@@ -19,7 +19,7 @@ export const draft = 0, sent = 1, accepted = 2, declined = 3, superseded = 4
 const isOpen = ({ status }: VersionRow): boolean => status === draft || status === sent
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
-/** More than one version still counts (spec 2.6). */
+/** More than one version still counts (rules/opportunities 0). */
 export const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean => versions.filter(({ status }) => status !== superseded).length > 1
 const supersededBy = (opportunity_id: number, version: VersionRow, by: number): NewEvent =>
   versionChanged(opportunity_id, "version_superseded", version, { status: superseded, superseded_by_version_id: by })

@@ -1,4 +1,4 @@
-/** How two versions of a quote differ, line by line (opportunities 13). */
+/** How two versions of a quote differ, line by line (rules/opportunities 13). */
 import type { Json, JsonObject } from "../../kernel/json.ts"
 import { sameJson } from "../../kernel/json.ts"
 import { formatMoney } from "../../values/money.ts"

@@ -1,4 +1,4 @@
-/** What happens to the versions of a quotation (opportunities 12): each has lines of its own; those of the active one count. */
+/** What happens to the versions of a quotation (rules/opportunities 12): each has lines of its own; those of the active one count. */
 import { Schema } from "effect"
 import { remove, removeWhere, type RowChange, updateWhere } from "../../kernel/row-change.ts"
 import type { NewEvent } from "../../kernel/event.ts"

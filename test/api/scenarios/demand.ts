@@ -37,7 +37,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
       await s.move(id, step)
       steps.push(await seen())
     }
-    // `reserved` is the word for upstream's committed (rulings, phase words).
+    // The phase of an active order (rules/rulings 1).
     expect(steps).toEqual([["draft", 0], ["draft", 0], ["reserved", 2]])
   }),
   scenario("F7", "allocated units claim themselves", async (s) => {

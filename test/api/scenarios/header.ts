@@ -133,7 +133,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(35, "reserving", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
-    // The interface's word for what upstream calls committed (README, phase words).
+    // An active order reserves its stock (rules/rulings 1).
     expect((await s.move(id, "change_status", { status: 1 })).body.opportunity).toMatchObject({ status: 1, status_label: "Reserved", availability_phase: "reserved" })
   }),
   scenario(37, "what is lost stays lost", async (s) => {

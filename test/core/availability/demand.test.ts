@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp } from "../../app.ts"
 import { type SampleBusiness, sampleBusiness } from "../fixtures.ts"
 
-/** Rules of demand seen from outside: what a deal does to stock as it goes its way (availability 2.3 to 2.8). */
+/** Rules of demand seen from outside: what a deal does to stock as it goes its way (rules/availability 2.3 to 2.8). */
 describe.each(engines)("what deals take from stock on %s", (engine) => {
   let app: App, business: SampleBusiness, S: number
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** What the interface document and the decisions say lists offer, by the resource's plural. Names as clients write them. */
+/** What the rules say lists offer (rules/conventions 3 to 6), by the resource's plural. Names as clients write them. */
 export interface Offered {
   readonly filters: ReadonlyArray<string>
   readonly sorts?: ReadonlyArray<string>
@@ -31,7 +31,7 @@ export const offered: { readonly [plural: string]: Offered } = {
       ...windows, "ordered_at", "quote_invalid_at", "updated_at"
     ],
     includes: ["member", "venue", "store", "owner", "deliveryAddress", "collectionAddress", "items", "items.assets", "costs", "versions", "versions.items", "participants", "participants.member"],
-    // A deleted opportunity leaves the lists for good (opportunities 17); its id is in the action log.
+    // A deleted opportunity leaves the lists for good (rules/opportunities 17); its id is in the action log.
     archived: false
   },
   assets: {

@@ -49,7 +49,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     await w.post(`${opportunity_path}/${id}/lock_locks`)
     expect((await w.put(`${opportunity_path}/${id}`, { member_id: untaxed.id })).body.opportunity.tax_total).toBe("80.00")
   })
-  it("another currency needs a known rate, kept as it was (rates 9.5)", async () => {
+  it("another currency needs a known rate, kept as it was (rules/rates 9.5)", async () => {
     expect((await w.post(opportunity_path, { subject: "x", currency: "EUR" })).body.errors).toHaveProperty("currency")
     await w.made("/api/v1/exchange_rates", { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.0053", effective_at: "2020-01-01" }, "exchange_rate")
     const { id } = await w.opportunity({ currency: "JPY", charge_total: "1250" })
@@ -81,7 +81,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     expect((await w.remove(cost)).body.opportunity.costs).toEqual([])
     expect(Object.keys((await w.post(costs, { amount: "-1", cost_type: 9, quantity: -1 })).body.errors).sort()).toEqual(["amount", "cost_type", "description", "quantity"])
   })
-  it("surcharge groups that are on by default charge new opportunities, as a cost nobody edits (billing 5)", async () => {
+  it("surcharge groups that are on by default charge new opportunities, as a cost nobody edits (rules/billing 5)", async () => {
     const group = await w.made("/api/v1/surcharge_groups", {
       name: "Fuel", default_enabled: true, surcharges: [{ name: "Fuel 10 %", calculation_type: "percentage", value: "10" }]
     }, "surcharge_group")
@@ -96,7 +96,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     expect(off).toMatchObject({ costs: [], charge_total: "800.00" })
     await w.put(`/api/v1/surcharge_groups/${group.id}`, { default_enabled: false })
   })
-  it("discount rules named on the opportunity take their share off the lines (billing 4)", async () => {
+  it("discount rules named on the opportunity take their share off the lines (rules/billing 4)", async () => {
     const rule = await w.made("/api/v1/discount_rules", { name: "Friends", discount_type: "percentage", discount_value: "25", criteria: {} }, "discount_rule")
     const { id } = await w.withLine({ ...fourDays, surcharge_group_ids: [] })
     const off = (await w.put(`${opportunity_path}/${id}`, { discount_rule_ids: [rule.id] })).body.opportunity
@@ -165,7 +165,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const reader = viewerWith(["opportunities.view", "action-log.view"], ["opportunities:read"])
     expect((await w.get(`${opportunity_path}/${id}/activity`, reader)).status).toBe(403)
   })
-  it("an update that changes nothing is told with empty values, and leaves the row as it was (opportunities 4)", async () => {
+  it("an update that changes nothing is told with empty values, and leaves the row as it was (rules/opportunities 4)", async () => {
     const { id, reference, updated_at } = await w.opportunity({ reference: "same" })
     for (const body of [{}, { reference }, { unheard_of: 1, number: "7" }, { custom_fields: null }]) {
       const unchanged = await w.put(`${opportunity_path}/${id}`, body)
@@ -182,7 +182,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     expect((await w.put(`${opportunity_path}/${id}`, {})).body.errors).toHaveProperty("state")
     expect((await w.get(`${opportunity_path}/${id}/activity`)).body.activity[0].action).toBe("opportunity.status_changed")
   })
-  it("activity tells all of a cost before and after a change, not only what changed (opportunities 15)", async () => {
+  it("activity tells all of a cost before and after a change, not only what changed (rules/opportunities 15)", async () => {
     const { id } = await w.opportunity()
     const { costs: [cost] } = (await w.post(`${opportunity_path}/${id}/costs`, { description: "Van", cost_type: 0, amount: "20.00", quantity: 2 })).body.opportunity
     expect((await w.patch(`${opportunity_path}/${id}/costs/${cost.id}`, { amount: "25.00", description: "Lorry" })).status).toBe(200)
@@ -232,7 +232,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     expect((await w.post(`/api/v1/members/${primary.id}/merge`, { secondary_id: double.id })).status).toBe(200)
     expect((await w.get(`${opportunity_path}/${id}?include=member`)).body.opportunity).toMatchObject({ member: { id: primary.id }, owned_by: primary.id })
   })
-  it("custom fields are kept by name, checked, and searched (conventions 3)", async () => {
+  it("custom fields are kept by name, checked, and searched (rules/conventions 3)", async () => {
     await w.made("/api/v1/custom_fields", { name: "po_reference", module_type: "Opportunity", field_type: 0, is_searchable: true }, "custom_field")
     const made = await w.opportunity({ custom_fields: { po_reference: "PO-77" } })
     expect(made.custom_fields).toMatchObject({ po_reference: "PO-77" })

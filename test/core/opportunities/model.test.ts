@@ -1,6 +1,6 @@
 /**
  * The machine and the item tree against a small model, thousands of random steps: whatever is asked in whatever order,
- * the answer's status, the deal and the paths of its lines are what the model says (opportunities 1.1, 6, 7).
+ * the answer's status, the deal and the paths of its lines are what the model says (rules/opportunities 1.1, 6, 7).
  */
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"

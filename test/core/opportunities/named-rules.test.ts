@@ -1,4 +1,4 @@
-/** Discount rules and surcharge groups as opportunities name them (billing 4 and 5). */
+/** Discount rules and surcharge groups as opportunities name them (rules/billing 4 and 5). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp } from "../../app.ts"
 import { fourDays, lineL, opportunity_path, opportunityFixture, type OpportunityFixture } from "./fixtures.ts"

@@ -10,7 +10,7 @@ import { initialRow } from "../../../core/kernel/crud-resource.ts"
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>
 
-/** Opportunities 1 and 1.1, written down again by hand: where each move is open, and where it leads. */
+/** rules/opportunities 1 and 1.1, written down again by hand: where each move is open, and where it leads. */
 const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: StatusName } } = {
   convert_to_quotation: { open: "provisional" },
   convert_to_order: { provisional: "active", reserved: "active", postponed: "active" },
@@ -46,7 +46,7 @@ const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray
 })
 const bulk = (dispatched: string, returned: string): ItemRow => line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
 
-describe("an order's status follows from what is out and back (opportunities 9.4)", () => {
+describe("an order's status follows from what is out and back (rules/opportunities 9.4)", () => {
   it.each([
     ["nothing ever left", opportunity([line(1)], [0, 1]), undefined],
     ["one out, one to go", opportunity([line(1)], [2, 0]), 1],

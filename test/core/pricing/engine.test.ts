@@ -1,4 +1,4 @@
-/** Prices as fixed-width tables: every boundary of rates 4 with its figure worked out by hand. */
+/** Prices as fixed-width tables: every boundary of rules/rates 4 with its figure worked out by hand. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { calculateRate, type RateRequest } from "../../../core/pricing/engine.ts"

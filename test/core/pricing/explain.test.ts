@@ -15,7 +15,7 @@ const rate = (id: number, over: Partial<PricedRate> = {}): PricedRate => ({
 })
 const question = { transaction_type: "rental", store_id: 2, start: "2026-06-18T09:00:00Z" } as const
 
-describe("which rate won (rates 5)", () => {
+describe("which rate won (rules/rates 5)", () => {
   it.each([
     ["no_rate", "none", []],
     ["no_rate", "none", [rate(1, { transaction_type: "sale" }), rate(2, { store_id: 3 }), rate(3, { valid_to: "2026-06-17" })]],
@@ -40,7 +40,7 @@ const rules = (steps: ReadonlyArray<Step>): ReadonlyArray<string> => steps.map((
 
 describe("a calculation, step by step", () => {
   // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of leeway.
-  it("tells cut-offs, leeway and rounding of units (rates 4.1)", () => {
+  it("tells cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
     const strategy_config = { first_day_cutoff: "12:00", last_day_cutoff: "09:00", leeway_minutes: 15 }
     expect(rules(explainCalculation({ ...request, strategy_config }))).toEqual([
       "start first_day_cutoff 2026-06-15T00:00:00+01:00", "end last_day_cutoff 2026-06-17T00:00:00+01:00", "minutes elapsed 2880",
@@ -55,7 +55,7 @@ describe("a calculation, step by step", () => {
     ])
   })
   // 10.01 × 0.333 = 3.33333; 10.01 + 3.33 = 13.34; × 0.95 = 12.673; × 6 = 76.02.
-  it("tells each multiplier, the factor and every rounding (rates 4.4, 4.5)", () => {
+  it("tells each multiplier, the factor and every rounding (rules/rates 4.4, 4.5)", () => {
     const steps = explainCalculation({
       ...request, enabled_modifiers: ["factor", "multiplier"],
       modifier_configs: { multiplier: { tiers: [{ multiplier: "1.0" }, { multiplier: "0.333" }] }, factor: { ranges: [{ from: 5, to: null, factor: "0.95" }] } }

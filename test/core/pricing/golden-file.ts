@@ -1,4 +1,4 @@
-/** Reads the golden cases of the rate engine (format: rates 12). */
+/** Reads the golden cases of the rate engine (format: rules/rates 12). */
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 

@@ -5,7 +5,7 @@ import { currencies, currencyOf, normaliseCurrency } from "../../../core/values/
 import { allocateMoney, formatMoney, MAX_MONEY_MINOR, parseMoney, percentOfMoney, timesMoney } from "../../../core/values/money.ts"
 
 describe("money in a body", () => {
-  // JSON value, currency, minor units or why not (rates 7)
+  // JSON value, currency, minor units or why not (rules/rates 7)
   it.each<[unknown, string, number | string]>([
     [12550, "GBP", 12550],
     [0, "GBP", 0],

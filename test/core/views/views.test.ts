@@ -4,7 +4,7 @@ import { type App, engines, openApp, owner, viewerWith } from "../../app.ts"
 
 const path = "/api/v1/custom_views"
 const abilities = ["custom-views:read", "custom-views:write"]
-/** Views need no permission (conventions 6). */
+/** Views need no permission (rules/conventions 6). */
 const anna: Viewer = { ...viewerWith([], abilities), role_ids: [3] }
 const bert: Viewer = { ...viewerWith([], abilities), user_id: 3, role_ids: [4] }
 const keeper: Viewer = { ...viewerWith(["settings.manage"], abilities), user_id: 4 }

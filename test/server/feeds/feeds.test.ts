@@ -1,4 +1,4 @@
-/** Calendar feeds over HTTP (spec 4.17, members-activities 7) and on a device. */
+/** Calendar feeds over HTTP (rules/members-activities 7) and on a device. */
 import { createHmac } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -53,7 +53,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect((await w.post(`${opportunity_path}/${id}/shortages/acknowledge`, { notes: "x".repeat(2001) })).body.errors).toHaveProperty("notes")
     expect((await w.post(`${opportunity_path}/99999/shortages/acknowledge`)).status).toBe(404)
   })
-  it("are flagged on a copy from its first moment (availability 6.8)", async () => {
+  it("are flagged on a copy from its first moment (rules/availability 6.8)", async () => {
     const { id, product } = await shortOpportunity()
     const copy = (await w.post(`${opportunity_path}/${id}/clone`)).body.opportunity
     expect(copy).toMatchObject({ state: 0, has_shortage: true })
@@ -65,7 +65,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(lost.has_shortage).toBe(false)
     expect((await w.post(`${opportunity_path}/${id}/clone`)).body.opportunity.has_shortage).toBe(true)
   })
-  it("are flagged anew where the header's store or dates change what is asked, and nothing is claimed otherwise (opportunities 5)", async () => {
+  it("are flagged anew where the header's store or dates change what is asked, and nothing is claimed otherwise (rules/opportunities 4)", async () => {
     const { id, product } = await shortOpportunity()
     const claimed = async () => (await app.dump())["claims"]
     const before = await claimed()
