@@ -14,7 +14,9 @@ const bundle = await rolldown({
   external: [/^node:/, "pg-native"],
   logLevel: "warn",
   // pg asks for pg-native only when told to.
-  onLog: (level, log, tell) => { if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) tell(level, log) }
+  onLog: (level, log, tell) => {
+    if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) tell(level, log)
+  }
 })
 rmSync(`${root}out`, { recursive: true, force: true })
 const { output } = await bundle.write({
@@ -25,11 +27,16 @@ const { output } = await bundle.write({
   // What every command needs in one file: opening many small ones takes longer than reading it.
   // What only the server uses of effect stays out of it.
   codeSplitting: {
-    groups: [{
-      name: "core",
-      test: (id) => /[\\/](core|sync)[\\/]|node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id) &&
-        !/[\\/]effect[\\/]dist[\\/](http|socket|process|observability|PlatformError|FileSystem|Path|Stdio|Terminal|Sink|ByteSize)\b/.test(id)
-    }]
+    groups: [
+      {
+        name: "core",
+        test: (id) =>
+          /[\\/](core|sync)[\\/]|node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id) &&
+          !/[\\/]effect[\\/]dist[\\/](http|socket|process|observability|PlatformError|FileSystem|Path|Stdio|Terminal|Sink|ByteSize)\b/.test(
+            id
+          )
+      }
+    ]
   },
   entryFileNames: "[name].js",
   chunkFileNames: "parts/[name]-[hash].js"
@@ -39,15 +46,30 @@ await bundle.close()
 // A stack trace needs the names and lines of other people's sources, which the maps keep, and not their text.
 for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"))) {
   const map = JSON.parse(readFileSync(`${root}out/${fileName}`, "utf8"))
-  map.sourcesContent = map.sources.map((source, at) => source.includes("node_modules/") ? null : map.sourcesContent[at])
+  map.sourcesContent = map.sources.map((source, at) =>
+    source.includes("node_modules/") ? null : map.sourcesContent[at]
+  )
   writeFileSync(`${root}out/${fileName}`, JSON.stringify(map))
 }
 
 // Their licences ask that their texts go with every copy.
-const bundled = [...new Set(output.flatMap((file) => file.type === "chunk" ? file.moduleIds : [])
-  .flatMap((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? []))].sort()
-writeFileSync(`${root}out/licences.txt`, bundled.map((folder) => {
-  const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
-  const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
-  return [`${name} ${version} (${license})`, ...files.map((file) => readFileSync(`${folder}/${file}`, "utf8").trim())].join("\n\n")
-}).join(`\n\n${"=".repeat(80)}\n\n`) + "\n")
+const bundled = [
+  ...new Set(
+    output
+      .flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
+      .flatMap((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [])
+  )
+].sort()
+writeFileSync(
+  `${root}out/licences.txt`,
+  bundled
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
+      const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+      return [
+        `${name} ${version} (${license})`,
+        ...files.map((file) => readFileSync(`${folder}/${file}`, "utf8").trim())
+      ].join("\n\n")
+    })
+    .join(`\n\n${"=".repeat(80)}\n\n`) + "\n"
+)

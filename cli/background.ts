@@ -34,7 +34,11 @@ export interface Attempt {
 }
 const attemptPath = (folder: string): string => join(folder, "background.json")
 export const readAttempt = (folder: string): Attempt | undefined => {
-  try { return JSON.parse(readFileSync(attemptPath(folder), "utf8")) as Attempt } catch { return undefined }
+  try {
+    return JSON.parse(readFileSync(attemptPath(folder), "utf8")) as Attempt
+  } catch {
+    return undefined
+  }
 }
 /** A note that may be lost: at worst somebody is told later, by sync conflicts. */
 export const saveAttempt = (folder: string, attempt: Attempt): void => {
@@ -51,7 +55,8 @@ export const arrivedText = (folder: string): string | undefined => {
   return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
 }
 
-const isSet = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0" && value !== "false"
+const isSet = (value: string | undefined): boolean =>
+  value !== undefined && value !== "" && value !== "0" && value !== "false"
 
 export interface SyncOccasion {
   readonly folder: string
@@ -67,7 +72,11 @@ export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOcc
   const age = synced_at === null ? Number.POSITIVE_INFINITY : now - Date.parse(synced_at)
   if (!pending && age < stale_millis) return false
   const last = readAttempt(folder)
-  const rested = last === undefined || last.ok || Math.abs(now - last.tried_at) >= Math.min(retry_max_millis, retry_first_millis * 2 ** Math.min(10, last.failures - 1))
+  const rested =
+    last === undefined ||
+    last.ok ||
+    Math.abs(now - last.tried_at) >=
+      Math.min(retry_max_millis, retry_first_millis * 2 ** Math.min(10, last.failures - 1))
   return rested && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
 }
 
@@ -76,9 +85,11 @@ export const startBackgroundSync = async ({ profile, env }: SyncOccasion): Promi
   const [{ spawn }, { realpathSync }] = await Promise.all([import("node:child_process"), import("node:fs")])
   const script = process.argv[1]
   if (script === undefined) return
-  const child = spawn(process.execPath, [...process.execArgv, realpathSync(script), "sync", "--quiet", "--profile", profile], {
-    detached: true, stdio: "ignore", env: { ...env, FLIGHTCASE_NO_BACKGROUND: "1" }
-  })
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, realpathSync(script), "sync", "--quiet", "--profile", profile],
+    { detached: true, stdio: "ignore", env: { ...env, FLIGHTCASE_NO_BACKGROUND: "1" } }
+  )
   child.on("error", () => {})
   child.unref()
 }

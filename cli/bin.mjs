@@ -19,16 +19,21 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
   const { fileURLToPath } = await import("node:url")
   const names = [`node-${process.platform}-${process.arch}`]
   const places = [new URL("../node_modules/", import.meta.url), new URL("../../", import.meta.url)]
-  const node = places.flatMap((place) => names.map((name) => fileURLToPath(new URL(`${name}/bin/node`, place)))).find(existsSync)
+  const node = places
+    .flatMap((place) => names.map((name) => fileURLToPath(new URL(`${name}/bin/node`, place))))
+    .find(existsSync)
   if (node === undefined) {
     process.stderr.write(`flightcase: this needs Node 24 or newer, and runs on ${process.version}.\n`)
     process.exit(1)
   }
   // A server holds on to this process by a channel: killed outright, this one could not tell it to stop.
-  const stdio = ["inherit", "inherit", "inherit", ...process.argv[2] === "serve" ? ["ipc"] : []]
+  const stdio = ["inherit", "inherit", "inherit", ...(process.argv[2] === "serve" ? ["ipc"] : [])]
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio })
   // A key pressed at the terminal reaches the child by itself; what others send is passed on.
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal) })
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+    process.on(signal, () => {
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
+    })
   child.on("exit", (code, signal) => process.exit(signal === null ? code : 128 + (constants.signals[signal] ?? 0)))
   child.on("error", (cause) => {
     process.stderr.write(`flightcase: ${node} cannot be run: ${cause.message}\n`)

@@ -10,40 +10,133 @@ export interface CommandEntry {
 }
 
 export const commands: { readonly [word: string]: CommandEntry } = {
-  login: { usage_line: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"], load: () => import("./commands/login/login.ts") },
-  sync: { usage_line: ["sync [status|conflicts|report|resolve|bundle]", "send what was done here, fetch what was done elsewhere; --watch goes on"], load: () => import("./commands/sync/sync.ts") },
-  devices: { usage_line: ["devices list|rename|revoke", "the machines that hold replicas"], load: () => import("./commands/devices/devices.ts") },
-  price: { usage_line: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"], load: () => import("./commands/price/price.ts") },
+  login: {
+    usage_line: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"],
+    load: () => import("./commands/login/login.ts")
+  },
+  sync: {
+    usage_line: [
+      "sync [status|conflicts|report|resolve|bundle]",
+      "send what was done here, fetch what was done elsewhere; --watch goes on"
+    ],
+    load: () => import("./commands/sync/sync.ts")
+  },
+  devices: {
+    usage_line: ["devices list|rename|revoke", "the machines that hold replicas"],
+    load: () => import("./commands/devices/devices.ts")
+  },
+  price: {
+    usage_line: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"],
+    load: () => import("./commands/price/price.ts")
+  },
   availability: {
-    usage_line: ["availability PRODUCT --from --to", "what is free; also calendar, gantt, why, what-if, fit PRODUCT"], load: () => import("./commands/availability/availability.ts"), noun: "availability"
+    usage_line: ["availability PRODUCT --from --to", "what is free; also calendar, gantt, why, what-if, fit PRODUCT"],
+    load: () => import("./commands/availability/availability.ts"),
+    noun: "availability"
   },
-  shortages: { usage_line: ["shortages [--from --to]", "where more is promised than there is"], load: () => import("./commands/shortages/shortages.ts") },
-  quote: { usage_line: ["quote new|add|show|convert|list", "the counter's daily work"], load: () => import("./commands/quote/quote.ts") },
-  orders: { usage_line: ["orders list|show|history|…", "orders by id or number"], load: () => import("./commands/orders/orders.ts"), noun: "opportunities" },
+  shortages: {
+    usage_line: ["shortages [--from --to]", "where more is promised than there is"],
+    load: () => import("./commands/shortages/shortages.ts")
+  },
+  quote: {
+    usage_line: ["quote new|add|show|convert|list", "the counter's daily work"],
+    load: () => import("./commands/quote/quote.ts")
+  },
+  orders: {
+    usage_line: ["orders list|show|history|…", "orders by id or number"],
+    load: () => import("./commands/orders/orders.ts"),
+    noun: "opportunities"
+  },
   containers: {
-    usage_line: ["containers manifest CONTAINER [--labels qr]", "what is in a case, as list, page or labels; also list, show, seal, …"], load: () => import("./commands/containers/manifest.ts"), noun: "containers"
+    usage_line: [
+      "containers manifest CONTAINER [--labels qr]",
+      "what is in a case, as list, page or labels; also list, show, seal, …"
+    ],
+    load: () => import("./commands/containers/manifest.ts"),
+    noun: "containers"
   },
-  pack: { usage_line: ["pack CONTAINER [--file F]", "pack the codes that come line by line"], load: () => import("./commands/pack/pack.ts") },
-  scan: { usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"], load: () => import("./commands/scan/scan.ts") },
-  calendar: { usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"], load: () => import("./commands/calendar/export.ts") },
-  import: { usage_line: ["import products|rates|all FILE [--dry-run]", "price lists from CSV or JSON; all: an export, into an empty server"], load: () => import("./commands/import/import.ts") },
-  export: { usage_line: ["export DIR", "all data as files, and the journal for import all"], load: () => import("./commands/export/export.ts") },
-  api: { usage_line: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"], load: () => import("./commands/api/api.ts") },
-  smoke: { usage_line: ["smoke URL --token T", "try a server's main job, and clean up"], load: () => import("./commands/smoke/smoke.ts") },
+  pack: {
+    usage_line: ["pack CONTAINER [--file F]", "pack the codes that come line by line"],
+    load: () => import("./commands/pack/pack.ts")
+  },
+  scan: {
+    usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
+    load: () => import("./commands/scan/scan.ts")
+  },
+  calendar: {
+    usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"],
+    load: () => import("./commands/calendar/export.ts")
+  },
+  import: {
+    usage_line: [
+      "import products|rates|all FILE [--dry-run]",
+      "price lists from CSV or JSON; all: an export, into an empty server"
+    ],
+    load: () => import("./commands/import/import.ts")
+  },
+  export: {
+    usage_line: ["export DIR", "all data as files, and the journal for import all"],
+    load: () => import("./commands/export/export.ts")
+  },
+  api: {
+    usage_line: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"],
+    load: () => import("./commands/api/api.ts")
+  },
+  smoke: {
+    usage_line: ["smoke URL --token T", "try a server's main job, and clean up"],
+    load: () => import("./commands/smoke/smoke.ts")
+  },
   doctor: { usage_line: ["doctor [--repair]", "check the replica"], load: () => import("./commands/doctor/doctor.ts") },
-  serve: { usage_line: ["serve", "the server itself; --help tells what it can be set to"], load: () => import("./commands/serve/serve.ts") },
-  completion: { usage_line: ["completion bash|zsh|fish", "completion for a shell"], load: () => import("./commands/completion/completion.ts") }
+  serve: {
+    usage_line: ["serve", "the server itself; --help tells what it can be set to"],
+    load: () => import("./commands/serve/serve.ts")
+  },
+  completion: {
+    usage_line: ["completion bash|zsh|fish", "completion for a shell"],
+    load: () => import("./commands/completion/completion.ts")
+  }
 }
 
 /** The API's nouns, as the overview groups them. A test holds this list to the endpoint tables. */
 export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
   ...group("Deals", ["opportunities", "members", "activities"]),
-  ...group("Catalogue", ["products", "product-groups", "rate-definitions", "rate-engine", "discount-rules", "surcharge-groups", "stock-levels"]),
-  ...group("Set-up", [
-    "stores", "settings", "currencies", "exchange-rates", "countries", "product-tax-classes", "organisation-tax-classes", "tax-rates", "tax-rules",
-    "revenue-groups", "cost-groups", "custom-fields", "custom-field-groups", "custom-views", "list-names"
+  ...group("Catalogue", [
+    "products",
+    "product-groups",
+    "rate-definitions",
+    "rate-engine",
+    "discount-rules",
+    "surcharge-groups",
+    "stock-levels"
   ]),
-  ...group("People and server", ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system"])
+  ...group("Set-up", [
+    "stores",
+    "settings",
+    "currencies",
+    "exchange-rates",
+    "countries",
+    "product-tax-classes",
+    "organisation-tax-classes",
+    "tax-rates",
+    "tax-rules",
+    "revenue-groups",
+    "cost-groups",
+    "custom-fields",
+    "custom-field-groups",
+    "custom-views",
+    "list-names"
+  ]),
+  ...group("People and server", [
+    "users",
+    "roles",
+    "permissions",
+    "tokens",
+    "abilities",
+    "actions",
+    "calendar-feeds",
+    "endpoints",
+    "system"
+  ])
 ]
 function group(name: string, words: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> {
   return words.map((word) => [word, name] as const)

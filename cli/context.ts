@@ -70,18 +70,25 @@ export const openContext = (options: Globals, env: Environment = process.env): C
   const folder = (): string => profileFolder(profile(), env)
   const note = (text: string): void => printErr(`${text}\n`)
   let opened: Promise<Device> | undefined
-  const device = (): Promise<Device> => opened ??= openHere(profile(), env)
+  const device = (): Promise<Device> => (opened ??= openHere(profile(), env))
   /** The replica has answered something: afterwards there may be something to send. */
   let answered_here = false
   const close = async (): Promise<void> => {
     const open = await opened?.catch(() => undefined)
     opened = undefined
     if (open === undefined) return
-    try { if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, note) } finally { await open.close() }
+    try {
+      if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, note)
+    } finally {
+      await open.close()
+    }
   }
 
   const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
-    if (offline) throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", { way_out: "Leave out --offline when there is a network." })
+    if (offline)
+      throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
+        way_out: "Leave out --offline when there is a network."
+      })
     const { serverAt } = await import("./remote.ts")
     const own = options.url === undefined && profileExists(profile(), env) ? (await device()).profile : undefined
     const url = options.url ?? own?.url ?? env["FLIGHTCASE_URL"]
@@ -92,14 +99,18 @@ export const openContext = (options: Globals, env: Environment = process.env): C
   /** What the replica does not have is asked of the server; where that cannot be reached, the replica's answer tells why. */
   const atServer = async (whole: Request, here: QueryResult): Promise<QueryResult> => {
     let answer: QueryResult
-    try { answer = await (await server()).ask(whole) } catch (error) {
+    try {
+      answer = await (await server()).ask(whole)
+    } catch (error) {
       if (error instanceof CliError && error.code === exit_codes.network) return here
       throw error
     }
-    if ((await device()).lastPending() > 0) note("The server's answer: what was recorded here and not sent yet is not in it.")
+    if ((await device()).lastPending() > 0)
+      note("The server's answer: what was recorded here and not sent yet is not in it.")
     return answer
   }
-  const requestAtServer = async (asking: ApiRequest): Promise<QueryResult> => offline ? request(asking) : (await server()).ask(wholeOf(asking))
+  const requestAtServer = async (asking: ApiRequest): Promise<QueryResult> =>
+    offline ? request(asking) : (await server()).ask(wholeOf(asking))
   const request = async (asking: ApiRequest): Promise<QueryResult> => {
     const whole = wholeOf(asking)
     const named = options.remote === true || options.url !== undefined
@@ -112,7 +123,10 @@ export const openContext = (options: Globals, env: Environment = process.env): C
       }
     }
     if (options.plan === true && asking.method !== "GET") {
-      throw usageError("--plan needs a replica that can decide this here.", named ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T.")
+      throw usageError(
+        "--plan needs a replica that can decide this here.",
+        named ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T."
+      )
     }
     return (await server()).ask(whole)
   }
@@ -122,21 +136,39 @@ export const openContext = (options: Globals, env: Environment = process.env): C
     throw (await import("./response-errors.ts")).responseError(answer)
   }
   return {
-    options, env, terminal, offline, profile, folder, device, request, requestAtServer, ask, note,
+    options,
+    env,
+    terminal,
+    offline,
+    profile,
+    folder,
+    device,
+    request,
+    requestAtServer,
+    ask,
+    note,
     interactive: options.input !== false && terminal.answers,
     print: printOut,
     printJson: (value) => printJsonOut(value, 2),
     printJsonLine: (value) => printJsonOut(value),
     printContent: (content) => printContent(content, terminal.is_tty),
-    ring: () => { if (terminal.progress) ringBell() },
-    recordedHere: () => { answered_here = true },
+    ring: () => {
+      if (terminal.progress) ringBell()
+    },
+    recordedHere: () => {
+      answered_here = true
+    },
     read: async (path, query = []) => (await ask({ method: "GET", path, query })).body as JsonObject,
     close
   }
 }
 
 /** News of what was refused meanwhile, and a sync in the background; neither may hold up or spoil an answer. */
-const afterAnswering = async (device: Device, where: Pick<SyncOccasion, "folder" | "profile" | "env" | "offline">, note: (text: string) => void): Promise<void> => {
+const afterAnswering = async (
+  device: Device,
+  where: Pick<SyncOccasion, "folder" | "profile" | "env" | "offline">,
+  note: (text: string) => void
+): Promise<void> => {
   try {
     const { arrivedText, startBackgroundSync, shouldSync } = await import("./background.ts")
     const arrived = arrivedText(where.folder)
@@ -144,7 +176,9 @@ const afterAnswering = async (device: Device, where: Pick<SyncOccasion, "folder"
     const pending = device.lastPending() > 0
     const occasion: SyncOccasion = { ...where, pending, synced_at: pending ? null : (await device.place()).synced_at }
     if (shouldSync(occasion, Date.now())) await startBackgroundSync(occasion)
-  } catch { /* The command has been answered; what is wrong here will be told by the next sync. */ }
+  } catch {
+    /* The command has been answered; what is wrong here will be told by the next sync. */
+  }
 }
 
 /** The replica was filled after what is asked about. */
@@ -152,17 +186,27 @@ const isAtServer = ({ status, body }: QueryResult): boolean =>
   status === 503 && isJsonObject(body) && isJsonObject(body["errors"]) && "at_server" in body["errors"]
 
 const wholeOf = (asking: ApiRequest): Request => ({
-  method: asking.method, path: asking.path, query: asking.query ?? [], body: asking.body, ...(asking.files === undefined ? {} : { files: asking.files })
+  method: asking.method,
+  path: asking.path,
+  query: asking.query ?? [],
+  body: asking.body,
+  ...(asking.files === undefined ? {} : { files: asking.files })
 })
 
-export const notLoggedIn = (profile: string): CliError => usageError(
-  `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
-  "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN).")
+export const notLoggedIn = (profile: string): CliError =>
+  usageError(
+    `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
+    "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
+  )
 
 /** Files made meanwhile are their owner's alone. */
 export const withPrivateUmask = async <A>(work: () => Promise<A>): Promise<A> => {
   const before = process.umask(0o077)
-  try { return await work() } finally { process.umask(before) }
+  try {
+    return await work()
+  } finally {
+    process.umask(before)
+  }
 }
 
 const openHere = async (profile: string, env: Environment): Promise<Device> => {
@@ -170,6 +214,9 @@ const openHere = async (profile: string, env: Environment): Promise<Device> => {
   const { openDevice } = await import("../sync/device/device.ts")
   const device = await withPrivateUmask(() => openDevice(profileFolder(profile, env)))
   const lost = await device.missing()
-  if (lost !== undefined) printErr(`${(await import("../sync/device/recovery/missing-commands.ts")).missingText(lost)}: flightcase doctor says what can be done.\n`)
+  if (lost !== undefined)
+    printErr(
+      `${(await import("../sync/device/recovery/missing-commands.ts")).missingText(lost)}: flightcase doctor says what can be done.\n`
+    )
   return device
 }

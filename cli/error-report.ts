@@ -8,7 +8,11 @@ import { oneLine } from "./output/text.ts"
 export const reportError = (error: unknown, json: boolean): number => {
   const exit = exitFrom(error)
   if (json) {
-    printJsonErr({ message: exit.message, ...(exit.errors === undefined ? {} : { errors: exit.errors }), ...(exit.way_out === undefined ? {} : { way_out: exit.way_out }) })
+    printJsonErr({
+      message: exit.message,
+      ...(exit.errors === undefined ? {} : { errors: exit.errors }),
+      ...(exit.way_out === undefined ? {} : { way_out: exit.way_out })
+    })
     return exit.code
   }
   const lines = [`flightcase: ${exit.message}`]
@@ -22,7 +26,8 @@ export const reportError = (error: unknown, json: boolean): number => {
   if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
   // Names in a refusal may hold line ends: nothing of them may look like a line of ours.
   printErr(lines.map((line) => `${oneLine(line)}\n`).join(""))
-  if (exit.code === exit_codes.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error) printErr(`${error.stack}\n`)
+  if (exit.code === exit_codes.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error)
+    printErr(`${error.stack}\n`)
   return exit.code
 }
 
@@ -31,25 +36,49 @@ export const exitFrom = (error: unknown): CliError => {
   if (error instanceof CliError) return error
   if (!(error instanceof Error)) return new CliError(exit_codes.failed, String(error))
   const { name } = error
-  if (name === "ExitPromptError" || name === "AbortPromptError") return new CliError(exit_codes.interrupted, "Interrupted.")
+  if (name === "ExitPromptError" || name === "AbortPromptError")
+    return new CliError(exit_codes.interrupted, "Interrupted.")
   if (name === "Unreachable") {
-    return new CliError(exit_codes.network, error.message, { way_out: "Check the address and the connection; the replica goes on working without it.", cause: error })
+    return new CliError(exit_codes.network, error.message, {
+      way_out: "Check the address and the connection; the replica goes on working without it.",
+      cause: error
+    })
   }
   if (name === "RemoteError") return fromRemote(error)
   const misfortune = deviceErrorOf(error)
   if (misfortune !== undefined) return misfortune
   if (name === "NoProfile") return new CliError(exit_codes.usage, error.message)
-  if ("code" in error && String(error.code).startsWith("commander.")) return new CliError(exit_codes.usage, error.message.replace(/^error: /, ""))
-  if ("code" in error && error.code === "ENOENT" && "path" in error) return new CliError(exit_codes.usage, `There is no file ${String(error.path)}.`, { cause: error })
+  if ("code" in error && String(error.code).startsWith("commander."))
+    return new CliError(exit_codes.usage, error.message.replace(/^error: /, ""))
+  if ("code" in error && error.code === "ENOENT" && "path" in error)
+    return new CliError(exit_codes.usage, `There is no file ${String(error.path)}.`, { cause: error })
   return new CliError(exit_codes.failed, error.message === "" ? name : error.message, { cause: error })
 }
 const fromRemote = (error: Error): CliError => {
-  const { status, body } = error as Error & { readonly status: number; readonly body: { readonly errors?: { readonly [field: string]: ReadonlyArray<string> } } }
-  const code = status === 401 || status === 403 ? exit_codes.not_allowed : status === 404 ? exit_codes.not_found : status === 422 ? exit_codes.invalid
-    : status === 409 || status === 425 ? exit_codes.conflict : status === 503 ? exit_codes.network : exit_codes.failed
+  const { status, body } = error as Error & {
+    readonly status: number
+    readonly body: { readonly errors?: { readonly [field: string]: ReadonlyArray<string> } }
+  }
+  const code =
+    status === 401 || status === 403
+      ? exit_codes.not_allowed
+      : status === 404
+        ? exit_codes.not_found
+        : status === 422
+          ? exit_codes.invalid
+          : status === 409 || status === 425
+            ? exit_codes.conflict
+            : status === 503
+              ? exit_codes.network
+              : exit_codes.failed
   return new CliError(code, error.message, {
-    errors: body.errors, cause: error,
-    way_out: status === 401 ? "Log in again with another: flightcase login URL --token T."
-      : status === 426 ? "Nothing is lost: update Flightcase on this machine, then flightcase sync." : undefined
+    errors: body.errors,
+    cause: error,
+    way_out:
+      status === 401
+        ? "Log in again with another: flightcase login URL --token T."
+        : status === 426
+          ? "Nothing is lost: update Flightcase on this machine, then flightcase sync."
+          : undefined
   })
 }

@@ -2,9 +2,18 @@
 import type { Json } from "../core/kernel/json.ts"
 
 export const exit_codes = {
-  ok: 0, failed: 1, usage: 2, not_found: 3, not_allowed: 4, invalid: 5, conflict: 6, network: 7, sync_conflicts: 8,
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  not_found: 3,
+  not_allowed: 4,
+  invalid: 5,
+  conflict: 6,
+  network: 7,
+  sync_conflicts: 8,
   /** `sync --watch` after the program was replaced: whoever keeps it running starts the new one. */
-  replaced: 75, interrupted: 130
+  replaced: 75,
+  interrupted: 130
 } as const
 export type ExitCode = (typeof exit_codes)[keyof typeof exit_codes]
 
@@ -15,7 +24,15 @@ export class CliError extends Error {
   readonly errors: { readonly [field: string]: Json } | undefined
   /** What to do next, in words. */
   readonly way_out: string | undefined
-  constructor(code: number, message: string, more: { readonly errors?: { readonly [field: string]: Json } | undefined; readonly way_out?: string | undefined; readonly cause?: unknown } = {}) {
+  constructor(
+    code: number,
+    message: string,
+    more: {
+      readonly errors?: { readonly [field: string]: Json } | undefined
+      readonly way_out?: string | undefined
+      readonly cause?: unknown
+    } = {}
+  ) {
     super(message, more.cause === undefined ? {} : { cause: more.cause })
     this.code = code
     this.errors = more.errors
@@ -24,7 +41,8 @@ export class CliError extends Error {
 }
 
 /** The command line was used wrongly: exit 2, naming the flag. */
-export const usageError = (message: string, way_out?: string): CliError => new CliError(exit_codes.usage, message, { way_out })
+export const usageError = (message: string, way_out?: string): CliError =>
+  new CliError(exit_codes.usage, message, { way_out })
 /** A value is missing and nobody may be asked for it. */
 export const missingFlagError = (flag: string, what: string): CliError =>
   new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

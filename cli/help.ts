@@ -5,7 +5,7 @@ const examples = [
   "flightcase login https://rental.example.com --token -",
   "flightcase products list -q name_cont=truss",
   "flightcase price MAC-AURA --from 2026-07-01T09:00 --to 2026-07-05T18:00 --quantity 12",
-  "flightcase quote new --subject \"Summer Gala\" --from 2026-07-01 --to 2026-07-05",
+  'flightcase quote new --subject "Summer Gala" --from 2026-07-01 --to 2026-07-05',
   "flightcase pack 12 < codes.txt"
 ]
 
@@ -15,7 +15,14 @@ export const overview = (): string => {
   const pairs: Array<string> = []
   for (let at = 0; at < lines.length; at += 2) pairs.push(`  ${lines[at]!.padEnd(width)}  ${lines[at + 1]!}`)
   const groups = [...new Set(nouns.map(([, group]) => group))].map((group) =>
-    wrapped(`  ${group}: `, nouns.filter((one) => one[1] === group).map(([noun]) => noun).join(", ")))
+    wrapped(
+      `  ${group}: `,
+      nouns
+        .filter((one) => one[1] === group)
+        .map(([noun]) => noun)
+        .join(", ")
+    )
+  )
   return `flightcase: the back office for equipment rental
 
 Usage: flightcase <noun> <verb> [flags]

@@ -15,10 +15,15 @@ export const standardInput = async (): Promise<string> => {
 /** `JSON`, `@FILE` or `@-` → what it holds; undefined when nothing was given. */
 export const jsonArgument = async (given: string | undefined, flag: string): Promise<Json | undefined> => {
   if (given === undefined) return undefined
-  const text = given === "@-" ? await standardInput()
-    : given.startsWith("@") ? await (await import("node:fs/promises")).readFile(given.slice(1), "utf8")
-    : given
-  try { return parseJson(text.replace(/^\ufeff/, "")) } catch (cause) {
+  const text =
+    given === "@-"
+      ? await standardInput()
+      : given.startsWith("@")
+        ? await (await import("node:fs/promises")).readFile(given.slice(1), "utf8")
+        : given
+  try {
+    return parseJson(text.replace(/^\ufeff/, ""))
+  } catch (cause) {
     throw usageError(`${flag} is no JSON: ${cause instanceof Error ? cause.message : String(cause)}.`)
   }
 }
@@ -33,11 +38,26 @@ export async function* linesOf(file: string | undefined): AsyncGenerator<string>
 }
 
 const types: { readonly [ending: string]: string } = {
-  pdf: "application/pdf", png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", svg: "image/svg+xml",
-  txt: "text/plain", csv: "text/csv", json: "application/json", zip: "application/zip", doc: "application/msword",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+  pdf: "application/pdf",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  svg: "image/svg+xml",
+  txt: "text/plain",
+  csv: "text/csv",
+  json: "application/json",
+  zip: "application/zip",
+  doc: "application/msword",
+  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 }
 export const uploadedFile = async (path: string): Promise<UploadedFile> => {
   const [{ readFile }, { basename, extname }] = await Promise.all([import("node:fs/promises"), import("node:path")])
-  return { name: basename(path), type: types[extname(path).slice(1).toLowerCase()] ?? "application/octet-stream", bytes: new Uint8Array(await readFile(path)) }
+  return {
+    name: basename(path),
+    type: types[extname(path).slice(1).toLowerCase()] ?? "application/octet-stream",
+    bytes: new Uint8Array(await readFile(path))
+  }
 }

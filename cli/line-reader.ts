@@ -6,7 +6,8 @@
 /** `\n` alone ends a line. A last line without an end is one. */
 export const linesIn = (input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> => partedAt(/\n/, input)
 /** What scanners and people type: `\r` by itself ends a line as well, at once. */
-export const typedLinesIn = (input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> => partedAt(/[\r\n]/, input)
+export const typedLinesIn = (input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> =>
+  partedAt(/[\r\n]/, input)
 
 /** A line that comes in many parts is put together once. */
 async function* partedAt(end: RegExp, input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {

@@ -18,4 +18,6 @@ process.exitCode = await runCommandLine(process.argv.slice(2))
 // Electric's client leaves a timer of up to a minute once a process has followed the journal twice: a finished command
 // does not wait for it. Unreferenced, so that one with nothing left to wait for ends at once.
 const linger_millis = 500
-setTimeout(() => { if (isPrinted()) process.exit() }, linger_millis).unref()
+setTimeout(() => {
+  if (isPrinted()) process.exit()
+}, linger_millis).unref()

@@ -23,11 +23,15 @@ export const allRows = async (context: CommandContext, path: string, query: Quer
   for await (const row of everyRow(context, path, query)) rows.push(row)
   return rows
 }
-const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> => (Object.values(body).find((value) => Array.isArray(value)) ?? []) as ReadonlyArray<JsonObject>
+const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> =>
+  (Object.values(body).find((value) => Array.isArray(value)) ?? []) as ReadonlyArray<JsonObject>
 
 /** All pages as one answer's body. */
 export const wholeList = async (context: CommandContext, path: string, query: Query): Promise<JsonObject> => {
-  const first = await context.read(path, [...query.filter(([name]) => name !== "page" && name !== "per_page"), ["per_page", "1"]])
+  const first = await context.read(path, [
+    ...query.filter(([name]) => name !== "page" && name !== "per_page"),
+    ["per_page", "1"]
+  ])
   const plural = Object.keys(first).find((key) => Array.isArray(first[key]))
   if (plural === undefined) return first
   const rows: ReadonlyArray<Json> = await allRows(context, path, query)

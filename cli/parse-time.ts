@@ -22,7 +22,8 @@ export const parseMomentIn = (text: string, zone: string, flag: string): string 
 /** A plain date; a time is cut to its day. */
 export const parseDay = (text: string, flag: string): string => {
   const match = written.exec(text.trim())
-  if (match === null || !dayExists(match[1]!) || (match[2] !== undefined && !timeExists(match[2]))) throw usageError(`${flag}: ${JSON.stringify(text)} is no date (2026-07-01).`)
+  if (match === null || !dayExists(match[1]!) || (match[2] !== undefined && !timeExists(match[2])))
+    throw usageError(`${flag}: ${JSON.stringify(text)} is no date (2026-07-01).`)
   return match[1]!
 }
 
@@ -42,7 +43,9 @@ const timeExists = (time: string): boolean => /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d
 /** An instant on a zone's clock: `2026-07-01 09:00`. */
 export const formatIn = (instant: string, zone: string): string => {
   const at = Date.parse(instant)
-  return Number.isNaN(at) || !instant.includes("T") ? instant : new Date(at + offsetAt(at, zone)).toISOString().slice(0, 16).replace("T", " ")
+  return Number.isNaN(at) || !instant.includes("T")
+    ? instant
+    : new Date(at + offsetAt(at, zone)).toISOString().slice(0, 16).replace("T", " ")
 }
 export const zoneOr = (timezone: unknown, otherwise: string): string =>
   typeof timezone === "string" && timezone !== "" && isZone(timezone) ? timezone : otherwise

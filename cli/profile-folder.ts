@@ -17,7 +17,9 @@ export const homeFolder = (env: Environment): string => {
 export const profileName = (asked: string | undefined, env: Environment): string => {
   const name = asked ?? env["FLIGHTCASE_PROFILE"] ?? "default"
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
-    throw usageError(`${JSON.stringify(name)} is no name for a profile: use letters, digits, dots, hyphens and underscores.`)
+    throw usageError(
+      `${JSON.stringify(name)} is no name for a profile: use letters, digits, dots, hyphens and underscores.`
+    )
   }
   return name
 }

@@ -6,7 +6,11 @@ import { exit_codes } from "./exit-codes.ts"
 import { printErr, printOut } from "./output/out.ts"
 
 /** What a verb does; a number is its exit code, nothing is 0. */
-export type CommandAction = (context: CommandContext, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
+export type CommandAction = (
+  context: CommandContext,
+  args: ReadonlyArray<string>,
+  flags: Flags
+) => Promise<number | void>
 /** Flags as commander hands them over, by camel-case name. */
 export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }
 
@@ -44,29 +48,45 @@ let ended: number | undefined
 export const lastExitCode = (): number => ended ?? 0
 
 /** Makes a command do something: opens a context with the flags given before and after the verb, and closes it. */
-export const withAction = (command: Command, act: CommandAction): Command => withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
-  const self = given.at(-1) as Command
-  const above = (self.parent === null ? {} : rootOf(self).opts()) as Globals
-  const context = openContext({ ...above, ...explicit(self) })
-  const leave = (code: number) => (): void => { void context.close().finally(() => process.exit(code)) }
-  const [interrupted, ended_by_others] = [leave(exit_codes.interrupted), leave(128 + constants.signals.SIGTERM)]
-  process.once("SIGINT", interrupted)
-  process.once("SIGTERM", ended_by_others)
-  try {
-    const code = await act(context, self.processedArgs.flat().filter((one): one is string => typeof one === "string"), self.opts() as Flags)
-    if (typeof code === "number") ended = code
-  } finally {
-    process.removeListener("SIGINT", interrupted)
-    process.removeListener("SIGTERM", ended_by_others)
-    await context.close()
-  }
-})
-const rootOf = (command: Command): Command => command.parent === null ? command : rootOf(command.parent)
+export const withAction = (command: Command, act: CommandAction): Command =>
+  withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
+    const self = given.at(-1) as Command
+    const above = (self.parent === null ? {} : rootOf(self).opts()) as Globals
+    const context = openContext({ ...above, ...explicit(self) })
+    const leave = (code: number) => (): void => {
+      void context.close().finally(() => process.exit(code))
+    }
+    const [interrupted, ended_by_others] = [leave(exit_codes.interrupted), leave(128 + constants.signals.SIGTERM)]
+    process.once("SIGINT", interrupted)
+    process.once("SIGTERM", ended_by_others)
+    try {
+      const code = await act(
+        context,
+        self.processedArgs.flat().filter((one): one is string => typeof one === "string"),
+        self.opts() as Flags
+      )
+      if (typeof code === "number") ended = code
+    } finally {
+      process.removeListener("SIGINT", interrupted)
+      process.removeListener("SIGTERM", ended_by_others)
+      await context.close()
+    }
+  })
+const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent))
 /** Globals given to the verb itself; a field of the same name is no global. */
-const explicit = (command: Command): Globals => Object.fromEntries(command.options
-  .filter((option) => option.helpGroupHeading === "Global flags:" && command.getOptionValueSource(option.attributeName()) === "cli")
-  .map((option) => [option.attributeName(), command.getOptionValue(option.attributeName()) as unknown])) as Globals
+const explicit = (command: Command): Globals =>
+  Object.fromEntries(
+    command.options
+      .filter(
+        (option) =>
+          option.helpGroupHeading === "Global flags:" && command.getOptionValueSource(option.attributeName()) === "cli"
+      )
+      .map((option) => [option.attributeName(), command.getOptionValue(option.attributeName()) as unknown])
+  ) as Globals
 
 /** A flag that may be given several times. */
 export const repeatable = (flags: string, text: string): Option =>
-  new Option(flags, text).argParser((value: string, before: ReadonlyArray<string> | undefined) => [...before ?? [], value])
+  new Option(flags, text).argParser((value: string, before: ReadonlyArray<string> | undefined) => [
+    ...(before ?? []),
+    value
+  ])

@@ -5,19 +5,38 @@ import { oneLine } from "./output/text.ts"
 
 const prompt = createPromptModule({ output: questions })
 
-export interface Choice<T> { readonly name: string; readonly value: T }
+export interface Choice<T> {
+  readonly name: string
+  readonly value: T
+}
 
 /** A line of text; asked again until `check` has no complaint. An empty answer is one unless `check` minds. */
-export const promptText = async (message: string, options: { readonly default?: string; readonly check?: (text: string) => string | undefined } = {}): Promise<string> =>
-  (await prompt([{
-    type: "input", name: "answer", message: oneLine(message), ...(options.default === undefined ? {} : { default: oneLine(options.default) }),
-    validate: (text: string) => oneLine(options.check?.(text.trim()) ?? "") || true
-  }])).answer.trim()
+export const promptText = async (
+  message: string,
+  options: { readonly default?: string; readonly check?: (text: string) => string | undefined } = {}
+): Promise<string> =>
+  (
+    await prompt([
+      {
+        type: "input",
+        name: "answer",
+        message: oneLine(message),
+        ...(options.default === undefined ? {} : { default: oneLine(options.default) }),
+        validate: (text: string) => oneLine(options.check?.(text.trim()) ?? "") || true
+      }
+    ])
+  ).answer.trim()
 
 export const confirm = async (message: string): Promise<boolean> =>
   (await prompt([{ type: "confirm", name: "answer", message: oneLine(message), default: false }])).answer
 
 /** One of a few. */
 export const choose = async <T>(message: string, choices: ReadonlyArray<Choice<T>>): Promise<T> =>
-  (await prompt([{ type: "select", name: "answer", message: oneLine(message), choices: choices.map(({ name }, at) => ({ name: oneLine(name), value: at })) }])
-    .then(({ answer }) => choices[answer as number]!.value))
+  await prompt([
+    {
+      type: "select",
+      name: "answer",
+      message: oneLine(message),
+      choices: choices.map(({ name }, at) => ({ name: oneLine(name), value: at }))
+    }
+  ]).then(({ answer }) => choices[answer as number]!.value)

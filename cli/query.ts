@@ -22,6 +22,14 @@ export interface ListFlags {
 }
 export const listQuery = (flags: ListFlags): Query => [
   ...(flags.q ?? []).map(queryPart),
-  ...([["sort", flags.sort], ["page", flags.page], ["per_page", flags.perPage], ["include", flags.include], ["view_id", flags.view], ["archived", flags.archived]] as const)
-    .flatMap(([name, value]): Query => value === undefined ? [] : [[name, value]])
+  ...(
+    [
+      ["sort", flags.sort],
+      ["page", flags.page],
+      ["per_page", flags.perPage],
+      ["include", flags.include],
+      ["view_id", flags.view],
+      ["archived", flags.archived]
+    ] as const
+  ).flatMap(([name, value]): Query => (value === undefined ? [] : [[name, value]]))
 ]

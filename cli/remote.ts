@@ -17,24 +17,36 @@ const wait_seconds_max = 60
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
 
 export const serverUrl = (text: string): string => {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) throw usageError(`${JSON.stringify(text)} is no http or https address.`)
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
+    throw usageError(`${JSON.stringify(text)} is no http or https address.`)
   return text.replace(/\/+$/, "")
 }
 
 export const serverAt = (address: string, token: string): Server => {
   const client = httpClientAt({
-    url: serverUrl(address), token, timeout_millis, headers: own_headers, again: afterItsWord(waits_max, wait_seconds_max)
+    url: serverUrl(address),
+    token,
+    timeout_millis,
+    headers: own_headers,
+    again: afterItsWord(waits_max, wait_seconds_max)
   })
   return {
     url: client.url,
     ask: async (request) => {
-      const query = new URLSearchParams(request.query.map(([name, value]): [string, string] => [name, value])).toString()
-      const answer = await client.send({
-        method: request.method, path: request.path + (query === "" ? "" : `?${query}`),
-        // One key for all tries of one request: a reply that was lost is answered again, not done again.
-        ...(request.method === "POST" ? { headers: { "idempotency-key": randomUUID() } } : {}),
-        body: request.files === undefined ? request.body : formOf(request)
-      }).catch((error: unknown) => { throw error instanceof Unreachable ? unreachable(client.url, error.cause) : error })
+      const query = new URLSearchParams(
+        request.query.map(([name, value]): [string, string] => [name, value])
+      ).toString()
+      const answer = await client
+        .send({
+          method: request.method,
+          path: request.path + (query === "" ? "" : `?${query}`),
+          // One key for all tries of one request: a reply that was lost is answered again, not done again.
+          ...(request.method === "POST" ? { headers: { "idempotency-key": randomUUID() } } : {}),
+          body: request.files === undefined ? request.body : formOf(request)
+        })
+        .catch((error: unknown) => {
+          throw error instanceof Unreachable ? unreachable(client.url, error.cause) : error
+        })
       return answerOf(client.url, answer)
     }
   }
@@ -43,8 +55,10 @@ export const serverAt = (address: string, token: string): Server => {
 /** Files travel as a form, the other fields beside them. */
 const formOf = ({ body, files }: Request): FormData => {
   const form = new FormData()
-  for (const [name, value] of Object.entries(isJsonObject(body) ? body : {})) form.set(name, typeof value === "string" ? value : JSON.stringify(value))
-  for (const [name, file] of Object.entries(files ?? {})) form.set(name, new Blob([new Uint8Array(file.bytes)], { type: file.type }), file.name)
+  for (const [name, value] of Object.entries(isJsonObject(body) ? body : {}))
+    form.set(name, typeof value === "string" ? value : JSON.stringify(value))
+  for (const [name, file] of Object.entries(files ?? {}))
+    form.set(name, new Blob([new Uint8Array(file.bytes)], { type: file.type }), file.name)
   return form
 }
 
@@ -52,7 +66,8 @@ const unreachable = (url: string, error: unknown): CliError => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   const detail = cause instanceof Error && cause.message !== "" ? `: ${cause.message}` : ""
   return new CliError(exit_codes.network, `The server at ${url} cannot be reached${detail}.`, {
-    way_out: "Check the address and the connection; commands that the replica can answer work without it.", cause: error
+    way_out: "Check the address and the connection; commands that the replica can answer work without it.",
+    cause: error
   })
 }
 
@@ -62,7 +77,13 @@ const answerOf = (url: string, answer: HttpAnswer): Answer => {
   const type = headers["content-type"] ?? ""
   if (status === 204) return { status, headers }
   if (!/\bjson\b/.test(type)) return { status, headers, content: { type, text: bytes } }
-  try { return { status, headers, body: jsonOf(answer) } } catch {
-    return { status: 502, headers, body: { message: `The server's answer is no JSON: is ${new URL(url).origin} a Flightcase server?` } }
+  try {
+    return { status, headers, body: jsonOf(answer) }
+  } catch {
+    return {
+      status: 502,
+      headers,
+      body: { message: `The server's answer is no JSON: is ${new URL(url).origin} a Flightcase server?` }
+    }
   }
 }

@@ -34,4 +34,7 @@ export const responseError = (answer: Answer): CliError => {
 /** `{field: texts}` as lines: `  sku: The sku …`. */
 export const errorLines = (errors: { readonly [field: string]: Json }): ReadonlyArray<string> =>
   Object.entries(errors).flatMap(([field, texts]) =>
-    (Array.isArray(texts) ? texts : [texts]).map((text: Json) => `  ${field}: ${typeof text === "string" ? text : JSON.stringify(text)}`))
+    (Array.isArray(texts) ? texts : [texts]).map(
+      (text: Json) => `  ${field}: ${typeof text === "string" ? text : JSON.stringify(text)}`
+    )
+  )

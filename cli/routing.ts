@@ -9,6 +9,10 @@ import { serverEndpoints } from "./derived/endpoints.ts"
 export const isAnsweredLocally = async (request: Pick<Request, "method" | "path">): Promise<boolean> => {
   const found = match(catalogue, request.method, request.path)
   if (!(found instanceof Rejection)) return !found.endpoint.server_only
-  return found.kind === "not_found" && !(await serverEndpoints()).some((endpoint) => pathPattern(endpoint.path).test(request.path))
+  return (
+    found.kind === "not_found" &&
+    !(await serverEndpoints()).some((endpoint) => pathPattern(endpoint.path).test(request.path))
+  )
 }
-const pathPattern = (path: string): RegExp => new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`)
+const pathPattern = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`)

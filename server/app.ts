@@ -73,7 +73,12 @@ const changes_standing = /^(user|role|setting|token)/
 /** Opens the database, brings its schema forward, furnishes it when empty. Rejects with what stood in the way. */
 export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
   const log = options.log ?? silentLog
-  const catalogue: Catalogue = catalogueOf(withRateLimits(core, options).concat(serverSlices(() => catalogue), options.slices ?? []))
+  const catalogue: Catalogue = catalogueOf(
+    withRateLimits(core, options).concat(
+      serverSlices(() => catalogue),
+      options.slices ?? []
+    )
+  )
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const settings_cache = makeSettingsCache(catalogue)
   const authentication = makeAuthentication()
@@ -83,9 +88,17 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     settings_cache.forget()
     authentication.forget()
   }
-  const others: PeerNotifier | undefined = options.database.kind !== "pg" ? undefined : makePeerNotifier((payload) => runtime.runPromise(
-    Effect.flatMap(Store, (store) => store.run("select pg_notify($1, $2)", [channel, payload])).pipe(
-      Effect.asVoid, Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause)))))
+  const others: PeerNotifier | undefined =
+    options.database.kind !== "pg"
+      ? undefined
+      : makePeerNotifier((payload) =>
+          runtime.runPromise(
+            Effect.flatMap(Store, (store) => store.run("select pg_notify($1, $2)", [channel, payload])).pipe(
+              Effect.asVoid,
+              Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause))
+            )
+          )
+        )
   const tellListeners = (): void => {
     kept.forget()
     for (const listener of [...listeners]) listener()
@@ -100,7 +113,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   let listening_at: string | undefined
   let health: Health | undefined
   const server = ServerContext.of({
-    key: options.key, log, data_folder: options.data_folder,
+    key: options.key,
+    log,
+    data_folder: options.data_folder,
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -112,43 +127,74 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7 })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
-  const site = Layer.effect(CommandRuntime, Effect.map(CommandRuntime, (inner) => {
-    const self: CommandRuntime["Service"] = CommandRuntime.of({
-      ...inner,
-      public_url: server.public_url,
-      settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
-      append: (events, recording) => Effect.gen(function*() {
-        const stored = yield* inner.append(events, recording)
-        if (stored.length === 0) return stored
-        for (const hook of recordedHooks) yield* Effect.provideService(Effect.provideService(hook(stored), ServerContext, server), CommandRuntime, self)
-        const standingChanged = stored.some((event) => changes_standing.test(event.type))
-        yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(standingChanged)))
-        return stored
+  const site = Layer.effect(
+    CommandRuntime,
+    Effect.map(CommandRuntime, (inner) => {
+      const self: CommandRuntime["Service"] = CommandRuntime.of({
+        ...inner,
+        public_url: server.public_url,
+        settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
+        append: (events, recording) =>
+          Effect.gen(function* () {
+            const stored = yield* inner.append(events, recording)
+            if (stored.length === 0) return stored
+            for (const hook of recordedHooks)
+              yield* Effect.provideService(
+                Effect.provideService(hook(stored), ServerContext, server),
+                CommandRuntime,
+                self
+              )
+            const standingChanged = stored.some((event) => changes_standing.test(event.type))
+            yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(standingChanged)))
+            return stored
+          })
       })
+      return self
     })
-    return self
-  })).pipe(Layer.provide(plain))
+  ).pipe(Layer.provide(plain))
 
-  const services = [...slices.flatMap((slice) => slice.services?.(server) ?? []), ...options.services === undefined ? [] : [options.services]]
+  const services = [
+    ...slices.flatMap((slice) => slice.services?.(server) ?? []),
+    ...(options.services === undefined ? [] : [options.services])
+  ]
   const layer = Layer.mergeAll(
-    Layer.provide(Layer.effect(Store, Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))), sqlLayer(options.database)), site, Layer.succeed(ServerContext, server),
-    ...services.map((context) => Layer.succeedContext(context)), Logger.layer([effectLogger(log)]),
+    Layer.provide(
+      Layer.effect(
+        Store,
+        Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))
+      ),
+      sqlLayer(options.database)
+    ),
+    site,
+    Layer.succeed(ServerContext, server),
+    ...services.map((context) => Layer.succeedContext(context)),
+    Logger.layer([effectLogger(log)]),
     // Nobody collects spans; without this each statement makes one.
     Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)
   const scope = Scope.makeUnsafe()
   try {
-    await runtime.runPromise(Effect.gen(function*() {
-      yield* postgresIsKnown
-      yield* ensureSchema(catalogue, "server")
-      yield* bootstrap(catalogue, options)
-      health = yield* Scope.provide(healthOf(options.database), scope)
-    }))
+    await runtime.runPromise(
+      Effect.gen(function* () {
+        yield* postgresIsKnown
+        yield* ensureSchema(catalogue, "server")
+        yield* bootstrap(catalogue, options)
+        health = yield* Scope.provide(healthOf(options.database), scope)
+      })
+    )
     const background = slices.flatMap((slice) => slice.background ?? [])
     if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
     for (const work of background) {
-      await runtime.runPromise(Effect.forkIn(Scope.provide(work, scope).pipe(Effect.catchCause((cause) => Effect.logError("background work ended", cause))), scope, { startImmediately: true }))
+      await runtime.runPromise(
+        Effect.forkIn(
+          Scope.provide(work, scope).pipe(
+            Effect.catchCause((cause) => Effect.logError("background work ended", cause))
+          ),
+          scope,
+          { startImmediately: true }
+        )
+      )
     }
   } catch (cause) {
     await runtime.runPromise(Scope.close(scope, Exit.void)).catch(() => {})
@@ -164,25 +210,45 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
   const background_work = new Set<Promise<void>>()
   const runInBackground = (effect: Effect.Effect<void, Failure, Store>): void => {
-    const watched = Effect.tapError(effect, (failure) => Effect.sync(() => { if (failure instanceof SqlError.SqlError) noteStorage(failure) }))
-    const done: Promise<void> = runtime.runPromise(Effect.catchCause(watched, (cause) => Effect.logWarning("aside failed", cause)))
+    const watched = Effect.tapError(effect, (failure) =>
+      Effect.sync(() => {
+        if (failure instanceof SqlError.SqlError) noteStorage(failure)
+      })
+    )
+    const done: Promise<void> = runtime
+      .runPromise(Effect.catchCause(watched, (cause) => Effect.logWarning("aside failed", cause)))
       .finally(() => background_work.delete(done))
     background_work.add(done)
   }
   const pipeline = makePipeline({
-    catalogue, slices, authentication, settings: settings_cache.settings, log, newRequestId: randomUUID, runInBackground, storageFault: noteStorage,
+    catalogue,
+    slices,
+    authentication,
+    settings: settings_cache.settings,
+    log,
+    newRequestId: randomUUID,
+    runInBackground,
+    storageFault: noteStorage,
     bodies: makeBodyBudget(options.long_bodies_bytes_max)
   })
-  const answer = (asked: HttpRequest): Effect.Effect<HttpResponse> => Effect.updateContext(pipeline(asked), () => context)
+  const answer = (asked: HttpRequest): Effect.Effect<HttpResponse> =>
+    Effect.updateContext(pipeline(asked), () => context)
   return {
-    catalogue, log, answer,
-    ask: (asked, giveUp) => new Promise((resolve, reject) => {
-      const fiber = Effect.runFork(answer(asked))
-      giveUp?.(() => { fiber.interruptUnsafe() })
-      fiber.addObserver((exit) => Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause))
-    }),
+    catalogue,
+    log,
+    answer,
+    ask: (asked, giveUp) =>
+      new Promise((resolve, reject) => {
+        const fiber = Effect.runFork(answer(asked))
+        giveUp?.(() => {
+          fiber.interruptUnsafe()
+        })
+        fiber.addObserver((exit) => (Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause)))
+      }),
     run: (effect) => runtime.runPromise(effect),
-    listensAt: (url) => { listening_at = url },
+    listensAt: (url) => {
+      listening_at = url
+    },
     wake: tellListeners,
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
@@ -194,40 +260,68 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 }
 
 const lock_timeout_ms = 8_000
-const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> => database.kind === "pg"
-  ? Postgres.layer({ url: database.url, max: database.connections_max, lock_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
-  : Sqlite.layer({ path: database.path, busy_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
+const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
+  database.kind === "pg"
+    ? Postgres.layer({
+        url: database.url,
+        max: database.connections_max,
+        lock_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms
+      })
+    : Sqlite.layer({ path: database.path, busy_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
 
 /** With a connection that is kept for it alone; a database in memory has but one. */
-const healthOf = Effect.fnUntraced(function*(database: Database) {
+const healthOf = Effect.fnUntraced(function* (database: Database) {
   if (database.kind === "pg") {
-    const alone = { max: 1, keep: true, connection_timeout_ms: 2_000, lock_timeout_ms: 1_000, statement_timeout_ms: 2_000 }
+    const alone = {
+      max: 1,
+      keep: true,
+      connection_timeout_ms: 2_000,
+      lock_timeout_ms: 1_000,
+      statement_timeout_ms: 2_000
+    }
     return makeHealth(makeStore(yield* Postgres.make({ url: database.url, ...alone })), undefined)
   }
   if (database.path === ":memory:") return makeHealth(yield* Store, undefined)
   return makeHealth(makeStore(yield* Sqlite.make({ path: database.path, readOnly: true })), database.path)
 })
 
-const withRateLimits = ({ settings, slices }: Catalogue, options: Pick<ServerOptions, "rate_limit" | "anonymous_rate_limit">): ReadonlyArray<ServerSlice> => {
+const withRateLimits = (
+  { settings, slices }: Catalogue,
+  options: Pick<ServerOptions, "rate_limit" | "anonymous_rate_limit">
+): ReadonlyArray<ServerSlice> => {
   const given = (["rate_limit", "anonymous_rate_limit"] as const).flatMap((key) => {
-    const field = settings["api"]?.[key], limit = options[key]
+    const field = settings["api"]?.[key],
+      limit = options[key]
     return field === undefined || limit === undefined ? [] : [[key, { ...field, default: limit }] as const]
   })
-  return given.length === 0 ? slices : [...slices, { name: "rate_limits", settings: { api: { ...settings["api"], ...Object.fromEntries(given) } } }]
+  return given.length === 0
+    ? slices
+    : [...slices, { name: "rate_limits", settings: { api: { ...settings["api"], ...Object.fromEntries(given) } } }]
 }
 
 /** What other servers on the same Postgres commit. */
 const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
-  Stream.runForEach(listen({ url, channel }), (notice) => Effect.sync(() => {
-    if (notice._tag === "Listening" || notice.payload === settings_changed) forget()
-    tellListeners()
-  }))
+  Stream.runForEach(listen({ url, channel }), (notice) =>
+    Effect.sync(() => {
+      if (notice._tag === "Listening" || notice.payload === settings_changed) forget()
+      tellListeners()
+    })
+  )
 
 /** What Effect itself logs, into the one log. */
-const effectLogger = (log: Log): Logger.Logger<unknown, void> => Logger.make(({ message, logLevel, cause }) => {
-  const level = logLevel === "Error" || logLevel === "Fatal" ? "error" : logLevel === "Warn" ? "warn" : logLevel === "Info" ? "info" : "debug"
-  const parts = Array.isArray(message) ? message : [message]
-  log.at(level, String(parts[0]), {
-    ...(parts.length > 1 ? { more: parts.slice(1) } : {}), ...(cause.reasons.length === 0 ? {} : { error: new Error("cause", { cause }) })
+const effectLogger = (log: Log): Logger.Logger<unknown, void> =>
+  Logger.make(({ message, logLevel, cause }) => {
+    const level =
+      logLevel === "Error" || logLevel === "Fatal"
+        ? "error"
+        : logLevel === "Warn"
+          ? "warn"
+          : logLevel === "Info"
+            ? "info"
+            : "debug"
+    const parts = Array.isArray(message) ? message : [message]
+    log.at(level, String(parts[0]), {
+      ...(parts.length > 1 ? { more: parts.slice(1) } : {}),
+      ...(cause.reasons.length === 0 ? {} : { error: new Error("cause", { cause }) })
+    })
   })
-})

@@ -1,7 +1,13 @@
 /** What was sent as a body, read into plain data; what is wrong with it as the refusal it will be answered with. */
 import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
-import { body_depth_max, isDeeperThan, json_body_bytes_max, TooDeep, wire_body_depth_max } from "../core/kernel/body-limits.ts"
+import {
+  body_depth_max,
+  isDeeperThan,
+  json_body_bytes_max,
+  TooDeep,
+  wire_body_depth_max
+} from "../core/kernel/body-limits.ts"
 import { invalidField, Rejection } from "../core/kernel/rejection.ts"
 import { parseInPieces, parsePlain } from "./json-pieces.ts"
 
@@ -9,7 +15,8 @@ export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_text
 
 export const tooLarge = (max: number): Rejection =>
   new Rejection({ kind: "too_large", message: `The body must not be longer than ${max} bytes.` })
-const unsupported = (takes: string): Rejection => new Rejection({ kind: "unsupported", message: `The content type must be ${takes}.` })
+const unsupported = (takes: string): Rejection =>
+  new Rejection({ kind: "unsupported", message: `The content type must be ${takes}.` })
 const malformed = (text: string): ReadBody => ({ body: undefined, body_fault: invalidField("body", text) })
 
 export interface BodyOptions {
@@ -19,13 +26,23 @@ export interface BodyOptions {
 }
 
 /** Reads the bytes of a body as its content type says. JSON is assumed when none is given. */
-export const readBody = async (bytes: Uint8Array, content_type: string | undefined, { uploads, body_max }: BodyOptions): Promise<ReadBody> => {
+export const readBody = async (
+  bytes: Uint8Array,
+  content_type: string | undefined,
+  { uploads, body_max }: BodyOptions
+): Promise<ReadBody> => {
   if (bytes.length === 0) return { body: undefined }
   const type = (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
   if (uploads && type === "multipart/form-data") return readForm(bytes, content_type!)
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(content_type ?? "")?.[1]?.toLowerCase()
-  if (!/^application\/([\w.+-]+\+)?json$/.test(type) || (charset !== undefined && charset !== "utf-8" && charset !== "utf8")) {
-    return { body: undefined, body_fault: unsupported(uploads ? "application/json or multipart/form-data" : "application/json") }
+  if (
+    !/^application\/([\w.+-]+\+)?json$/.test(type) ||
+    (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
+  ) {
+    return {
+      body: undefined,
+      body_fault: unsupported(uploads ? "application/json or multipart/form-data" : "application/json")
+    }
   }
   return readJson(bytes, body_max === undefined ? body_depth_max : wire_body_depth_max)
 }
@@ -34,7 +51,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 
 const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody> => {
   let text: string
-  try { text = utf8.decode(bytes) } catch { return malformed("The body is not valid UTF-8.") }
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    return malformed("The body is not valid UTF-8.")
+  }
   if (text.trim() === "") return { body: undefined }
   try {
     if (text.length > json_body_bytes_max) return { body: await parseInPieces(text, depth_max) }
@@ -56,7 +77,9 @@ const readForm = async (bytes: Uint8Array, content_type: string): Promise<ReadBo
   let form: FormData
   try {
     form = await new Response(new Uint8Array(bytes), { headers: { "content-type": content_type } }).formData()
-  } catch { return malformed("The form is not valid multipart/form-data.") }
+  } catch {
+    return malformed("The form is not valid multipart/form-data.")
+  }
   const body: Array<readonly [string, Json]> = []
   const files: Array<readonly [string, UploadedFile]> = []
   for (const [name, value] of form) {

@@ -14,12 +14,13 @@ import { StartupError } from "./startup-error.ts"
 const oldest_postgres = 15
 
 /** Says nothing when the database is SQLite or a Postgres new enough. */
-export const postgresIsKnown = Effect.gen(function*() {
+export const postgresIsKnown = Effect.gen(function* () {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const [row] = yield* store.run<{ version: string }>("select current_setting('server_version_num') as version")
   const major = Math.floor(Number(row?.version) / 10_000)
-  if (major < oldest_postgres) throw new StartupError(`The database is PostgreSQL ${major}; Flightcase needs ${oldest_postgres} or newer.`)
+  if (major < oldest_postgres)
+    throw new StartupError(`The database is PostgreSQL ${major}; Flightcase needs ${oldest_postgres} or newer.`)
 })
 
 export interface BootstrapResult {
@@ -28,21 +29,38 @@ export interface BootstrapResult {
 }
 
 /** Furnishes an empty database and makes missing sequences of any. Two servers that start at once wait for each other. */
-export const bootstrap = Effect.fnUntraced(function*(catalogue: Catalogue, { owner_token, onOwnerToken }: BootstrapResult) {
+export const bootstrap = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { owner_token, onOwnerToken }: BootstrapResult
+) {
   const store = yield* Store
   const at = instantOf(yield* Clock.currentTimeMillis)
-  yield* store.transaction(Effect.gen(function*() {
-    yield* lockDatabase
-    const isEmpty = (yield* lastPosition(store)) === 0
-    yield* seed(catalogue, at, ownerEvents(at))
-    if (!isEmpty) return
-    const [id] = yield* allocateIds(tokens.name, 1)
-    const secret = owner_token ?? secretFor(id!)
-    yield* store.apply([insert(tokens, {
-      id: id!, name: "First owner", abilities: ["*"], user_id: owner_user_id, expires_at: null, rate_limit_per_minute: null,
-      hash: hashOf(secret), last_used_at: null, revoked_at: null, created_at: at, updated_at: at, deleted_at: null
-    })])
-    // Before the commit: a server killed in between has told a token that opens nothing, and the next start makes another.
-    if (owner_token === undefined) onOwnerToken?.(secret)
-  }))
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      const isEmpty = (yield* lastPosition(store)) === 0
+      yield* seed(catalogue, at, ownerEvents(at))
+      if (!isEmpty) return
+      const [id] = yield* allocateIds(tokens.name, 1)
+      const secret = owner_token ?? secretFor(id!)
+      yield* store.apply([
+        insert(tokens, {
+          id: id!,
+          name: "First owner",
+          abilities: ["*"],
+          user_id: owner_user_id,
+          expires_at: null,
+          rate_limit_per_minute: null,
+          hash: hashOf(secret),
+          last_used_at: null,
+          revoked_at: null,
+          created_at: at,
+          updated_at: at,
+          deleted_at: null
+        })
+      ])
+      // Before the commit: a server killed in between has told a token that opens nothing, and the next start makes another.
+      if (owner_token === undefined) onOwnerToken?.(secret)
+    })
+  )
 })

@@ -5,8 +5,17 @@ import { isIP, isIPv6 } from "node:net"
  * The client behind `trusted_proxies` proxies. Each of them adds to X-Forwarded-For the address it was asked from, so that
  * many entries from the right are true; those before them are whatever the client wrote. Without proxies the header says nothing.
  */
-export const clientAddress = (peer: string, forwarded_for: string | ReadonlyArray<string> | undefined, trusted_proxies: number): string => {
-  const entries = [forwarded_for ?? []].flat().join(",").split(",").map((one) => one.trim()).filter((one) => one !== "")
+export const clientAddress = (
+  peer: string,
+  forwarded_for: string | ReadonlyArray<string> | undefined,
+  trusted_proxies: number
+): string => {
+  const entries = [forwarded_for ?? []]
+    .flat()
+    .join(",")
+    .split(",")
+    .map((one) => one.trim())
+    .filter((one) => one !== "")
   if (trusted_proxies === 0 || entries.length === 0) return peer
   return bareAddress(entries.at(-trusted_proxies) ?? entries[0]!) ?? peer
 }
@@ -27,5 +36,8 @@ export const networkOf = (address: string): string => {
   const after = tail === undefined || tail === "" ? [] : tail.split(":")
   const missing = tail === undefined ? 0 : 8 - groups.length - after.length - (plain.includes(".") ? 1 : 0)
   const all = [...groups, ...Array.from({ length: Math.max(0, missing) }, () => "0"), ...after]
-  return `${all.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`
+  return `${all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`
 }

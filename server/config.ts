@@ -36,18 +36,28 @@ export const configFrom = (environment: Environment): ServerConfig => {
   const given = readVariables(environment)
   const data_folder = resolve(given.FLIGHTCASE_DATA)
   const settings = {
-    host: given.FLIGHTCASE_HOST, port: given.FLIGHTCASE_PORT, data_folder, log_level: given.FLIGHTCASE_LOG,
-    owner_token: given.FLIGHTCASE_TOKEN, public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""), rate_limit: given.FLIGHTCASE_RATE_LIMIT,
-    anonymous_rate_limit: given.FLIGHTCASE_ANONYMOUS_RATE_LIMIT, trusted_proxies: given.FLIGHTCASE_TRUST_PROXY
+    host: given.FLIGHTCASE_HOST,
+    port: given.FLIGHTCASE_PORT,
+    data_folder,
+    log_level: given.FLIGHTCASE_LOG,
+    owner_token: given.FLIGHTCASE_TOKEN,
+    public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""),
+    rate_limit: given.FLIGHTCASE_RATE_LIMIT,
+    anonymous_rate_limit: given.FLIGHTCASE_ANONYMOUS_RATE_LIMIT,
+    trusted_proxies: given.FLIGHTCASE_TRUST_PROXY
   }
   const { DATABASE_URL: url, FLIGHTCASE_KEY: key } = given
   if (url !== undefined) {
-    if (key === undefined) throw new StartupError("FLIGHTCASE_KEY must be set beside DATABASE_URL: every server on that database signs with it. Any secret of 20 or more characters will do.")
+    if (key === undefined)
+      throw new StartupError(
+        "FLIGHTCASE_KEY must be set beside DATABASE_URL: every server on that database signs with it. Any secret of 20 or more characters will do."
+      )
     return { ...settings, key, database: { kind: "pg", url, connections_max: given.FLIGHTCASE_DATABASE_CONNECTIONS } }
   }
   makeFolder(data_folder)
   return {
-    ...settings, key: key ?? keptKey(join(data_folder, "key")),
+    ...settings,
+    key: key ?? keptKey(join(data_folder, "key")),
     database: { kind: "sqlite", path: join(data_folder, "flightcase.sqlite") }
   }
 }
@@ -67,16 +77,23 @@ const keptKey = (file: string): string => {
   try {
     writeFileSync(file, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx", flush: true })
   } catch (cause) {
-    if (codeOf(cause) !== "EEXIST") throw new StartupError(`The key file ${file} cannot be written (${codeOf(cause)}).`, cause)
+    if (codeOf(cause) !== "EEXIST")
+      throw new StartupError(`The key file ${file} cannot be written (${codeOf(cause)}).`, cause)
   }
   const key = readKey(file)
-  if (key.length < least_secret_length) throw new StartupError(`The key file ${file} holds no key; put the key back or, losing every signed link, delete the file.`)
+  if (key.length < least_secret_length)
+    throw new StartupError(
+      `The key file ${file} holds no key; put the key back or, losing every signed link, delete the file.`
+    )
   return key
 }
 const readKey = (file: string): string => {
-  try { return readFileSync(file, "utf8").trim() } catch (cause) {
+  try {
+    return readFileSync(file, "utf8").trim()
+  } catch (cause) {
     throw new StartupError(`The key file ${file} cannot be read (${codeOf(cause)}).`, cause)
   }
 }
 
-const codeOf = (cause: unknown): string => cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)

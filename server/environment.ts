@@ -20,44 +20,109 @@ export const least_secret_length = 20
 /** `check` answers what a value must be, when it is not. */
 const checked = (name: string, check: (given: string) => string | undefined): Config.Config<string> =>
   Config.schema(Schema.String.check(Schema.makeFilter(check)), name)
-const text = (meaning: string, otherwise: string, check: (given: string) => string | undefined): Variable<string | undefined> =>
-  ({ meaning, otherwise, config: (name) => Config.withDefault(checked(name, check), undefined) })
-const textOr = (meaning: string, otherwise: string): Variable<string> =>
-  ({ meaning, otherwise, config: (name) => Config.withDefault(Config.String(name), otherwise) })
+const text = (
+  meaning: string,
+  otherwise: string,
+  check: (given: string) => string | undefined
+): Variable<string | undefined> => ({
+  meaning,
+  otherwise,
+  config: (name) => Config.withDefault(checked(name, check), undefined)
+})
+const textOr = (meaning: string, otherwise: string): Variable<string> => ({
+  meaning,
+  otherwise,
+  config: (name) => Config.withDefault(Config.String(name), otherwise)
+})
 const whole = <Fallback extends number | undefined>(
-  meaning: string, min: number, max: number, fallback: Fallback, otherwise = String(fallback)
+  meaning: string,
+  min: number,
+  max: number,
+  fallback: Fallback,
+  otherwise = String(fallback)
 ): Variable<number | Fallback> => {
   const check = (given: string): string | undefined =>
-    /^\d{1,9}$/.test(given) && Number(given) >= min && Number(given) <= max ? undefined : `be a whole number from ${min} to ${max}.`
-  return { meaning, otherwise, config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback) }
+    /^\d{1,9}$/.test(given) && Number(given) >= min && Number(given) <= max
+      ? undefined
+      : `be a whole number from ${min} to ${max}.`
+  return {
+    meaning,
+    otherwise,
+    config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback)
+  }
 }
-const longEnough = (given: string): string | undefined => given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
+const longEnough = (given: string): string | undefined =>
+  given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
 const level: Variable<(typeof levels)[number]> = {
-  meaning: "What is logged: debug, info, warn, error or silent", otherwise: "info", config: (name) => Config.withDefault(
-    Config.schema(Schema.Literals(levels).annotate({ message: "be debug, info, warn, error or silent." }), name), "info")
+  meaning: "What is logged: debug, info, warn, error or silent",
+  otherwise: "info",
+  config: (name) =>
+    Config.withDefault(
+      Config.schema(Schema.Literals(levels).annotate({ message: "be debug, info, warn, error or silent." }), name),
+      "info"
+    )
 }
 
 export const variables = {
   FLIGHTCASE_HOST: textOr("Address to listen on", "127.0.0.1"),
   FLIGHTCASE_PORT: whole("Port to listen on; 0 takes a free one", 0, 65_535, 4480),
   FLIGHTCASE_URL: text("Public address, where it is not the listening one", "the listening address", (given) =>
-    /^https?:\/\//.test(given) && URL.canParse(given) ? undefined : "be the http or https address people reach this server under."),
-  DATABASE_URL: text("Postgres 15 or newer: postgres://user:password@host:port/database", "SQLite in FLIGHTCASE_DATA", (given) =>
-    /^postgres(ql)?:\/\//.test(given) && URL.canParse(given) ? undefined : "be postgres://user:password@host:port/database."),
+    /^https?:\/\//.test(given) && URL.canParse(given)
+      ? undefined
+      : "be the http or https address people reach this server under."
+  ),
+  DATABASE_URL: text(
+    "Postgres 15 or newer: postgres://user:password@host:port/database",
+    "SQLite in FLIGHTCASE_DATA",
+    (given) =>
+      /^postgres(ql)?:\/\//.test(given) && URL.canParse(given)
+        ? undefined
+        : "be postgres://user:password@host:port/database."
+  ),
   FLIGHTCASE_DATABASE_CONNECTIONS: whole("The most connections to Postgres that requests use at a time", 1, 1_000, 10),
   FLIGHTCASE_DATA: textOr("Folder of the SQLite database and the key", ".flightcase/server"),
-  FLIGHTCASE_KEY: text("Signs feeds and links; 20 characters or more, required with DATABASE_URL", "generated and kept in FLIGHTCASE_DATA", longEnough),
-  FLIGHTCASE_TOKEN: text("The first owner's token on an empty database; 20 characters or more", "generated and printed once", (given) =>
-    longEnough(given) ?? (/^[\x21-\x7e]+$/.test(given) ? undefined : "be printable ASCII without spaces: it travels in a header.")),
-  FLIGHTCASE_RATE_LIMIT: whole("Requests a token may make in a minute, unless the settings say otherwise", 1, 10_000, undefined, "600"),
-  FLIGHTCASE_ANONYMOUS_RATE_LIMIT: whole("Requests without a valid token an address may make in a minute, unless the settings say otherwise", 1, 10_000, undefined, "20"),
-  FLIGHTCASE_TRUST_PROXY: whole("How many proxies in front of the server are believed about whom they speak for", 0, 10, 0),
+  FLIGHTCASE_KEY: text(
+    "Signs feeds and links; 20 characters or more, required with DATABASE_URL",
+    "generated and kept in FLIGHTCASE_DATA",
+    longEnough
+  ),
+  FLIGHTCASE_TOKEN: text(
+    "The first owner's token on an empty database; 20 characters or more",
+    "generated and printed once",
+    (given) =>
+      longEnough(given) ??
+      (/^[\x21-\x7e]+$/.test(given) ? undefined : "be printable ASCII without spaces: it travels in a header.")
+  ),
+  FLIGHTCASE_RATE_LIMIT: whole(
+    "Requests a token may make in a minute, unless the settings say otherwise",
+    1,
+    10_000,
+    undefined,
+    "600"
+  ),
+  FLIGHTCASE_ANONYMOUS_RATE_LIMIT: whole(
+    "Requests without a valid token an address may make in a minute, unless the settings say otherwise",
+    1,
+    10_000,
+    undefined,
+    "20"
+  ),
+  FLIGHTCASE_TRUST_PROXY: whole(
+    "How many proxies in front of the server are believed about whom they speak for",
+    0,
+    10,
+    0
+  ),
   FLIGHTCASE_LOG: level
 }
 
-export type Values = { readonly [Name in keyof typeof variables]: Config.Success<ReturnType<(typeof variables)[Name]["config"]>> }
+export type Values = {
+  readonly [Name in keyof typeof variables]: Config.Success<ReturnType<(typeof variables)[Name]["config"]>>
+}
 
-const settings = Config.all(Object.fromEntries(Object.entries(variables).map(([name, { config }]) => [name, config(name)]))) as Config.Config<Values>
+const settings = Config.all(
+  Object.fromEntries(Object.entries(variables).map(([name, { config }]) => [name, config(name)]))
+) as Config.Config<Values>
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** What the environment sets of them; blank is as good as absent. Throws a WrongStart that names the variable that is wrong. */
@@ -67,15 +132,24 @@ export const readVariables = (environment: Environment): Values => {
     const given = environment[name]?.trim() ?? ""
     if (given !== "") env[name] = given
   }
-  return Effect.runSync(Effect.mapError(settings.parse(ConfigProvider.fromEnv({ env })), ({ cause }) => {
-    const [failure] = cause._tag === "SchemaError" ? issuesOf(cause.issue).issues : []
-    return new StartupError(failure === undefined ? cause.message : `${String(failure.path?.[0])} must ${failure.message}`, cause)
-  }))
+  return Effect.runSync(
+    Effect.mapError(settings.parse(ConfigProvider.fromEnv({ env })), ({ cause }) => {
+      const [failure] = cause._tag === "SchemaError" ? issuesOf(cause.issue).issues : []
+      return new StartupError(
+        failure === undefined ? cause.message : `${String(failure.path?.[0])} must ${failure.message}`,
+        cause
+      )
+    })
+  )
 }
 
 /** For people: a line or two each. */
 export const variablesText = (): string => {
   const width = Math.max(...Object.keys(variables).map((name) => name.length)) + 2
-  return Object.entries(variables).map(([name, { meaning, otherwise }]) =>
-    `  ${name.padEnd(width)}${meaning}\n  ${" ".repeat(width)}default: ${otherwise}\n`).join("")
+  return Object.entries(variables)
+    .map(
+      ([name, { meaning, otherwise }]) =>
+        `  ${name.padEnd(width)}${meaning}\n  ${" ".repeat(width)}default: ${otherwise}\n`
+    )
+    .join("")
 }

@@ -13,7 +13,7 @@ import type { ServerSlice } from "./server-slice.ts"
 const tried_again_every_millis = 10_000
 
 /** Says whether all of it is done: while another process reads the file, its log stays as it is. */
-const writeOver = Effect.gen(function*() {
+const writeOver = Effect.gen(function* () {
   const store = yield* Store
   const [file] = yield* store.run<{ user_version: number }>("pragma user_version")
   if (file?.user_version !== erasing_version) {
@@ -28,23 +28,32 @@ const writeOver = Effect.gen(function*() {
 export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlice => {
   /** Whether something was erased of which the file may still hold bytes. What the process before left undone is not known. */
   let due = false
-  const tidy = Effect.gen(function*() {
+  const tidy = Effect.gen(function* () {
     if (yield* writeOver) due = false
-  }).pipe(Effect.catchCause((cause) => Effect.logWarning("bytes of what was erased may still be in the database's files", cause)))
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.logWarning("bytes of what was erased may still be in the database's files", cause)
+    )
+  )
   return {
     name: "erased-bytes",
-    recorded: (events) => Effect.gen(function*() {
-      const store = yield* Store
-      if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0) return
-      due = true
-      yield* store.sql.afterCommit(tidy)
-    }),
-    background: Effect.gen(function*() {
+    recorded: (events) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0)
+          return
+        due = true
+        yield* store.sql.afterCommit(tidy)
+      }),
+    background: Effect.gen(function* () {
       const store = yield* Store
       if (store.dialect !== "sqlite") return
       // A server killed between commit and here may have left it in the log.
       yield* Effect.ignore(store.run("pragma wal_checkpoint(truncate)"))
-      yield* Effect.schedule(Effect.suspend(() => due ? tidy : Effect.void), Schedule.spaced(every_millis))
+      yield* Effect.schedule(
+        Effect.suspend(() => (due ? tidy : Effect.void)),
+        Schedule.spaced(every_millis)
+      )
     })
   }
 }

@@ -38,17 +38,28 @@ export const makeHealth = (asking: StoreShape, file: string | undefined): Health
   let failure: StorageFailure | undefined
   let trying = false
 
-  const trial = Effect.gen(function*() {
+  const trial = Effect.gen(function* () {
     const store = yield* Store
-    yield* store.transaction(store.apply([
-      { op: "delete", table: meta, key: trial_key }, { op: "insert", table: meta, row: { key: trial_key, value: randomBytes(trial_bytes / 2).toString("hex") } }
-    ]))
+    yield* store.transaction(
+      store.apply([
+        { op: "delete", table: meta, key: trial_key },
+        { op: "insert", table: meta, row: { key: trial_key, value: randomBytes(trial_bytes / 2).toString("hex") } }
+      ])
+    )
     failure = undefined
     yield* store.apply([{ op: "delete", table: meta, key: trial_key }])
   }).pipe(
     Effect.timeout(trial_patience),
-    Effect.catch((error) => Effect.sync(() => { if (error._tag === "SqlError") failure = storageFailureOf(error) ?? failure })),
-    Effect.ensuring(Effect.sync(() => { trying = false }))
+    Effect.catch((error) =>
+      Effect.sync(() => {
+        if (error._tag === "SqlError") failure = storageFailureOf(error) ?? failure
+      })
+    ),
+    Effect.ensuring(
+      Effect.sync(() => {
+        trying = false
+      })
+    )
   )
   const tryAgain = Effect.suspend(() => {
     if (failure === undefined || trying) return Effect.void
@@ -57,13 +68,20 @@ export const makeHealth = (asking: StoreShape, file: string | undefined): Health
   })
 
   return {
-    failed: (found) => { failure = found },
-    recorded: () => { failure = undefined },
-    look: Effect.gen(function*() {
+    failed: (found) => {
+      failure = found
+    },
+    recorded: () => {
+      failure = undefined
+    },
+    look: Effect.gen(function* () {
       const journal_position = yield* lastPosition(asking)
       yield* tryAgain
-      const reason = failure ?? (file !== undefined && (yield* Effect.promise(() => isFull(dirname(file)))) ? "full" : undefined)
-      return reason === undefined ? { status: "ok" as const, journal_position } : { status: "degraded" as const, journal_position, reason }
+      const reason =
+        failure ?? (file !== undefined && (yield* Effect.promise(() => isFull(dirname(file)))) ? "full" : undefined)
+      return reason === undefined
+        ? { status: "ok" as const, journal_position }
+        : { status: "degraded" as const, journal_position, reason }
     }).pipe(Effect.catch(() => Effect.succeed({ status: "unavailable" as const })))
   }
 }

@@ -46,10 +46,18 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
     // HTTP/1 is all this server speaks.
     const request = toIncomingMessage(hosted) as IncomingMessage
     under_way(request.socket, 1)
-    toServerResponse(hosted).on("close", () => under_way(request.socket, -1)).on("error", () => {})
+    toServerResponse(hosted)
+      .on("close", () => under_way(request.socket, -1))
+      .on("error", () => {})
     const asked: HttpRequest = {
-      method: request.method ?? "GET", target: request.url ?? "/", headers: request.headers,
-      remote_address: clientAddress(request.socket.remoteAddress ?? "", request.headers["x-forwarded-for"], trusted_proxies),
+      method: request.method ?? "GET",
+      target: request.url ?? "/",
+      headers: request.headers,
+      remote_address: clientAddress(
+        request.socket.remoteAddress ?? "",
+        request.headers["x-forwarded-for"],
+        trusted_proxies
+      ),
       body: (max) => bodyOf(request, max)
     }
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
@@ -63,20 +71,35 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
   })
   const scope = Scope.makeUnsafe()
   const handler = Effect.runSync(NodeHttpServer.makeHandler(app, { scope }))
-  const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 }, handler)
+  const server = createServer(
+    { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 },
+    handler
+  )
   server.on("connection", (socket: Socket) => {
     connections.set(socket, 0)
     socket.on("close", () => connections.delete(socket))
   })
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) =>
-    response.writeHead(417, { "content-type": "application/json", "content-length": other_expectation.length, connection: "close" }).end(other_expectation))
+    response
+      .writeHead(417, {
+        "content-type": "application/json",
+        "content-length": other_expectation.length,
+        connection: "close"
+      })
+      .end(other_expectation)
+  )
   server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
     if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
-    const [status, message] = cause.code === "HPE_HEADER_OVERFLOW" ? ["431 Request Header Fields Too Large", "The headers are too long."]
-      : cause.code === "ERR_HTTP_REQUEST_TIMEOUT" ? ["408 Request Timeout", "The request took too long to arrive."]
-      : ["400 Bad Request", "This is not HTTP as this server understands it."]
+    const [status, message] =
+      cause.code === "HPE_HEADER_OVERFLOW"
+        ? ["431 Request Header Fields Too Large", "The headers are too long."]
+        : cause.code === "ERR_HTTP_REQUEST_TIMEOUT"
+          ? ["408 Request Timeout", "The request took too long to arrive."]
+          : ["400 Bad Request", "This is not HTTP as this server understands it."]
     const body = JSON.stringify({ message })
-    socket.end(`HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`)
+    socket.end(
+      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+    )
   })
   await taken(server, host, port)
   const address = server.address()
@@ -84,35 +107,47 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
   const shown = host.includes(":") ? `[${host}]` : host
   return {
     url: `http://${shown}:${taken_port}`,
-    stop: (patience_millis) => new Promise((resolve) => {
-      stopping = true
-      const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
-      server.close(() => {
-        clearTimeout(timer)
-        Effect.runFork(Scope.close(scope, Exit.void))
-        resolve()
+    stop: (patience_millis) =>
+      new Promise((resolve) => {
+        stopping = true
+        const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
+        server.close(() => {
+          clearTimeout(timer)
+          Effect.runFork(Scope.close(scope, Exit.void))
+          resolve()
+        })
+        for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
       })
-      for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
-    })
   }
 }
 
-const taken = (server: Server, host: string, port: number): Promise<void> => new Promise((resolve, reject) => {
-  server.once("error", (cause: NodeJS.ErrnoException) => reject(new StartupError(
-    cause.code === "EADDRINUSE" ? `Port ${port} on ${host} is taken; is the server running already? FLIGHTCASE_PORT chooses another.`
-      : cause.code === "EACCES" ? `Port ${port} on ${host} may not be used by this user; FLIGHTCASE_PORT chooses another.`
-      : cause.code === "EADDRNOTAVAIL" || cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN" ? `FLIGHTCASE_HOST ${host} is no address of this machine.`
-      : `Cannot listen on ${host} port ${port} (${cause.code ?? cause.message}).`, cause)))
-  server.listen(port, host, () => {
-    server.removeAllListeners("error")
-    server.on("error", () => {})
-    resolve()
+const taken = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) =>
+      reject(
+        new StartupError(
+          cause.code === "EADDRINUSE"
+            ? `Port ${port} on ${host} is taken; is the server running already? FLIGHTCASE_PORT chooses another.`
+            : cause.code === "EACCES"
+              ? `Port ${port} on ${host} may not be used by this user; FLIGHTCASE_PORT chooses another.`
+              : cause.code === "EADDRNOTAVAIL" || cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN"
+                ? `FLIGHTCASE_HOST ${host} is no address of this machine.`
+                : `Cannot listen on ${host} port ${port} (${cause.code ?? cause.message}).`,
+          cause
+        )
+      )
+    )
+    server.listen(port, host, () => {
+      server.removeAllListeners("error")
+      server.on("error", () => {})
+      resolve()
+    })
   })
-})
 
 const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "too long"> => {
   const announced = Number(request.headers["content-length"] ?? Number.NaN)
-  if (announced === 0 || (Number.isNaN(announced) && request.headers["transfer-encoding"] === undefined)) return Promise.resolve(new Uint8Array(0))
+  if (announced === 0 || (Number.isNaN(announced) && request.headers["transfer-encoding"] === undefined))
+    return Promise.resolve(new Uint8Array(0))
   if (announced > max + discarded_max) return Promise.resolve("too long")
   return new Promise((resolve, reject) => {
     let parts: Array<Uint8Array> = []
@@ -134,17 +169,27 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
   })
 }
 
-const failure: HttpResponse = { status: 500, headers: { "content-type": "application/json" }, body: `{"message":"Something went wrong here."}` }
+const failure: HttpResponse = {
+  status: 500,
+  headers: { "content-type": "application/json" },
+  body: `{"message":"Something went wrong here."}`
+}
 const other_expectation = `{"message":"The only thing to expect here is 100-continue."}`
 
-const responseTo = (request: IncomingMessage, reply: HttpResponse, close: boolean): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  request.complete || !hasBody(request) ? Effect.succeed(responseOf(reply, close)) : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
+const responseTo = (
+  request: IncomingMessage,
+  reply: HttpResponse,
+  close: boolean
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  request.complete || !hasBody(request)
+    ? Effect.succeed(responseOf(reply, close))
+    : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
 
 /**
  * What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while sending
  * reads no answer. False where it is longer, or of unknown length: the connection has to end.
  */
-const discarded = Effect.fnUntraced(function*(request: IncomingMessage) {
+const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
   // What came with the head is looked at first: a chunk that is none is answered by that, and by nothing else.
   yield* Effect.yieldNow
   const announced = Number(request.headers["content-length"])
@@ -157,14 +202,22 @@ const discarded = Effect.fnUntraced(function*(request: IncomingMessage) {
   }
   return announced <= discarded_max
 })
-const responseOf = ({ status, headers: given, body }: HttpResponse, close: boolean): HttpServerResponse.HttpServerResponse => {
+const responseOf = (
+  { status, headers: given, body }: HttpResponse,
+  close: boolean
+): HttpServerResponse.HttpServerResponse => {
   const headers = close ? { ...given, connection: "close" } : given
   if (body === undefined) {
-    return HttpServerResponse.empty({ status, headers: status === 204 || status === 304 ? headers : { ...headers, "content-length": "0" } })
+    return HttpServerResponse.empty({
+      status,
+      headers: status === 204 || status === 304 ? headers : { ...headers, "content-length": "0" }
+    })
   }
   const options = { status, headers, contentType: headers["content-type"] }
   // As text it leaves in one write with its headers.
-  return typeof body === "string" ? HttpServerResponse.text(body, options) : HttpServerResponse.uint8Array(body, options)
+  return typeof body === "string"
+    ? HttpServerResponse.text(body, options)
+    : HttpServerResponse.uint8Array(body, options)
 }
 const hasBody = (request: IncomingMessage): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

@@ -14,7 +14,9 @@ const [quotation, backslash, comma] = [0x22, 0x5c, 0x2c]
 
 /** A key `__proto__` would change what an object is when it is copied key by key; none of ours is called so. */
 export const parsePlain = (text: string): Json =>
-  (/__proto__|\\u/.test(text) ? JSON.parse(text, (key, value) => key === "__proto__" ? undefined : value) : JSON.parse(text)) as Json
+  (/__proto__|\\u/.test(text)
+    ? JSON.parse(text, (key, value) => (key === "__proto__" ? undefined : value))
+    : JSON.parse(text)) as Json
 
 /** The same as parsing all of it at once; throws a SyntaxError where that would, and for what nests too deep. */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
@@ -40,7 +42,11 @@ export const parseInPieces = async (text: string, depth_max: number): Promise<Js
 /** What stands between the brackets: long members one by one, short ones several together. Each is shorter than a piece, or one member. */
 async function* piecesOf(text: string, end: "]" | "}", depth_max: number): AsyncGenerator<string> {
   if (text.endsWith(end) && text.slice(1, -1).trim() === "") return
-  let from = 1, member = 1, depth = 0, inText = false, turn = piece_chars
+  let from = 1,
+    member = 1,
+    depth = 0,
+    inText = false,
+    turn = piece_chars
   for (let at = 0; at < text.length; at++) {
     if (at >= turn) {
       turn = at + piece_chars
@@ -53,8 +59,9 @@ async function* piecesOf(text: string, end: "]" | "}", depth_max: number): Async
       continue
     }
     if (char === quotation) inText = true
-    else if (char === 0x5b || char === 0x7b) { if (++depth > depth_max) throw new TooDeep(depth_max) }
-    else if (char === 0x5d || char === 0x7d) depth--
+    else if (char === 0x5b || char === 0x7b) {
+      if (++depth > depth_max) throw new TooDeep(depth_max)
+    } else if (char === 0x5d || char === 0x7d) depth--
     const isLast = at === text.length - 1
     if (depth === 0 && !isLast) throw new SyntaxError(`Unexpected character after JSON at position ${at + 1}`)
     if (isLast || (char === comma && depth === 1)) {

@@ -52,18 +52,28 @@ export const silentLog: Log = { at: () => {}, flush: () => {} }
 const jsonLine = (time: Date, level: Level, event: string, details: Details): string => {
   const line = { time: time.toISOString(), level, event, ...details }
   // Asking a function for every value takes three times as long; plain values, as of each request, need none.
-  return Object.values(details).every(isPlain) ? JSON.stringify(line)
-    : JSON.stringify(line, (_key, value: unknown) => value instanceof Error ? errorText(value) : typeof value === "bigint" ? String(value) : value)
+  return Object.values(details).every(isPlain)
+    ? JSON.stringify(line)
+    : JSON.stringify(line, (_key, value: unknown) =>
+        value instanceof Error ? errorText(value) : typeof value === "bigint" ? String(value) : value
+      )
 }
 const isPlain = (value: unknown): boolean => value === null || (typeof value !== "object" && typeof value !== "bigint")
 
 const humanLine = (time: Date, level: Level, event: string, details: Details): string => {
-  const words = Object.entries(details).filter(([, value]) => value !== null && value !== undefined)
-    .map(([key, value]) => `${key}=${value instanceof Error ? errorText(value) : typeof value === "object" ? JSON.stringify(value) : printable(String(value))}`)
-  return [time.toISOString().slice(11, 19), ...(level === "info" ? [] : [level.toUpperCase()]), event, ...words].join(" ")
+  const words = Object.entries(details)
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(
+      ([key, value]) =>
+        `${key}=${value instanceof Error ? errorText(value) : typeof value === "object" ? JSON.stringify(value) : printable(String(value))}`
+    )
+  return [time.toISOString().slice(11, 19), ...(level === "info" ? [] : [level.toUpperCase()]), event, ...words].join(
+    " "
+  )
 }
 /** What a client sent may hold control characters that would move a terminal's cursor, and such as turn text around. Line ends of stacks stay. */
-const printable = (text: string): string => text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")
+const printable = (text: string): string =>
+  text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")
 
 /** An error with what caused it; never an object's own enumerable fields, which may hold values somebody sent. */
 export const errorText = (error: unknown): string => {

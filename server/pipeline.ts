@@ -57,7 +57,15 @@ export interface PipelineOptions {
 type Serving = Effect.Effect<HttpResponse, never, Store | CommandRuntime | ServerContext>
 
 const nobody: Viewer = {
-  user_id: 0, name: "", member_id: null, is_owner: false, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(), token_id: null
+  user_id: 0,
+  name: "",
+  member_id: null,
+  is_owner: false,
+  is_active: true,
+  role_ids: [],
+  permissions: new Set(),
+  abilities: new Set(),
+  token_id: null
 }
 
 /** What becomes known of a request while it is answered; its log line and its metering are made of it. */
@@ -75,57 +83,86 @@ interface Trace {
   giveBack: (() => void) | undefined
 }
 
-export const makePipeline = (options: PipelineOptions): (asked: HttpRequest) => Serving => {
+export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) => Serving) => {
   const { catalogue, authentication, log } = options
   const limiter = makeRateLimiter()
   const around = options.slices.flatMap((slice) => slice.around ?? [])
   const answered = options.slices.flatMap((slice) => slice.answered ?? [])
 
-  const serve = (trace: Trace): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> => Effect.gen(function*() {
-    const { asked, path } = trace
-    const found = match(catalogue, asked.method, path)
-    const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
-    const refusal = open === undefined ? yield* admit(trace) : open.unlimited ? undefined : yield* admitNobody(trace, open)
-    if (refusal !== undefined) return yield* refusal
-    if (found instanceof Rejection) return yield* found
-    trace.endpoint = found.endpoint
-    const caller = { ...found, viewer: trace.viewer ?? nobody, request: { method: asked.method, path, query: queryOf(asked.target) } }
-    const call: ServerCall = {
-      ...caller, headers: asked.headers, request_id: trace.request_id, remote_address: asked.remote_address,
-      request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
-    }
-    const run: ServerEndpoint<Answer> = dispatch(call)
-    const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
-    // A client that hangs up takes back a question, never half a change.
-    return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
-  })
+  const serve = (trace: Trace): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> =>
+    Effect.gen(function* () {
+      const { asked, path } = trace
+      const found = match(catalogue, asked.method, path)
+      const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
+      const refusal =
+        open === undefined ? yield* admit(trace) : open.unlimited ? undefined : yield* admitNobody(trace, open)
+      if (refusal !== undefined) return yield* refusal
+      if (found instanceof Rejection) return yield* found
+      trace.endpoint = found.endpoint
+      const caller = {
+        ...found,
+        viewer: trace.viewer ?? nobody,
+        request: { method: asked.method, path, query: queryOf(asked.target) }
+      }
+      const call: ServerCall = {
+        ...caller,
+        headers: asked.headers,
+        request_id: trace.request_id,
+        remote_address: asked.remote_address,
+        request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
+      }
+      const run: ServerEndpoint<Answer> = dispatch(call)
+      const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
+      // A client that hangs up takes back a question, never half a change.
+      return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
+    })
 
   /** 401, then 429. */
-  const admit = Effect.fnUntraced(function*(trace: Trace) {
+  const admit = Effect.fnUntraced(function* (trace: Trace) {
     const secret = bearerIn(trace.asked.headers)
     const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
     const settings = yield* options.settings
     if (bearer === undefined) {
       // Only what opens nothing is counted by address: a token that holds is never kept out by others behind the same one.
-      trace.standing = limiter.count(`address ${clientOf(trace)}`, settingNumber(settings, "api", "anonymous_rate_limit"), trace.clock_millis)
-      if (trace.standing.exceeded) return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
-      return unauthenticated(secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired.")
+      trace.standing = limiter.count(
+        `address ${clientOf(trace)}`,
+        settingNumber(settings, "api", "anonymous_rate_limit"),
+        trace.clock_millis
+      )
+      if (trace.standing.exceeded)
+        return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
+      return unauthenticated(
+        secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired."
+      )
     }
     trace.viewer = bearer.viewer
     const token_id = bearer.viewer.token_id
-    trace.standing = limiter.count(token_id ?? `user ${bearer.viewer.user_id}`, bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"), trace.clock_millis)
+    trace.standing = limiter.count(
+      token_id ?? `user ${bearer.viewer.user_id}`,
+      bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"),
+      trace.clock_millis
+    )
     const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
     if (noting !== undefined) options.runInBackground(noting)
-    if (trace.standing.exceeded) return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
-    return bearer.device_revoked ? new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } }) : undefined
+    if (trace.standing.exceeded)
+      return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
+    return bearer.device_revoked
+      ? new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
+      : undefined
   })
 
   /** Signed links and the like open without a token, but nobody may try keys for long: misses are what counts there. */
   // Of each endpoint by itself: a forgotten link that an office's calendars keep asking must not end its health checks.
   const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
-  const admitNobody = Effect.fnUntraced(function*(trace: Trace, endpoint: Endpoint) {
-    trace.standing = limiter.look(missesOf(trace, endpoint), settingNumber(yield* options.settings, "api", "anonymous_rate_limit"), trace.clock_millis)
-    return trace.standing.exceeded ? tooMany(trace.standing, "Too many tries from this address; wait a minute.") : undefined
+  const admitNobody = Effect.fnUntraced(function* (trace: Trace, endpoint: Endpoint) {
+    trace.standing = limiter.look(
+      missesOf(trace, endpoint),
+      settingNumber(yield* options.settings, "api", "anonymous_rate_limit"),
+      trace.clock_millis
+    )
+    return trace.standing.exceeded
+      ? tooMany(trace.standing, "Too many tries from this address; wait a minute.")
+      : undefined
   })
 
   const finished = (trace: Trace, reply: HttpResponse): void => {
@@ -134,50 +171,94 @@ export const makePipeline = (options: PipelineOptions): (asked: HttpRequest) => 
     // What opens something by itself is no matter for a log: queries hold signatures, public paths hold keys.
     const shown = endpoint?.public === true ? endpoint.path : trace.path.slice(0, 500)
     log.at("info", "request", {
-      request_id: trace.request_id, method: asked.method, path: shown, status: reply.status, duration_ms: Math.round(duration_ms * 10) / 10,
-      user_id: viewer?.user_id ?? null, token_id: viewer?.token_id ?? null
+      request_id: trace.request_id,
+      method: asked.method,
+      path: shown,
+      status: reply.status,
+      duration_ms: Math.round(duration_ms * 10) / 10,
+      user_id: viewer?.user_id ?? null,
+      token_id: viewer?.token_id ?? null
     })
     if (answered.length === 0 || !trace.path.startsWith("/api/v1")) return
     const agent = asked.headers["user-agent"]
     const ability = endpoint?.ability ?? null
     const record: AnsweredServerCall = {
-      request_id: trace.request_id, method: asked.method, target: asked.target, endpoint: endpoint?.name ?? null,
-      ability: ability === null || typeof ability === "string" ? ability : ability.find((one) => viewer?.abilities.has(one)) ?? ability[0] ?? null,
-      metering_weight: endpoint?.metering_weight ?? 1, user_id: viewer?.user_id ?? null, token_id: viewer?.token_id ?? null, status: reply.status,
-      started_at: instantOf(trace.clock_millis), duration_ms: Math.round(duration_ms), request_bytes: trace.request_bytes,
-      response_bytes: reply.body === undefined ? 0 : typeof reply.body === "string" ? Buffer.byteLength(reply.body) : reply.body.length,
-      remote_address: asked.remote_address, user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
+      request_id: trace.request_id,
+      method: asked.method,
+      target: asked.target,
+      endpoint: endpoint?.name ?? null,
+      ability:
+        ability === null || typeof ability === "string"
+          ? ability
+          : (ability.find((one) => viewer?.abilities.has(one)) ?? ability[0] ?? null),
+      metering_weight: endpoint?.metering_weight ?? 1,
+      user_id: viewer?.user_id ?? null,
+      token_id: viewer?.token_id ?? null,
+      status: reply.status,
+      started_at: instantOf(trace.clock_millis),
+      duration_ms: Math.round(duration_ms),
+      request_bytes: trace.request_bytes,
+      response_bytes:
+        reply.body === undefined
+          ? 0
+          : typeof reply.body === "string"
+            ? Buffer.byteLength(reply.body)
+            : reply.body.length,
+      remote_address: asked.remote_address,
+      user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
     }
     for (const tell of answered) tell(record)
   }
 
-  return (asked) => Effect.gen(function*() {
-    const trace: Trace = {
-      asked, request_id: requestIdIn(asked.headers) ?? options.newRequestId(), path: pathOf(asked.target),
-      started_millis: performance.now(), clock_millis: yield* Clock.currentTimeMillis,
-      endpoint: undefined, viewer: undefined, standing: undefined, request_bytes: 0, giveBack: undefined
-    }
-    const exit = yield* Effect.exit(serve(trace)).pipe(Effect.ensuring(Effect.sync(() => trace.giveBack?.())))
-    const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
-    if (trace.endpoint?.public === true && answer.status >= 400 && answer.status < 500 && trace.standing !== undefined) {
-      limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
-    }
-    const reply = replyOf(answer, trace)
-    finished(trace, reply)
-    return reply
-  })
+  return (asked) =>
+    Effect.gen(function* () {
+      const trace: Trace = {
+        asked,
+        request_id: requestIdIn(asked.headers) ?? options.newRequestId(),
+        path: pathOf(asked.target),
+        started_millis: performance.now(),
+        clock_millis: yield* Clock.currentTimeMillis,
+        endpoint: undefined,
+        viewer: undefined,
+        standing: undefined,
+        request_bytes: 0,
+        giveBack: undefined
+      }
+      const exit = yield* Effect.exit(serve(trace)).pipe(Effect.ensuring(Effect.sync(() => trace.giveBack?.())))
+      const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
+      if (
+        trace.endpoint?.public === true &&
+        answer.status >= 400 &&
+        answer.status < 500 &&
+        trace.standing !== undefined
+      ) {
+        limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
+      }
+      const reply = replyOf(answer, trace)
+      finished(trace, reply)
+      return reply
+    })
 }
 
 /** Who is counted where nobody is known: an IPv4 address, or the /64 that one IPv6 customer has to themselves. */
 const clientOf = ({ asked }: Trace): string => networkOf(asked.remote_address)
 
-const tooMany = (standing: RateLimitState, message: string): Rejection => new Rejection({
-  kind: "too_many", message,
-  headers: { "retry-after": String(standing.retry_after_seconds), "x-ratelimit-reset": String(standing.reset_at_seconds) }
-})
+const tooMany = (standing: RateLimitState, message: string): Rejection =>
+  new Rejection({
+    kind: "too_many",
+    message,
+    headers: {
+      "retry-after": String(standing.retry_after_seconds),
+      "x-ratelimit-reset": String(standing.reset_at_seconds)
+    }
+  })
 
 /** A long body is read for those who may send it, and while there is room for it; the rest are answered without it. */
-const bodyFor = Effect.fnUntraced(function*(caller: Parameters<typeof authorizeCall>[0], trace: Trace, bodies: BodyBudget): Effect.fn.Return<ReadBody, Failure, Store | CommandRuntime> {
+const bodyFor = Effect.fnUntraced(function* (
+  caller: Parameters<typeof authorizeCall>[0],
+  trace: Trace,
+  bodies: BodyBudget
+): Effect.fn.Return<ReadBody, Failure, Store | CommandRuntime> {
   const { endpoint } = caller
   const { asked } = trace
   if (endpoint.method === "GET") return { body: undefined }
@@ -195,27 +276,51 @@ const bodyFor = Effect.fnUntraced(function*(caller: Parameters<typeof authorizeC
     return readBody(bytes, first(asked.headers["content-type"]), endpoint)
   })
 })
-const tooBusy = new Rejection({ kind: "unavailable", message: "The server is busy with other long requests; try again.", headers: { "retry-after": "2" } })
+const tooBusy = new Rejection({
+  kind: "unavailable",
+  message: "The server is busy with other long requests; try again.",
+  headers: { "retry-after": "2" }
+})
 
 /** Anything but an answer: refusals as they are, faults of the database as 503 when they pass, the rest as 500. */
-const answerTo = (cause: Cause.Cause<Failure>, trace: Trace, { log, storageFault: storageFailure }: PipelineOptions): Answer => {
+const answerTo = (
+  cause: Cause.Cause<Failure>,
+  trace: Trace,
+  { log, storageFault: storageFailure }: PipelineOptions
+): Answer => {
   const failure = Cause.findErrorOption(cause)
   if (failure._tag === "Some" && failure.value instanceof Rejection) {
     const { kind, headers } = failure.value
     return {
-      status: statusOf[kind], body: { ...bodyOf(failure.value) },
-      ...(headers === undefined && kind !== "unauthenticated" ? {} : { headers: { ...(kind === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}), ...headers } })
+      status: statusOf[kind],
+      body: { ...bodyOf(failure.value) },
+      ...(headers === undefined && kind !== "unauthenticated"
+        ? {}
+        : { headers: { ...(kind === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}), ...headers } })
     }
   }
   const details = { request_id: trace.request_id, method: trace.asked.method, endpoint: trace.endpoint?.name ?? null }
-  const storage = failure._tag === "Some" && failure.value instanceof SqlError.SqlError ? storageFailure(failure.value) : undefined
+  const storage =
+    failure._tag === "Some" && failure.value instanceof SqlError.SqlError ? storageFailure(failure.value) : undefined
   if (storage !== undefined) {
     log.at("error", "database cannot record", { ...details, reason: storage })
-    return { status: 503, body: { message: storageText[storage] }, headers: { "retry-after": String(storage_retry_seconds) } }
+    return {
+      status: 503,
+      body: { message: storageText[storage] },
+      headers: { "retry-after": String(storage_retry_seconds) }
+    }
   }
   if (failure._tag === "Some" && failure.value instanceof SqlError.SqlError && passes(failure.value)) {
-    log.at("error", "database unavailable", { ...details, reason: failure.value.reason._tag, message: failure.value.reason.message })
-    return { status: 503, body: { message: "The database cannot be reached or is busy; try again." }, headers: { "retry-after": "1" } }
+    log.at("error", "database unavailable", {
+      ...details,
+      reason: failure.value.reason._tag,
+      message: failure.value.reason.message
+    })
+    return {
+      status: 503,
+      body: { message: "The database cannot be reached or is busy; try again." },
+      headers: { "retry-after": "1" }
+    }
   }
   if (Cause.hasInterruptsOnly(cause)) {
     log.at("debug", "request given up", details)
@@ -225,7 +330,11 @@ const answerTo = (cause: Cause.Cause<Failure>, trace: Trace, { log, storageFault
   return { status: 500, body: { message: `Something went wrong here. Name ${trace.request_id} when you report it.` } }
 }
 const passes = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "ConnectionError" || reason._tag === "LockTimeoutError" || reason._tag === "StatementTimeoutError" || reason._tag === "SerializationError" || reason._tag === "DeadlockError"
+  reason._tag === "ConnectionError" ||
+  reason._tag === "LockTimeoutError" ||
+  reason._tag === "StatementTimeoutError" ||
+  reason._tag === "SerializationError" ||
+  reason._tag === "DeadlockError"
 
 const replyOf = (answer: Answer, trace: Trace): HttpResponse => {
   const { body, content } = answer
@@ -240,7 +349,8 @@ const replyOf = (answer: Answer, trace: Trace): HttpResponse => {
     headers["x-ratelimit-limit"] = String(trace.standing.limit)
     headers["x-ratelimit-remaining"] = String(trace.standing.remaining)
   }
-  if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value
+  if (answer.headers !== undefined)
+    for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value
   if (answer.status === 200 && isKnown(headers["etag"], trace.asked)) {
     delete headers["content-type"]
     return { status: 304, headers, body: undefined }
@@ -267,9 +377,11 @@ const queryOf = (target: string): ReadonlyArray<readonly [string, string]> => {
   const at = target.indexOf("?")
   return at < 0 ? [] : [...new URLSearchParams(target.slice(at + 1))]
 }
-const first = (value: Headers[string]): string | undefined => typeof value === "string" || value === undefined ? value : value[0]
+const first = (value: Headers[string]): string | undefined =>
+  typeof value === "string" || value === undefined ? value : value[0]
 
-const bearerIn = (headers: Headers): string | undefined => /^bearer +(\S+) *$/i.exec(first(headers["authorization"]) ?? "")?.[1]
+const bearerIn = (headers: Headers): string | undefined =>
+  /^bearer +(\S+) *$/i.exec(first(headers["authorization"]) ?? "")?.[1]
 const requestIdIn = (headers: Headers): string | undefined => {
   const given = first(headers["x-request-id"])
   return given !== undefined && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : undefined

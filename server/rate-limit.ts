@@ -34,12 +34,12 @@ export const makeRateLimiter = (): RateLimiter => {
     if (more > 0) counts.set(who, asked)
     const reset = (window + 1) * minute
     return {
-      limit, remaining: Math.max(0, limit - asked), exceeded: more > 0 ? asked > limit : asked >= limit,
-      retry_after_seconds: Math.max(1, Math.ceil((reset - now) / 1000)), reset_at_seconds: Math.ceil(reset / 1000)
+      limit,
+      remaining: Math.max(0, limit - asked),
+      exceeded: more > 0 ? asked > limit : asked >= limit,
+      retry_after_seconds: Math.max(1, Math.ceil((reset - now) / 1000)),
+      reset_at_seconds: Math.ceil(reset / 1000)
     }
   }
-  return {
-    count: (who, limit, now) => stand(who, limit, now, 1),
-    look: (who, limit, now) => stand(who, limit, now, 0)
-  }
+  return { count: (who, limit, now) => stand(who, limit, now, 1), look: (who, limit, now) => stand(who, limit, now, 0) }
 }

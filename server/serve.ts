@@ -16,7 +16,9 @@ const lock_patience_millis = 1_000
 
 const say = (text: string): void => {
   for (let rest = Buffer.from(text); rest.length > 0;) {
-    try { rest = rest.subarray(writeSync(2, rest)) } catch (cause) {
+    try {
+      rest = rest.subarray(writeSync(2, rest))
+    } catch (cause) {
       // A full pipe takes more in a moment; a closed one never again, which must not end the server.
       if ((cause as NodeJS.ErrnoException).code !== "EAGAIN") return
     }
@@ -27,21 +29,26 @@ const say = (text: string): void => {
 export const serve = (environment: Environment): void => {
   let log: Log | undefined
   let database: Database | undefined
-  const program = Effect.scoped(Effect.gen(function*() {
-    const config = yield* Effect.try({ try: () => configFrom(environment), catch: (cause) => cause })
-    database = config.database
-    log = makeLog({ write: say, human: process.stderr.isTTY === true, least: config.log_level })
-    watchProcess(log)
-    yield* started(config, log)
-    return yield* Effect.never
-  }))
+  const program = Effect.scoped(
+    Effect.gen(function* () {
+      const config = yield* Effect.try({ try: () => configFrom(environment), catch: (cause) => cause })
+      database = config.database
+      log = makeLog({ write: say, human: process.stderr.isTTY === true, least: config.log_level })
+      watchProcess(log)
+      yield* started(config, log)
+      return yield* Effect.never
+    })
+  )
   NodeRuntime.runMain(program, {
     disableErrorReporting: true,
     teardown: (exit, end) => {
       const stopped = Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
       if (stopped) log?.at("info", "stopped")
       log?.flush()
-      if (!stopped) say(`flightcase: ${startupErrorText(Cause.squash(exit.cause), database === undefined ? "" : shown(database))}\n`)
+      if (!stopped)
+        say(
+          `flightcase: ${startupErrorText(Cause.squash(exit.cause), database === undefined ? "" : shown(database))}\n`
+        )
       end(stopped ? 0 : 1)
     }
   })
@@ -62,28 +69,47 @@ const watchProcess = (log: Log): void => {
  * What is opened here is closed in the opposite order: no new requests, an end to those under way, the database, the
  * folder. A signal does not wait for a database that is still being opened: what that has begun, it takes back.
  */
-const started = Effect.fnUntraced(function*(config: ServerConfig, log: Log): Effect.fn.Return<void, unknown, Scope.Scope> {
+const started = Effect.fnUntraced(function* (
+  config: ServerConfig,
+  log: Log
+): Effect.fn.Return<void, unknown, Scope.Scope> {
   const { database } = config
   if (database.kind === "sqlite") {
-    yield* Effect.acquireRelease(attempt(() => holdFolder(config.data_folder)), (lock) => Effect.sync(() => lock.release()))
+    yield* Effect.acquireRelease(
+      attempt(() => holdFolder(config.data_folder)),
+      (lock) => Effect.sync(() => lock.release())
+    )
     yield* attempt(() => makePrivate(database.path))
   }
-  const app = yield* Effect.acquireRelease(attempt(() => openServerApp({
-    ...config, log,
-    onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`)
-  })), (app) => Effect.promise(() => app.close()), { interruptible: true })
-  const http = yield* Effect.acquireRelease(attempt(() => listenOn({ ...config, log, answer: app.answer })), (http) => Effect.promise(() => {
-    const stopped = http.stop(patience_millis - 1_000)
-    app.wake()
-    return stopped
-  }))
+  const app = yield* Effect.acquireRelease(
+    attempt(() =>
+      openServerApp({ ...config, log, onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`) })
+    ),
+    (app) => Effect.promise(() => app.close()),
+    { interruptible: true }
+  )
+  const http = yield* Effect.acquireRelease(
+    attempt(() => listenOn({ ...config, log, answer: app.answer })),
+    (http) =>
+      Effect.promise(() => {
+        const stopped = http.stop(patience_millis - 1_000)
+        app.wake()
+        return stopped
+      })
+  )
   app.listensAt(http.url)
   yield* Effect.addFinalizer(() => Effect.sync(() => cutOffLater(log)))
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.prependOnceListener(signal, () => log.at("info", "stopping", { signal }))
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.prependOnceListener(signal, () => log.at("info", "stopping", { signal }))
   // Ready: what waits for this line may ask at once.
-  log.at("info", "listening", { url: http.url, database: database.kind === "pg" ? "postgres" : "sqlite", pid: process.pid })
+  log.at("info", "listening", {
+    url: http.url,
+    database: database.kind === "pg" ? "postgres" : "sqlite",
+    pid: process.pid
+  })
 })
-const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> => Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })
+const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> =>
+  Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })
 
 /** Whatever hangs, the process ends. */
 const cutOffLater = (log: Log): void => {
@@ -104,7 +130,9 @@ const holdFolder = (folder: string): FileLock => {
   // A server that is just being replaced has a moment to go.
   const lock = takeLock(folder, name, lock_patience_millis)
   if (lock !== undefined) return lock
-  throw new StartupError(`In the folder ${folder} another Flightcase server is at work; stop that one, or choose another folder with FLIGHTCASE_DATA.`)
+  throw new StartupError(
+    `In the folder ${folder} another Flightcase server is at work; stop that one, or choose another folder with FLIGHTCASE_DATA.`
+  )
 }
 
 /** The file exists, closed to others, before SQLite opens it; its journal files take the same rights. */

@@ -27,10 +27,12 @@ export const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
       const known = fresh(now)
       if (known !== undefined) return Effect.succeed(known)
       const begun = generation
-      return Effect.tap(read, (settings) => Effect.sync(() => {
-        // A change that came while this was being read would otherwise be missed.
-        if (begun === generation) kept = { settings, until: now + believed_millis }
-      }))
+      return Effect.tap(read, (settings) =>
+        Effect.sync(() => {
+          // A change that came while this was being read would otherwise be missed.
+          if (begun === generation) kept = { settings, until: now + believed_millis }
+        })
+      )
     }),
     settingsWithin: Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const known = fresh(now)

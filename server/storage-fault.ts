@@ -6,7 +6,11 @@ export type StorageFailure = "full" | "read_only" | "failing"
 /** By SQLite's primary result code: SQLITE_FULL, SQLITE_READONLY, SQLITE_IOERR. */
 const of_sqlite: { readonly [code: number]: StorageFailure } = { 13: "full", 8: "read_only", 10: "failing" }
 /** By SQLSTATE: disk_full, read_only_sql_transaction (a standby, or default_transaction_read_only), io_error. */
-const of_postgres: { readonly [state: string]: StorageFailure } = { "53100": "full", "25006": "read_only", "58030": "failing" }
+const of_postgres: { readonly [state: string]: StorageFailure } = {
+  "53100": "full",
+  "25006": "read_only",
+  "58030": "failing"
+}
 
 export const storageFailureOf = ({ reason: { cause } }: SqlError.SqlError): StorageFailure | undefined => {
   if (!(cause instanceof Error)) return undefined

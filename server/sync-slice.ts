@@ -15,6 +15,8 @@ export const serverSyncSlice: ServerSlice = {
     const { tail, wake } = makeJournalTail()
     server.onCommit(wake)
     return Context.make(JournalTail, tail).pipe(
-      Context.add(DeviceTokens, deviceTokens), Context.add(BundleKey, { seed: seedFrom(server.key, "flightcase bundles") })) as Context.Context<never>
+      Context.add(DeviceTokens, deviceTokens),
+      Context.add(BundleKey, { seed: seedFrom(server.key, "flightcase bundles") })
+    ) as Context.Context<never>
   }
 }

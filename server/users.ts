@@ -16,7 +16,9 @@ export const ownerEvents = (at: string): ReadonlyArray<NewEvent> =>
   ownerOf({ name: "Owner", email: "owner@localhost" }, { user_id: owner_user_id, member_id: 1 }, at)
 
 /** The user as they stand now; two reads by key. */
-export const userById = Effect.fnUntraced(function*(user_id: number): Effect.fn.Return<User | undefined, Failure, Store> {
+export const userById = Effect.fnUntraced(function* (
+  user_id: number
+): Effect.fn.Return<User | undefined, Failure, Store> {
   const store = yield* Store
   const user = yield* store.get(users, user_id)
   return user === undefined ? undefined : viewerOf(user, yield* store.getMany(roles, user.role_ids), null)

@@ -47,7 +47,13 @@ export interface HttpClientOptions {
   readonly again?: Schedule.Schedule<unknown, HttpAnswer>
 }
 
-export const httpClientAt = ({ url: address, token, timeout_millis, headers: more = {}, again }: HttpClientOptions): HttpClient => {
+export const httpClientAt = ({
+  url: address,
+  token,
+  timeout_millis,
+  headers: more = {},
+  again
+}: HttpClientOptions): HttpClient => {
   const url = address.replace(/\/+$/, "")
   const headers = { accept: "application/json", ...(token === "" ? {} : { authorization: `Bearer ${token}` }), ...more }
   const once = async ({ method, path, headers: own, body, signal }: HttpRequest): Promise<HttpAnswer> => {
@@ -55,20 +61,30 @@ export const httpClientAt = ({ url: address, token, timeout_millis, headers: mor
     const json = body !== undefined && !(body instanceof FormData)
     try {
       const response = await fetch(url + path, {
-        method, signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+        method,
+        signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
         headers: { ...headers, ...(json ? { "content-type": "application/json" } : {}), ...own },
         ...(json ? { body: JSON.stringify(body) } : body === undefined ? {} : { body })
       })
       return { status: response.status, headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) }
-    } catch (cause) { throw new Unreachable(url, cause) }
+    } catch (cause) {
+      throw new Unreachable(url, cause)
+    }
   }
-  return { url, headers, send: (request) => again === undefined ? once(request) : repeated(() => once(request), again, isBusy) }
+  return {
+    url,
+    headers,
+    send: (request) => (again === undefined ? once(request) : repeated(() => once(request), again, isBusy))
+  }
 }
 const isBusy = ({ status }: HttpAnswer): boolean => status === 429 || status === 425
 
 /** Asks again when the schedule says, for as long as the answer is no end of it. */
-export const repeated = <A>(ask: () => Promise<A>, schedule: Schedule.Schedule<unknown, A>, unfinished: (answer: A) => boolean): Promise<A> =>
-  Effect.runPromise(Effect.repeat(Effect.promise(ask), { schedule, while: unfinished }))
+export const repeated = <A>(
+  ask: () => Promise<A>,
+  schedule: Schedule.Schedule<unknown, A>,
+  unfinished: (answer: A) => boolean
+): Promise<A> => Effect.runPromise(Effect.repeat(Effect.promise(ask), { schedule, while: unfinished }))
 
 const seconds_min = 0.2
 /** As often as `times`, after what the server names in Retry-After (seconds; one when it names none), if that is not too long to wait. */

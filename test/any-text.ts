@@ -12,24 +12,35 @@ export const odd_text = "\u0085a\u2028b\u2029c\u202ed\u2066e\u2069\u001b[31mf\u0
 /** What no database and no well-formed UTF-8 can carry. */
 export const broken_texts: ReadonlyArray<string> = ["a\u0000b", "a\ud800b", "\udc00"]
 
-const isPlainText = ({ type }: Field): boolean => type.kind === "text" && type.format === undefined && type.length === undefined
+const isPlainText = ({ type }: Field): boolean =>
+  type.kind === "text" && type.format === undefined && type.length === undefined
 /** Text fields of a body by name, those inside objects and lists left out. */
-export const textFieldsOf = (endpoint: Endpoint): ReadonlyArray<string> => Object.entries(endpoint.fields as Fields)
-  .filter(([, field]) => !field.computed && isPlainText(field)).map(([name]) => name)
-const maxOf = (field: Field | undefined): number => field?.type.kind === "text" ? field.type.max : 0
+export const textFieldsOf = (endpoint: Endpoint): ReadonlyArray<string> =>
+  Object.entries(endpoint.fields as Fields)
+    .filter(([, field]) => !field.computed && isPlainText(field))
+    .map(([name]) => name)
+const maxOf = (field: Field | undefined): number => (field?.type.kind === "text" ? field.type.max : 0)
 
-export interface Said { readonly endpoint: string; readonly field: string; readonly text: string }
+export interface Said {
+  readonly endpoint: string
+  readonly field: string
+  readonly text: string
+}
 export type AskAny = (request: Request) => Promise<{ readonly status: number; readonly body: any }>
 
 /**
  * Asks for all the furniture with odd texts. What a rule has its own words for (a preset, a module) is refused by name and
  * left as the furniture has it. Gives every text that was taken.
  */
-export const furnishOddly = async (ask: AskAny, broken?: (endpoint: Endpoint, field: string, status: number, body: any) => void): Promise<ReadonlyArray<Said>> => {
+export const furnishOddly = async (
+  ask: AskAny,
+  broken?: (endpoint: Endpoint, field: string, status: number, body: any) => void
+): Promise<ReadonlyArray<Said>> => {
   const said: Array<Said> = []
   for (const [at, request] of seed_data.entries()) {
     const found = match(catalogue, request.method, request.path)
-    if (found instanceof Rejection || !isJsonObject(request.body)) throw new Error(`no endpoint for ${request.method} ${request.path}`)
+    if (found instanceof Rejection || !isJsonObject(request.body))
+      throw new Error(`no endpoint for ${request.method} ${request.path}`)
     const { endpoint } = found
     const plain = request.body
     const fields = textFieldsOf(endpoint)
@@ -42,15 +53,23 @@ export const furnishOddly = async (ask: AskAny, broken?: (endpoint: Endpoint, fi
       }
     }
     const oddly: { [field: string]: Json } = {}
-    for (const field of fields) oddly[field] = `${typeof plain[field] === "string" ? plain[field] : `${field} ${at}`} ${odd_text}`.slice(0, maxOf((endpoint.fields as Fields)[field])).trim()
+    for (const field of fields)
+      oddly[field] = `${typeof plain[field] === "string" ? plain[field] : `${field} ${at}`} ${odd_text}`
+        .slice(0, maxOf((endpoint.fields as Fields)[field]))
+        .trim()
     let answer = await ask({ ...request, body: { ...plain, ...oddly } })
     for (let tries = 0; answer.status === 422 && tries < 5 && Object.keys(oddly).length > 0; tries++) {
-      const named = Object.keys((answer.body as { readonly errors?: JsonObject }).errors ?? {}).map((path) => path.split(".")[0]!)
+      const named = Object.keys((answer.body as { readonly errors?: JsonObject }).errors ?? {}).map(
+        (path) => path.split(".")[0]!
+      )
       for (const field of named.some((name) => name in oddly) ? named : Object.keys(oddly)) delete oddly[field]
       answer = await ask({ ...request, body: { ...plain, ...oddly } })
     }
-    if (answer.status >= 500) throw new Error(`${request.method} ${request.path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
-    if (answer.status < 400) for (const [field, text] of Object.entries(oddly)) said.push({ endpoint: endpoint.name, field, text: String(text) })
+    if (answer.status >= 500)
+      throw new Error(`${request.method} ${request.path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (answer.status < 400)
+      for (const [field, text] of Object.entries(oddly))
+        said.push({ endpoint: endpoint.name, field, text: String(text) })
   }
   return said
 }

@@ -18,13 +18,31 @@ import { answerProblem } from "./api/description.ts"
 import { freshDatabase, type Template } from "./postgres.ts"
 
 export const owner: Viewer = {
-  user_id: 1, name: "Owner", member_id: null, is_owner: true, is_active: true, role_ids: [], permissions: new Set(), abilities: new Set(["*"]), token_id: 1
+  user_id: 1,
+  name: "Owner",
+  member_id: null,
+  is_owner: true,
+  is_active: true,
+  role_ids: [],
+  permissions: new Set(),
+  abilities: new Set(["*"]),
+  token_id: 1
 }
 /** Somebody with just these permissions and abilities. */
-export const viewerWith = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Viewer =>
-  ({ ...owner, user_id: 2, name: "Somebody", is_owner: false, permissions: new Set(permissions), abilities: new Set(abilities) })
+export const viewerWith = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Viewer => ({
+  ...owner,
+  user_id: 2,
+  name: "Somebody",
+  is_owner: false,
+  permissions: new Set(permissions),
+  abilities: new Set(abilities)
+})
 
-export interface Reply { readonly status: number; readonly body: any; readonly headers: { readonly [name: string]: string } }
+export interface Reply {
+  readonly status: number
+  readonly body: any
+  readonly headers: { readonly [name: string]: string }
+}
 export interface App {
   /** `q` may be part of the path: `/api/v1/products?q[name_cont]=x`. */
   readonly call: (method: string, path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
@@ -52,18 +70,24 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
   const invented = new Set<string>()
   return {
     invented,
-    call: (method, path, body, viewer = owner) => runtime.runPromise(clockedAt(stopped, ask(method, path, body, viewer))),
-    setClock: (instant) => { stopped = instant === undefined ? undefined : Date.parse(instant) },
+    call: (method, path, body, viewer = owner) =>
+      runtime.runPromise(clockedAt(stopped, ask(method, path, body, viewer))),
+    setClock: (instant) => {
+      stopped = instant === undefined ? undefined : Date.parse(instant)
+    },
     run: (effect) => runtime.runPromise(effect),
     dump: () => runtime.runPromise(dumpTables),
     rebuild: () => runtime.runPromise(rebuild(catalogue)),
     close: async () => {
       // Whatever a suite did, nothing it leaves names a row that has gone.
-      const references = new Map([...catalogue.references].map(([target, of]) => [target, of.filter(({ holder }) => !invented.has(holder.name))]))
+      const references = new Map(
+        [...catalogue.references].map(([target, of]) => [target, of.filter(({ holder }) => !invented.has(holder.name))])
+      )
       const dangling = await runtime.runPromise(danglingReferences(references, catalogue.table))
       await runtime.dispose()
       await database?.drop()
-      if (dangling.length > 0) throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
+      if (dangling.length > 0)
+        throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
     }
   }
 }
@@ -72,45 +96,82 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
 const seededAt = (now: string): Template => ({
   name: `app_${now.replaceAll(/\W/g, "")}`.toLowerCase(),
   prepare: async (url) => {
-    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Postgres.layer({ url })), serverRuntime({ catalogue, commandId: randomUUID })))
-    try { await runtime.runPromise(prepared(now)) } finally { await runtime.dispose() }
+    const runtime = ManagedRuntime.make(
+      Layer.merge(
+        Layer.provide(Store.layer, Postgres.layer({ url })),
+        serverRuntime({ catalogue, commandId: randomUUID })
+      )
+    )
+    try {
+      await runtime.runPromise(prepared(now))
+    } finally {
+      await runtime.dispose()
+    }
   }
 })
-const prepared = (now: string) => Effect.gen(function*() {
-  yield* ensureSchema(catalogue, "server")
-  yield* seed(catalogue, now)
-})
+const prepared = (now: string) =>
+  Effect.gen(function* () {
+    yield* ensureSchema(catalogue, "server")
+    yield* seed(catalogue, now)
+  })
 
 /** The clock shows one instant; sleeping still takes its time. */
 const clockedAt = <A, E, R>(millis: number | undefined, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  millis === undefined ? effect : Effect.flatMap(Clock.Clock, (live) => Effect.provideService(effect, Clock.Clock, {
-    currentTimeMillisUnsafe: () => millis, currentTimeMillis: Effect.succeed(millis),
-    currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(), currentTimeNanos: live.currentTimeNanos,
-    monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(), monotonicTimeNanos: live.monotonicTimeNanos,
-    sleep: (duration) => live.sleep(duration)
-  }))
+  millis === undefined
+    ? effect
+    : Effect.flatMap(Clock.Clock, (live) =>
+        Effect.provideService(effect, Clock.Clock, {
+          currentTimeMillisUnsafe: () => millis,
+          currentTimeMillis: Effect.succeed(millis),
+          currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(),
+          currentTimeNanos: live.currentTimeNanos,
+          monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(),
+          monotonicTimeNanos: live.monotonicTimeNanos,
+          sleep: (duration) => live.sleep(duration)
+        })
+      )
 
-const ask = (method: string, path: string, body: unknown, viewer: Viewer) => Effect.gen(function*() {
-  const at = path.indexOf("?")
-  const query = at < 0 ? [] : [...new URLSearchParams(path.slice(at + 1))]
-  const request = { method, path: at < 0 ? path : path.slice(0, at), query, body: body as Json | undefined }
-  return reply(yield* answer(catalogue, request, viewer))
-}).pipe(
-  Effect.catch((failure) => failure instanceof Rejection
-    ? Effect.succeed<Reply>({ status: statusOf[failure.kind], body: bodyOf(failure), headers: failure.headers ?? {} })
-    : Effect.die(failure)),
-  Effect.tap((got) => Effect.sync(() => {
-    // As it would cross a border: what is undefined in memory is absent there.
-    const text = got.body === undefined ? "" : typeof got.body === "string" ? got.body : JSON.stringify(got.body)
-    const type = got.headers["content-type"] ?? (typeof got.body === "string" ? "text/calendar" : "application/json")
-    const sent = { status: got.status, headers: { "content-type": type }, text, body: typeof got.body === "string" || text === "" ? undefined : JSON.parse(text) as unknown }
-    const wrong = answerProblem(catalogue, method, path, sent, { headers: false })
-    if (wrong !== undefined) throw new Error(`Not as described: ${wrong}`)
-  })))
+const ask = (method: string, path: string, body: unknown, viewer: Viewer) =>
+  Effect.gen(function* () {
+    const at = path.indexOf("?")
+    const query = at < 0 ? [] : [...new URLSearchParams(path.slice(at + 1))]
+    const request = { method, path: at < 0 ? path : path.slice(0, at), query, body: body as Json | undefined }
+    return reply(yield* answer(catalogue, request, viewer))
+  }).pipe(
+    Effect.catch((failure) =>
+      failure instanceof Rejection
+        ? Effect.succeed<Reply>({
+            status: statusOf[failure.kind],
+            body: bodyOf(failure),
+            headers: failure.headers ?? {}
+          })
+        : Effect.die(failure)
+    ),
+    Effect.tap((got) =>
+      Effect.sync(() => {
+        // As it would cross a border: what is undefined in memory is absent there.
+        const text = got.body === undefined ? "" : typeof got.body === "string" ? got.body : JSON.stringify(got.body)
+        const type =
+          got.headers["content-type"] ?? (typeof got.body === "string" ? "text/calendar" : "application/json")
+        const sent = {
+          status: got.status,
+          headers: { "content-type": type },
+          text,
+          body: typeof got.body === "string" || text === "" ? undefined : (JSON.parse(text) as unknown)
+        }
+        const wrong = answerProblem(catalogue, method, path, sent, { headers: false })
+        if (wrong !== undefined) throw new Error(`Not as described: ${wrong}`)
+      })
+    )
+  )
 
-const reply = (answer: Answer): Reply => ({ status: answer.status, body: answer.body ?? answer.content?.text, headers: answer.headers ?? {} })
+const reply = (answer: Answer): Reply => ({
+  status: answer.status,
+  body: answer.body ?? answer.content?.text,
+  headers: answer.headers ?? {}
+})
 
-export const dumpTables = Effect.gen(function*() {
+export const dumpTables = Effect.gen(function* () {
   const store = yield* Store
   const dump: { [table: string]: ReadonlyArray<unknown> } = {}
   for (const table of catalogue.tables) dump[table.name] = yield* store.find(table, {})

@@ -23,9 +23,10 @@ export const databaseOn = async (serverUrl: string, template?: Template): Promis
   })
   return {
     url: within(serverUrl, name),
-    drop: () => withServer(serverUrl, async (client) => {
-      await client.query(`drop database if exists ${name} with (force)`)
-    })
+    drop: () =>
+      withServer(serverUrl, async (client) => {
+        await client.query(`drop database if exists ${name} with (force)`)
+      })
   }
 }
 

@@ -135,7 +135,10 @@ const binaries = async (folder: string, owner: Owner | undefined): Promise<{ bin
 /** False when the account may not reach the program, for instance below /root. */
 const canRun = (program: string, owner: Owner | undefined): Promise<boolean> => {
   const surroundings = { ...owner, env: process.env, cwd: "/" }
-  return run("/bin/sh", ["-c", `test -x "$0"`, program], surroundings).then(() => true, () => false)
+  return run("/bin/sh", ["-c", `test -x "$0"`, program], surroundings).then(
+    () => true,
+    () => false
+  )
 }
 
 const chownAll = async (folder: string, owner: Owner): Promise<void> => {
@@ -150,7 +153,11 @@ const childrenOf = async (parent: number): Promise<ReadonlyArray<number>> => {
   let output = ""
   listing.stdout.on("data", (chunk) => (output += chunk))
   await once(listing, "close")
-  return output.trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number)).flatMap(([pid, of]) => of === parent ? [pid!] : [])
+  return output
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .flatMap(([pid, of]) => (of === parent ? [pid!] : []))
 }
 
 const run = async (program: string, args: ReadonlyArray<string>, surroundings: Surroundings): Promise<void> => {
@@ -183,7 +190,10 @@ const restartable = (first: Running, start: () => Promise<Running | undefined>):
       // What is left of the processes before may hold on to their memory for a moment.
       for (let tries = 0; tries < 20; tries++) {
         const again = await start()
-        if (again !== undefined) { running = again; return }
+        if (again !== undefined) {
+          running = again
+          return
+        }
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
       throw new Error("Postgres did not start again")
@@ -224,7 +234,11 @@ const startOn = async (
     const children = await childrenOf(postmaster)
     // The first of them first: it would start the others again.
     for (const pid of [postmaster, ...children]) {
-      try { process.kill(pid, "SIGKILL") } catch { /* It went with the first. */ }
+      try {
+        process.kill(pid, "SIGKILL")
+      } catch {
+        /* It went with the first. */
+      }
     }
     await ended
   }

@@ -34,5 +34,8 @@ export const setup = async (project: TestProject): Promise<void> => {
 export const teardown = async (): Promise<void> => {
   starter.close()
   starter.closeAllConnections()
-  await server?.then(({ stop }) => stop(), () => {})
+  await server?.then(
+    ({ stop }) => stop(),
+    () => {}
+  )
 }

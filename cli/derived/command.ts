@@ -14,10 +14,16 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
   for (const verb of verbs) {
     const parent = verb.words.slice(0, -1).reduce(childOf, program)
     const word = verb.words.at(-1)!
-    if (parent.commands.some((one) => one.name() === word && one.registeredArguments.length + one.options.length > 0)) continue
+    if (parent.commands.some((one) => one.name() === word && one.registeredArguments.length + one.options.length > 0))
+      continue
     const alias = verb_aliases[word]
     const command = childOf(parent, word)
-    if (alias !== undefined && !parent.commands.some((one) => one.name() === alias) && !verbs.some((other) => other.words.join(" ") === [...verb.words.slice(0, -1), alias].join(" "))) command.alias(alias)
+    if (
+      alias !== undefined &&
+      !parent.commands.some((one) => one.name() === alias) &&
+      !verbs.some((other) => other.words.join(" ") === [...verb.words.slice(0, -1), alias].join(" "))
+    )
+      command.alias(alias)
     for (const { flag, field } of addVerb(command, verb)) if (field.type.kind === "boolean") booleans.add(flag)
   }
   for (const noun of program.commands) describeGroups(noun)
@@ -26,7 +32,8 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
 /** Words that only lead to others say which. */
 const describeGroups = (command: Command): void => {
   for (const inner of command.commands) describeGroups(inner)
-  if (command.commands.length > 0 && command.description() === "") command.description(command.commands.map((one) => one.name()).join(", "))
+  if (command.commands.length > 0 && command.description() === "")
+    command.description(command.commands.map((one) => one.name()).join(", "))
 }
 /** The command of that word, made when it is not there yet. */
 export const childOf = (parent: Command, word: string): Command => {
@@ -49,36 +56,63 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
     command.addOption(new Option(`${flag.flag} ${placeholder(flag.field)}`, describeFlag(flag)))
     // A flag for a row elsewhere may leave out the id: --store 2.
     const brief = flag.flag.replace(/-id$/, "")
-    if (flag.field.type.kind === "ref" && brief !== flag.flag && !flags.some((other) => other.flag === brief) && !reserved.has(brief)) {
+    if (
+      flag.field.type.kind === "ref" &&
+      brief !== flag.flag &&
+      !flags.some((other) => other.flag === brief) &&
+      !reserved.has(brief)
+    ) {
       command.addOption(new Option(`${brief} <id>`).hideHelp())
     }
   }
-  for (const option of fixedOptions(endpoint)) if (!command.options.some((one) => one.long === option.long || (one.short !== undefined && one.short === option.short))) command.addOption(option)
+  for (const option of fixedOptions(endpoint))
+    if (
+      !command.options.some(
+        (one) => one.long === option.long || (one.short !== undefined && one.short === option.short)
+      )
+    )
+      command.addOption(option)
   withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
   return flags
 }
-const reserved: ReadonlySet<string> = new Set(["--token", "--profile", "--url", "--json", "--plan", "--remote", "--data"])
+const reserved: ReadonlySet<string> = new Set([
+  "--token",
+  "--profile",
+  "--url",
+  "--json",
+  "--plan",
+  "--remote",
+  "--data"
+])
 
 const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [
-      repeatable("-q, --q <name=value>", "a filter, such as name_cont=truss; may be given again"), new Option("--sort <field>", "by this field; -field for the other way round"),
-      new Option("--page <number>"), new Option("--per-page <number>", "rows of a page, at most 100"), new Option("--all", "all pages"),
-      new Option("--include <a,b>", "related things to show too"), new Option("--view <id>", "a saved view"),
+      repeatable("-q, --q <name=value>", "a filter, such as name_cont=truss; may be given again"),
+      new Option("--sort <field>", "by this field; -field for the other way round"),
+      new Option("--page <number>"),
+      new Option("--per-page <number>", "rows of a page, at most 100"),
+      new Option("--all", "all pages"),
+      new Option("--include <a,b>", "related things to show too"),
+      new Option("--view <id>", "a saved view"),
       ...(listsArchived(endpoint) ? [new Option("--archived <with|only>", "deleted ones too")] : [])
     ]
   }
   if (endpoint.method === "GET") {
-    return [repeatable("-q, --q <name=value>", "anything else for the query string"), new Option("--include <a,b>", "related things to show too"),
-      new Option("-o, --output <file>", "write there instead of standard output")]
+    return [
+      repeatable("-q, --q <name=value>", "anything else for the query string"),
+      new Option("--include <a,b>", "related things to show too"),
+      new Option("-o, --output <file>", "write there instead of standard output")
+    ]
   }
   return [
     ...(endpoint.uploads ? [new Option("--file <path>", "the file to send")] : []),
-    new Option("-d, --data <json>", "the body as JSON, @FILE or @-; flags win over it"), new Option("--include <a,b>", "related things to show too"),
+    new Option("-d, --data <json>", "the body as JSON, @FILE or @-; flags win over it"),
+    new Option("--include <a,b>", "related things to show too"),
     ...(endpoint.method === "DELETE" ? [new Option("-y, --yes", "do not ask first")] : [])
   ]
 }
 /** Lists are what page: `list` itself and reads named in the plural. */
 export const isList = (endpoint: Endpoint): boolean =>
-  operationOf(endpoint) === "list" || (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))
-
+  operationOf(endpoint) === "list" ||
+  (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))

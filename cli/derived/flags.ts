@@ -21,30 +21,58 @@ export const flagsOf = (fields: Fields, mode: "create" | "update"): ReadonlyArra
 export const placeholder = (field: Field): string => {
   const type = field.type
   switch (type.kind) {
-    case "boolean": return "[true|false]"
-    case "integer": return "<number>"
-    case "decimal": return "<decimal>"
-    case "money": return "<amount>"
-    case "date": return "<date>"
-    case "timestamp": return "<time>"
-    case "choice": return `<${short(Object.keys(type.labels))}>`
-    case "code": return `<${short(Object.values(type.labels).map(spoken))}>`
-    case "ref": return "<id>"
-    case "json": case "object": return "<json>"
-    case "list": return inCommas(type) ? "<a,b,…>" : "<json>"
-    default: return "<text>"
+    case "boolean":
+      return "[true|false]"
+    case "integer":
+      return "<number>"
+    case "decimal":
+      return "<decimal>"
+    case "money":
+      return "<amount>"
+    case "date":
+      return "<date>"
+    case "timestamp":
+      return "<time>"
+    case "choice":
+      return `<${short(Object.keys(type.labels))}>`
+    case "code":
+      return `<${short(Object.values(type.labels).map(spoken))}>`
+    case "ref":
+      return "<id>"
+    case "json":
+    case "object":
+      return "<json>"
+    case "list":
+      return inCommas(type) ? "<a,b,…>" : "<json>"
+    default:
+      return "<text>"
   }
 }
-const short = (words: ReadonlyArray<string>): string => words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
-const spoken = (label: string): string => label.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/-$/, "")
-const inCommas = (type: FieldType & { kind: "list" }): boolean => !["object", "json", "list"].includes(type.of.type.kind)
+const short = (words: ReadonlyArray<string>): string =>
+  words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
+const spoken = (label: string): string =>
+  label
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/-$/, "")
+const inCommas = (type: FieldType & { kind: "list" }): boolean =>
+  !["object", "json", "list"].includes(type.of.type.kind)
 
-export const describeFlag = ({ field }: Flag): string => [
-  field.describe,
-  field.type.kind === "choice" || field.type.kind === "code" ? `one of ${Object.entries(field.type.labels).map(([key, label]) => field.type.kind === "code" ? `${key} ${label}` : key).join(", ")}` : undefined,
-  field.required ? "required" : undefined,
-  field.default === undefined || field.default === null || typeof field.default === "object" || field.default === "" ? undefined : `default ${String(field.default)}`
-].filter((part) => part !== undefined).join("; ")
+export const describeFlag = ({ field }: Flag): string =>
+  [
+    field.describe,
+    field.type.kind === "choice" || field.type.kind === "code"
+      ? `one of ${Object.entries(field.type.labels)
+          .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
+          .join(", ")}`
+      : undefined,
+    field.required ? "required" : undefined,
+    field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
+      ? undefined
+      : `default ${String(field.default)}`
+  ]
+    .filter((part) => part !== undefined)
+    .join("; ")
 
 /** What reading a flag needs from outside: ids of names, times in the store's zone. */
 export interface FlagContext {
@@ -59,22 +87,39 @@ export const readFlag = async ({ flag, field }: Flag, text: string, reading: Fla
   const type = field.type
   if (text === "") return type.kind === "list" ? [] : ""
   switch (type.kind) {
-    case "boolean": return truth(text, flag)
-    case "integer": return whole(text)
-    case "money": return type.minor_only ? minorUnits(text, await reading.currency(type.currency), flag) : text
-    case "timestamp": return reading.moment(text, flag)
-    case "ref": return reading.idOf(type.table, text, flag)
-    case "code": return codeOf(type.labels, text)
-    case "choice": return Object.entries(type.labels).find(([key, label]) => key === text || spoken(key) === spoken(text) || spoken(label) === spoken(text))?.[0] ?? text
-    case "json": case "object": return documentOf(text, flag, type.kind === "json" && type.form === "any")
+    case "boolean":
+      return truth(text, flag)
+    case "integer":
+      return whole(text)
+    case "money":
+      return type.minor_only ? minorUnits(text, await reading.currency(type.currency), flag) : text
+    case "timestamp":
+      return reading.moment(text, flag)
+    case "ref":
+      return reading.idOf(type.table, text, flag)
+    case "code":
+      return codeOf(type.labels, text)
+    case "choice":
+      return (
+        Object.entries(type.labels).find(
+          ([key, label]) => key === text || spoken(key) === spoken(text) || spoken(label) === spoken(text)
+        )?.[0] ?? text
+      )
+    case "json":
+    case "object":
+      return documentOf(text, flag, type.kind === "json" && type.form === "any")
     case "list": {
       if (text.trimStart().startsWith("[") || !inCommas(type)) return documentOf(text, flag, false)
-      const parts = text.split(",").map((part) => part.trim()).filter((part) => part !== "")
+      const parts = text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== "")
       const values: Array<Json> = []
       for (const part of parts) values.push(await readFlag({ flag, name: "", field: type.of }, part, reading))
       return values
     }
-    default: return text
+    default:
+      return text
   }
 }
 
@@ -84,7 +129,7 @@ const truth = (text: string, flag: string): boolean => {
   throw usageError(`${flag}: say true or false, not ${JSON.stringify(text)}.`)
 }
 /** What is no whole number goes to the rules as it is: they say what is wrong with it. */
-const whole = (text: string): Json => /^-?\d{1,15}$/.test(text) ? Number(text) : text
+const whole = (text: string): Json => (/^-?\d{1,15}$/.test(text) ? Number(text) : text)
 const codeOf = (labels: { readonly [code: number]: string }, text: string): Json => {
   const found = Object.entries(labels).find(([, label]) => spoken(label) === spoken(text))
   return found === undefined ? whole(text) : Number(found[0])
@@ -93,11 +138,14 @@ const codeOf = (labels: { readonly [code: number]: string }, text: string): Json
 const minorUnits = (text: string, currency: string, flag: string): Json => {
   const scale = scaleOf(currency)
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text.trim())
-  if (match === null || (match[3] ?? "").length > scale) throw usageError(`${flag}: ${JSON.stringify(text)} is no amount in ${currency}.`)
+  if (match === null || (match[3] ?? "").length > scale)
+    throw usageError(`${flag}: ${JSON.stringify(text)} is no amount in ${currency}.`)
   return Number(`${match[1]}${match[2]}${(match[3] ?? "").padEnd(scale, "0")}`)
 }
 const documentOf = (text: string, flag: string, lenient: boolean): Json => {
-  try { return parseJson(text) } catch (cause) {
+  try {
+    return parseJson(text)
+  } catch (cause) {
     if (lenient) return text
     throw usageError(`${flag}: ${cause instanceof Error ? cause.message : "no JSON"}.`)
   }

@@ -14,7 +14,8 @@ export const kebab = (name: string): string => name.replaceAll("_", "-")
 
 /** The words of an endpoint; undefined for what is no noun of the API (the sync protocol, feeds). */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
-  if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/") || endpoint.path.includes(".")) return undefined
+  if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/") || endpoint.path.includes("."))
+    return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
   const literals = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
   const [noun = "", ...inner] = literals
@@ -25,13 +26,17 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
   if (last === operation) return literals
   if (inner.join("-") === operation) return [noun, operation]
   // The operation repeats what it is done to: add_item below …/items, set_deal_price at …/deal_price.
-  const repeated = inner.findLastIndex((literal) => operation.endsWith(`-${literal}`) || operation.endsWith(`-${literal.replace(/s$/, "")}`))
+  const repeated = inner.findLastIndex(
+    (literal) => operation.endsWith(`-${literal}`) || operation.endsWith(`-${literal.replace(/s$/, "")}`)
+  )
   if (repeated >= 0) {
     const object = operation.endsWith(`-${inner[repeated]!}`) ? inner[repeated]! : inner[repeated]!.replace(/s$/, "")
     return [noun, ...inner.slice(0, repeated + 1), operation.slice(0, -object.length - 1)]
   }
   // An action on what the path ends in, or one that shares its path with another verb (DELETE …/deal_price).
-  return inner.length === 0 || segments.at(-1)!.startsWith("{") ? [...literals, operation] : [...literals.slice(0, -1), operation]
+  return inner.length === 0 || segments.at(-1)!.startsWith("{")
+    ? [...literals, operation]
+    : [...literals.slice(0, -1), operation]
 }
 
 export const verbsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<Verb> => {
@@ -49,7 +54,10 @@ export const verb_aliases: { readonly [verb: string]: string } = { add: "create"
 
 /** Short names people use for nouns. */
 export const noun_aliases: { readonly [alias: string]: string } = {
-  rates: "rate-definitions", assets: "stock-levels", stock: "stock-levels", groups: "product-groups"
+  rates: "rate-definitions",
+  assets: "stock-levels",
+  stock: "stock-levels",
+  groups: "product-groups"
 }
 /** The noun as the API spells it: `rate_definitions`, `rates` and `rate-definitions` are one, and so are `product` and `products`. */
 export const nounOf = (word: string, nouns: ReadonlyArray<string>): string => {
@@ -61,6 +69,7 @@ export const nounOf = (word: string, nouns: ReadonlyArray<string>): string => {
 export const argumentName = (endpoint: Endpoint, param: string): string => {
   const params = paramNames(endpoint.path)
   const table = endpoint.params[param]?.table as { readonly entity: string } | undefined
-  const name = param === "id" && (params.length > 1 || table === undefined) ? "id" : param === "id" ? table!.entity : param
+  const name =
+    param === "id" && (params.length > 1 || table === undefined) ? "id" : param === "id" ? table!.entity : param
   return kebab(name)
 }

@@ -11,17 +11,30 @@ export interface Rendered {
 }
 
 export const bodyText = (body: Json | undefined, terminal: Terminal): Rendered => {
-  if (!isJsonObject(body)) return { text: body === undefined || body === null ? "" : `${typeof body === "string" ? body : JSON.stringify(body)}\n`, more: undefined }
+  if (!isJsonObject(body))
+    return {
+      text: body === undefined || body === null ? "" : `${typeof body === "string" ? body : JSON.stringify(body)}\n`,
+      more: undefined
+    }
   const [key, ...others] = Object.keys(body).filter((name) => name !== "meta" && name !== "_meta")
   if (key === undefined) return { text: "", more: undefined }
   const value = body[key]
   if (others.length > 0 || value === undefined) return { text: recordText(body, terminal), more: undefined }
   if (Array.isArray(value)) {
-    if (!value.every(isJsonObject)) return { text: value.map((one: Json) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""), more: undefined }
+    if (!value.every(isJsonObject))
+      return {
+        text: value.map((one: Json) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""),
+        more: undefined
+      }
     // Through a saved view, rows have the view's columns and no others.
     const viewed = isJsonObject(body["meta"]) && body["meta"]["view"] !== undefined
-    const columns = viewed ? Object.keys(value[0] ?? {}).map((name) => column(name)) : columnsOf(key) ?? columnsSeen(value)
-    return { text: value.length === 0 ? "" : tableText(columns, value, terminal), more: pageNote(value.length, body["meta"]) }
+    const columns = viewed
+      ? Object.keys(value[0] ?? {}).map((name) => column(name))
+      : (columnsOf(key) ?? columnsSeen(value))
+    return {
+      text: value.length === 0 ? "" : tableText(columns, value, terminal),
+      more: pageNote(value.length, body["meta"])
+    }
   }
   if (!isJsonObject(value)) return { text: `${value === null ? "" : String(value)}\n`, more: undefined }
   return { text: `${recordText(ordered(value), terminal)}${noteOf(body["meta"], terminal)}`, more: undefined }
@@ -32,17 +45,23 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
   const { total, page, per_page } = meta
   if (typeof total !== "number" || typeof page !== "number" || typeof per_page !== "number") return undefined
   if (total === 0) return "Nothing found."
-  return total > count ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.` : undefined
+  return total > count
+    ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.`
+    : undefined
 }
 /** Details an answer carries beside its thing, such as the ids of overlapping rates. */
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
-  const said = Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0)))
+  const said = Object.fromEntries(
+    Object.entries(meta).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
+  )
   return Object.keys(said).length === 0 || !terminal.is_tty ? "" : `\n${recordText(said, terminal)}`
 }
 /** What is empty says nothing; what things are called comes first. */
 const ordered = (record: JsonObject): JsonObject => {
-  const first = ["id", "number", "name", "subject", "sku", "status_label", "state_label"].filter((key) => Object.hasOwn(record, key))
+  const first = ["id", "number", "name", "subject", "sku", "status_label", "state_label"].filter((key) =>
+    Object.hasOwn(record, key)
+  )
   const keys = [...first, ...Object.keys(record).filter((key) => !first.includes(key))]
   return Object.fromEntries(keys.map((key) => [key, record[key]!]))
 }

@@ -8,28 +8,114 @@ const pick = (spec: string): Column => {
   if (path.length === 1) return column(key, title)
   return {
     title: (title ?? path[0]!).toUpperCase(),
-    of: (row) => path.reduce<unknown>((at, step) => typeof at === "object" && at !== null ? (at as { [key: string]: unknown })[step] : undefined, row) as never
+    of: (row) =>
+      path.reduce<unknown>(
+        (at, step) => (typeof at === "object" && at !== null ? (at as { [key: string]: unknown })[step] : undefined),
+        row
+      ) as never
   }
 }
 const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
-  products: ["id", "sku", "name", "product_group_name=GROUP", "product_type=TYPE", "stock_method=STOCK", "replacement_charge", "is_active=ACTIVE"],
+  products: [
+    "id",
+    "sku",
+    "name",
+    "product_group_name=GROUP",
+    "product_type=TYPE",
+    "stock_method=STOCK",
+    "replacement_charge",
+    "is_active=ACTIVE"
+  ],
   product_groups: ["id", "name", "parent_id", "sort_order"],
   stores: ["id", "name", "timezone", "city", "is_default=DEFAULT"],
   members: ["id", "name", "membership_type=TYPE", "is_active=ACTIVE", "updated_at"],
-  opportunities: ["id", "number", "subject", "state_label=STATE", "status_label=STATUS", "starts_at", "ends_at", "charge_total=TOTAL", "currency_code=CUR"],
-  items: ["id", "item_type=TYPE", "name", "quantity", "unit_price", "discount_percent=DISC", "total", "starts_at", "ends_at"],
-  stock_levels: ["id", "product_name=PRODUCT", "store_name=STORE", "asset_number=ASSET", "serial_number=SERIAL", "barcode", "quantity_held=HELD", "location"],
+  opportunities: [
+    "id",
+    "number",
+    "subject",
+    "state_label=STATE",
+    "status_label=STATUS",
+    "starts_at",
+    "ends_at",
+    "charge_total=TOTAL",
+    "currency_code=CUR"
+  ],
+  items: [
+    "id",
+    "item_type=TYPE",
+    "name",
+    "quantity",
+    "unit_price",
+    "discount_percent=DISC",
+    "total",
+    "starts_at",
+    "ends_at"
+  ],
+  stock_levels: [
+    "id",
+    "product_name=PRODUCT",
+    "store_name=STORE",
+    "asset_number=ASSET",
+    "serial_number=SERIAL",
+    "barcode",
+    "quantity_held=HELD",
+    "location"
+  ],
   stock_transactions: ["id", "transaction_at=AT", "transaction_type_name=TYPE", "quantity_move=MOVE", "description"],
-  rate_definitions: ["id", "preset_slug=PRESET", "name", "calculation_strategy=STRATEGY", "base_period=PERIOD", "enabled_modifiers=MODIFIERS"],
-  product_rates: ["id", "rate_definition_id=RATE", "transaction_type=TYPE", "price", "currency=CUR", "store_id=STORE", "valid_from=FROM", "valid_to=TO", "priority"],
-  containers: ["id", "name", "barcode", "status", "scan_mode", "is_temporary=TEMPORARY", "product_id=PRODUCT", "store_id=STORE"],
+  rate_definitions: [
+    "id",
+    "preset_slug=PRESET",
+    "name",
+    "calculation_strategy=STRATEGY",
+    "base_period=PERIOD",
+    "enabled_modifiers=MODIFIERS"
+  ],
+  product_rates: [
+    "id",
+    "rate_definition_id=RATE",
+    "transaction_type=TYPE",
+    "price",
+    "currency=CUR",
+    "store_id=STORE",
+    "valid_from=FROM",
+    "valid_to=TO",
+    "priority"
+  ],
+  containers: [
+    "id",
+    "name",
+    "barcode",
+    "status",
+    "scan_mode",
+    "is_temporary=TEMPORARY",
+    "product_id=PRODUCT",
+    "store_id=STORE"
+  ],
   container_items: ["id", "serialised_item_id=ASSET", "product_id", "position", "packed_at"],
   components: ["id", "component_product_id=PRODUCT", "component_name=NAME", "quantity", "binding"],
   accessories: ["id", "accessory_product_id=PRODUCT", "related_name=NAME", "quantity", "included", "zero_priced"],
   costs: ["id", "cost_type=TYPE", "description", "quantity", "amount", "is_optional=OPTIONAL"],
-  invoices: ["id", "number", "type", "status", "total", "amount_outstanding=OUTSTANDING", "currency_code=CUR", "due_at"],
+  invoices: [
+    "id",
+    "number",
+    "type",
+    "status",
+    "total",
+    "amount_outstanding=OUTSTANDING",
+    "currency_code=CUR",
+    "due_at"
+  ],
   purchase_orders: ["id", "number", "po_type=TYPE", "status", "supplier_id", "expected_at"],
-  assets: ["id", "opportunity_item_id=LINE", "stock_level_id=ASSET", "stock_level.name=NAME", "status_label=STATUS", "allocated_at", "dispatched_at", "returned_at"],
+  assets: [
+    "id",
+    "opportunity_item_id=LINE",
+    "stock_level_id=ASSET",
+    "stock_level.name=NAME",
+    "status_label=STATUS",
+    "allocated_at",
+    "dispatched_at",
+    "returned_at"
+  ],
   available_assets: ["id", "asset_number", "serial_number", "barcode", "item_name=NAME", "location"],
   activity: ["created_at=AT", "user_name=WHO", "action"],
   available_actions: ["key", "label", "allowed", "reason"],

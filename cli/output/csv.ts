@@ -29,7 +29,8 @@ export const cellsFor = (raw: boolean): Cells => {
   }
 }
 /** A cell as it was before it was led by an apostrophe. */
-export const restoreCell = (cell: string): string => cell.startsWith("'") && looksLikeFormula(cell) ? cell.slice(1) : cell
+export const restoreCell = (cell: string): string =>
+  cell.startsWith("'") && looksLikeFormula(cell) ? cell.slice(1) : cell
 
 /** What is told when cells were led by an apostrophe. */
 export const guardText = (led: number): string =>

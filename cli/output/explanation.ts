@@ -11,20 +11,33 @@ const indent = "  "
 /** On a terminal whole sentences wrapped to its width, each figure named once; in a pipe figure, rule, from, to and words between tabs. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
-  if (!terminal.is_tty) return tableText(["figure", "rule", "from", "to", "words"].map((key) => column(key)), rows, terminal)
+  if (!terminal.is_tty)
+    return tableText(
+      ["figure", "rule", "from", "to", "words"].map((key) => column(key)),
+      rows,
+      terminal
+    )
   let last = ""
-  return rows.map((row) => {
-    const figure = oneLine(String(row["figure"]))
-    const heading = figure === last ? "" : `${styled(terminal.colour, "dim", figure)}\n`
-    last = figure
-    return heading + wrapped(oneLine(String(row["words"])), Math.min(terminal.columns, width_max) - indent.length).map((line) => `${indent}${line}\n`).join("")
-  }).join("")
+  return rows
+    .map((row) => {
+      const figure = oneLine(String(row["figure"]))
+      const heading = figure === last ? "" : `${styled(terminal.colour, "dim", figure)}\n`
+      last = figure
+      return (
+        heading +
+        wrapped(oneLine(String(row["words"])), Math.min(terminal.columns, width_max) - indent.length)
+          .map((line) => `${indent}${line}\n`)
+          .join("")
+      )
+    })
+    .join("")
 }
 
 /** Lines no wider than asked, broken between words; a word that is wider stands alone. */
 export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
-  let line = "", taken = 0
+  let line = "",
+    taken = 0
   for (const word of text.split(" ").filter((one) => one !== "")) {
     const wide = widthOf(word)
     if (taken > 0 && taken + 1 + wide <= width) {

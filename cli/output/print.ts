@@ -26,15 +26,24 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
 
 /** What was decided here is provisional until the server has agreed. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
-  if (answer.command !== undefined) context.note(`Recorded here as command ${answer.command.n}, pending; flightcase sync sends it.`)
+  if (answer.command !== undefined)
+    context.note(`Recorded here as command ${answer.command.n}, pending; flightcase sync sends it.`)
 }
 
 /** What a write would record, and the thing as it would stand then. */
 const printPlan = (context: CommandContext, answer: QueryResult): void => {
   const events = (answer.events ?? []).map(({ stream, type, data }) => ({ stream, type, data }))
-  if (context.options.json === true) return context.printJson({ plan: { status: answer.status, events, answer: answer.body ?? null } })
-  context.print(tableText([column("type", "EVENT"), column("stream", "STREAM"), { title: "DATA", of: ({ data }) => JSON.stringify(data) }], events, context.terminal))
-  if (context.terminal.is_tty && answer.body !== undefined) context.print(`\n${bodyText(answer.body, context.terminal).text}`)
+  if (context.options.json === true)
+    return context.printJson({ plan: { status: answer.status, events, answer: answer.body ?? null } })
+  context.print(
+    tableText(
+      [column("type", "EVENT"), column("stream", "STREAM"), { title: "DATA", of: ({ data }) => JSON.stringify(data) }],
+      events,
+      context.terminal
+    )
+  )
+  if (context.terminal.is_tty && answer.body !== undefined)
+    context.print(`\n${bodyText(answer.body, context.terminal).text}`)
   context.note("Planned only; nothing was written.")
 }
 

@@ -20,7 +20,8 @@ export const progressOf = (context: CommandContext): Progress => {
       if (now - last < pause_ms && done !== total) return
       last = now
       const share = total === undefined || total === 0 ? undefined : Math.min(1, done / total)
-      const bar = share === undefined ? `${done}` : `${"█".repeat(Math.round(share * width)).padEnd(width, "░")} ${done}/${total}`
+      const bar =
+        share === undefined ? `${done}` : `${"█".repeat(Math.round(share * width)).padEnd(width, "░")} ${done}/${total}`
       showMoving(`${what} ${bar}`)
     },
     end: clearMoving

@@ -19,9 +19,11 @@ export const terminalOf = (env: Environment): Terminal => {
     is_tty: seen,
     progress: process.stderr.isTTY === true && env["TERM"] !== "dumb",
     answers: process.stdin.isTTY === true && process.stderr.isTTY === true,
-    colour: set(env["NO_COLOR"]) ? false
-      : set(env["CLICOLOR_FORCE"]) || set(env["FORCE_COLOR"]) ? true
-      : process.stdout.isTTY === true && env["TERM"] !== "dumb" && env["CLICOLOR"] !== "0",
+    colour: set(env["NO_COLOR"])
+      ? false
+      : set(env["CLICOLOR_FORCE"]) || set(env["FORCE_COLOR"])
+        ? true
+        : process.stdout.isTTY === true && env["TERM"] !== "dumb" && env["CLICOLOR"] !== "0",
     columns: wholeOr(env["COLUMNS"], process.stdout.columns ?? 100)
   }
 }
@@ -33,4 +35,5 @@ const wholeOr = (text: string | undefined, otherwise: number): number => {
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
 export type TextStyle = keyof typeof codes
-export const styled = (colour: boolean, ink: TextStyle, text: string): string => colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text
+export const styled = (colour: boolean, ink: TextStyle, text: string): string =>
+  colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text

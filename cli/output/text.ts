@@ -9,9 +9,16 @@ export const cellText = (value: Json | undefined): string => {
   if (typeof value === "boolean") return value ? "yes" : "no"
   if (typeof value === "number") return String(value)
   if (Array.isArray(value)) {
-    return value.every((one) => typeof one !== "object" || one === null) ? value.map(cellText).join(", ") : `${value.length}`
+    return value.every((one) => typeof one !== "object" || one === null)
+      ? value.map(cellText).join(", ")
+      : `${value.length}`
   }
-  if (isJsonObject(value)) return typeof value["name"] === "string" ? value["name"] : Object.keys(value).length === 0 ? "" : JSON.stringify(value)
+  if (isJsonObject(value))
+    return typeof value["name"] === "string"
+      ? value["name"]
+      : Object.keys(value).length === 0
+        ? ""
+        : JSON.stringify(value)
   return ""
 }
 
@@ -26,7 +33,8 @@ export const oneLine = printableLine
 
 let segmenter: Intl.Segmenter | undefined
 /** Made when the first text that is not plain ASCII comes along: it takes longer to make than most commands to run. */
-const segmentsOf = (text: string): Intl.Segments => (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
+const segmentsOf = (text: string): Intl.Segments =>
+  (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
 /** Columns a text takes: East Asian wide characters and emoji two, marks none. */
 export const widthOf = (text: string): number => {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length
@@ -37,12 +45,14 @@ export const widthOf = (text: string): number => {
   }
   return width
 }
-const wide = /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
+const wide =
+  /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
 
 /** Cut to a width, with an ellipsis where something is missing. */
 export const truncateToWidth = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
-  let kept = "", taken = 0
+  let kept = "",
+    taken = 0
   for (const { segment } of segmentsOf(text)) {
     const next = taken + widthOf(segment)
     if (next > width - 1) break

@@ -6,13 +6,29 @@ import type { Demand } from "./lanes.ts"
 import { html, isolated, type Markup, nothing } from "./markup.ts"
 
 /** What is known of the order behind a claim. */
-export interface BarLabel { readonly number: string | null; readonly subject: string | null; readonly customer: string | null; readonly due_at: string | null }
-export interface DemandOfBar { readonly deal: BarLabel | undefined; readonly is_overdue: boolean }
+export interface BarLabel {
+  readonly number: string | null
+  readonly subject: string | null
+  readonly customer: string | null
+  readonly due_at: string | null
+}
+export interface DemandOfBar {
+  readonly deal: BarLabel | undefined
+  readonly is_overdue: boolean
+}
 
 /** Instants to distances from the left edge. */
-export interface Axis { readonly from: number; readonly to: number; readonly width: number; readonly zone: string; readonly now: number }
+export interface Axis {
+  readonly from: number
+  readonly to: number
+  readonly width: number
+  readonly zone: string
+  readonly now: number
+}
 export const xOf = (axis: Axis, instant: number): number =>
-  Math.round((Math.min(Math.max(instant, axis.from), axis.to) - axis.from) / (axis.to - axis.from) * axis.width * 10) / 10
+  Math.round(
+    ((Math.min(Math.max(instant, axis.from), axis.to) - axis.from) / (axis.to - axis.from)) * axis.width * 10
+  ) / 10
 
 export const isOpen = (instant: string): boolean => instant >= openEnd
 const character_px = 6.5
@@ -20,19 +36,23 @@ const character_px = 6.5
 /** Subject, number and customer, as far as they are known and differ; each by itself, whichever way it is written. */
 export const opportunityLabel = (demand: Demand, behind: DemandOfBar | undefined): string => {
   const { customer, number, subject } = behind?.deal ?? { customer: null, number: null, subject: null }
-  const parts = [subject ?? demand.source_name, number, customer].filter((one): one is string => one !== null && one !== "")
+  const parts = [subject ?? demand.source_name, number, customer].filter(
+    (one): one is string => one !== null && one !== ""
+  )
   return [...new Set(parts)].map(isolated).join(" · ")
 }
 export const phaseText = (demand: Demand, behind: DemandOfBar | undefined): string =>
-  behind?.is_overdue === true ? "overdue" : phases[demand.phase]?.said ?? demand.phase.replaceAll("_", " ")
-export const phaseClass = (demand: Demand, behind: DemandOfBar | undefined): string => behind?.is_overdue === true ? "late" : phases[demand.phase]?.class ?? "other"
+  behind?.is_overdue === true ? "overdue" : (phases[demand.phase]?.said ?? demand.phase.replaceAll("_", " "))
+export const phaseClass = (demand: Demand, behind: DemandOfBar | undefined): string =>
+  behind?.is_overdue === true ? "late" : (phases[demand.phase]?.class ?? "other")
 const phases: { readonly [phase: string]: { readonly said: string; readonly mark: string; readonly class: string } } = {
   held: { said: "held by a quotation", mark: "? ", class: "held" },
   reserved: { said: "reserved", mark: "", class: "reserved" },
   on_hire: { said: "on hire", mark: "→ ", class: "out" }
 }
 
-const momentOrOpen = (instant: string, zone: string): string => isOpen(instant) ? "no known end" : momentText(Date.parse(instant), zone)
+const momentOrOpen = (instant: string, zone: string): string =>
+  isOpen(instant) ? "no known end" : momentText(Date.parse(instant), zone)
 /** All there is to say about a bar. */
 export const tooltip = (demand: Demand, behind: DemandOfBar | undefined, zone: string): string => {
   const buffered = demand.period_start !== demand.starts_at || demand.period_end !== demand.ends_at
@@ -40,30 +60,53 @@ export const tooltip = (demand: Demand, behind: DemandOfBar | undefined, zone: s
     `${demand.quantity} × ${opportunityLabel(demand, behind)}`,
     `${phaseText(demand, behind)}${demand.asset_serial === null ? "" : `, unit ${demand.asset_serial}`}`,
     `Hire: ${momentText(Date.parse(demand.starts_at), zone)} to ${momentOrOpen(demand.ends_at, zone)}`,
-    ...(behind?.is_overdue === true && behind.deal?.due_at != null ? [`Was due ${momentText(Date.parse(behind.deal.due_at), zone)}`] : []),
-    ...(buffered ? [`With preparation and turnaround: ${momentText(Date.parse(demand.period_start), zone)} to ${momentOrOpen(demand.period_end, zone)}`] : [])
+    ...(behind?.is_overdue === true && behind.deal?.due_at != null
+      ? [`Was due ${momentText(Date.parse(behind.deal.due_at), zone)}`]
+      : []),
+    ...(buffered
+      ? [
+          `With preparation and turnaround: ${momentText(Date.parse(demand.period_start), zone)} to ${momentOrOpen(demand.period_end, zone)}`
+        ]
+      : [])
   ].join("\n")
 }
 
 /** A bar whose top is at `y`; `room_to` is where the next bar of its row begins. */
-export const bar = (demand: Demand, behind: DemandOfBar | undefined, axis: Axis, y: number, height: number, room_to: number): Markup => {
+export const bar = (
+  demand: Demand,
+  behind: DemandOfBar | undefined,
+  axis: Axis,
+  y: number,
+  height: number,
+  room_to: number
+): Markup => {
   const late = behind?.is_overdue === true
   const [starts, ends] = [Date.parse(demand.starts_at), Date.parse(demand.ends_at)]
   const due = behind?.deal?.due_at == null ? axis.now : Date.parse(behind.deal.due_at)
   const late_from = late ? Math.max(starts, Math.min(due, axis.now)) : ends
-  const [prep, hire, late_at, back, end] = [Date.parse(demand.period_start), starts, late_from, ends, Date.parse(demand.period_end)].map((instant) => xOf(axis, instant)) as [number, number, number, number, number]
+  const [prep, hire, late_at, back, end] = [
+    Date.parse(demand.period_start),
+    starts,
+    late_from,
+    ends,
+    Date.parse(demand.period_end)
+  ].map((instant) => xOf(axis, instant)) as [number, number, number, number, number]
   const kind = phases[demand.phase]?.class ?? "other"
   const text = `${phases[demand.phase]?.mark ?? ""}${late ? "overdue! " : ""}${demand.asset_id === null || demand.quantity > 1 ? `${demand.quantity} × ` : ""}${opportunityLabel(demand, behind)}`
   const needed = widthOf(text) * character_px + 12
   const outside = needed > back - hire && needed <= room_to - end
   const [from, room] = outside ? [end, room_to - end] : [hire, back - hire]
-  const piece = (x: number, to: number, name: string): Markup => to - x < 0.1 ? nothing : html`<rect class="${name}" x="${x}" y="${y}" width="${Math.round((to - x) * 10) / 10}" height="${height}"/>`
+  const piece = (x: number, to: number, name: string): Markup =>
+    to - x < 0.1
+      ? nothing
+      : html`<rect class="${name}" x="${x}" y="${y}" width="${Math.round((to - x) * 10) / 10}" height="${height}"/>`
   // However short, a hire can be seen.
   const least = Math.max(late_at, Math.min(hire + 3, axis.width))
-  const past_left = Date.parse(demand.period_start) < axis.from, past_right = Date.parse(demand.period_end) > axis.to
+  const past_left = Date.parse(demand.period_start) < axis.from,
+    past_right = Date.parse(demand.period_end) > axis.to
   return html`<g class="bar"><title>${tooltip(demand, behind, axis.zone)}</title>
 ${piece(prep, hire, "prep")}${hire === back && (starts >= axis.to || ends <= axis.from) ? nothing : piece(hire, late ? late_at : Math.max(back, least), kind)}${late ? piece(late_at, back, "late") : nothing}${piece(back, end, "back")}
 ${past_left ? html`<path class="goes" d="M${6} ${y + height / 2 - 4}l-5 4l5 4z"/>` : nothing}${past_right ? html`<path class="goes" d="M${axis.width - 6} ${y + height / 2 - 4}l5 4l-5 4z"/>` : nothing}
-${room < 14 ? nothing : html`<svg x="${from}" y="${y}" width="${Math.round(room * 10) / 10}" height="${height}"><text class="${outside ? "beside" : late && (late_at - hire) < room / 2 ? "on-late" : `on-${kind}`}" x="${past_left && !outside && hire === 0 ? 10 : 6}" y="${height / 2 + 4}">${text}</text></svg>`}</g>
+${room < 14 ? nothing : html`<svg x="${from}" y="${y}" width="${Math.round(room * 10) / 10}" height="${height}"><text class="${outside ? "beside" : late && late_at - hire < room / 2 ? "on-late" : `on-${kind}`}" x="${past_left && !outside && hire === 0 ? 10 : 6}" y="${height / 2 + 4}">${text}</text></svg>`}</g>
 `
 }

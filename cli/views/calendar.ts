@@ -5,13 +5,23 @@ import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from ".
 import { heading, palette, type Scene } from "./frame.ts"
 import { html, isolated, type Markup, nothing, pageText, words } from "./markup.ts"
 
-export interface CalendarDay { readonly date: string; readonly available: number; readonly has_shortage: boolean; readonly pending_checkin: number }
-export interface CalendarProduct { readonly product_id: number; readonly product_name: string | null; readonly days: ReadonlyArray<CalendarDay> }
+export interface CalendarDay {
+  readonly date: string
+  readonly available: number
+  readonly has_shortage: boolean
+  readonly pending_checkin: number
+}
+export interface CalendarProduct {
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly days: ReadonlyArray<CalendarDay>
+}
 
 /** More cells than this no browser scrolls through with ease. */
 export const cells_max = 60_000
 /** Days that still fit side by side on a sheet of paper; longer windows go on below, by whole months. Long numbers need more room. */
-const band_days_max = 62, wide_band_days_max = 31
+const band_days_max = 62,
+  wide_band_days_max = 31
 const shortages_told = 30
 
 /** The page. Exit 2 when it would hold more than `cells_max` cells. */
@@ -19,12 +29,23 @@ export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Sc
   const dates = [...new Set(products.flatMap(({ days }) => days.map(({ date }) => date)))].sort()
   const cells = dates.length * products.length
   if (cells > cells_max) {
-    throw usageError(`--html: ${products.length} products over ${dates.length} days are ${cells} cells; a page holds ${cells_max}.`,
-      `Choose at most ${Math.max(1, Math.floor(cells_max / dates.length))} products with --products, or at most ${Math.max(1, Math.floor(cells_max / products.length))} days.`)
+    throw usageError(
+      `--html: ${products.length} products over ${dates.length} days are ${cells} cells; a page holds ${cells_max}.`,
+      `Choose at most ${Math.max(1, Math.floor(cells_max / dates.length))} products with --products, or at most ${Math.max(1, Math.floor(cells_max / products.length))} days.`
+    )
   }
-  const rows = products.map((product) => ({ product, most: Math.max(0, ...product.days.map((day) => day.available)), byDate: new Map(product.days.map((day) => [day.date, day])) }))
+  const rows = products.map((product) => ({
+    product,
+    most: Math.max(0, ...product.days.map((day) => day.available)),
+    byDate: new Map(product.days.map((day) => [day.date, day]))
+  }))
   const today = dayOf(scene.now, scene.zone)
-  const bands = bandsOf(dates, products.some(({ days }) => days.some(({ available }) => available >= 100 || available <= -10)) ? wide_band_days_max : band_days_max)
+  const bands = bandsOf(
+    dates,
+    products.some(({ days }) => days.some(({ available }) => available >= 100 || available <= -10))
+      ? wide_band_days_max
+      : band_days_max
+  )
   const window = dates.length === 0 ? "No days" : dateRangeText(dates[0]!, dates.at(-1)!)
   return pageText({
     title: `Availability, ${scene.store}, ${window}`,
@@ -37,7 +58,11 @@ ${rows.length === 0 || dates.length === 0 ? html`<p class="said">Nothing is kept
 </body>`
   })
 }
-type Row = { readonly product: CalendarProduct; readonly most: number; readonly byDate: ReadonlyMap<string, CalendarDay> }
+type Row = {
+  readonly product: CalendarProduct
+  readonly most: number
+  readonly byDate: ReadonlyMap<string, CalendarDay>
+}
 
 const bandsOf = (dates: ReadonlyArray<string>, days_max: number): ReadonlyArray<ReadonlyArray<string>> => {
   if (dates.length <= band_days_max) return [dates]
@@ -51,13 +76,29 @@ const bandsOf = (dates: ReadonlyArray<string>, days_max: number): ReadonlyArray<
 }
 
 const nameOf = (product: CalendarProduct): string => product.product_name ?? `Product ${product.product_id} (deleted)`
-const minus = (value: number): string => value < 0 ? `\u2212${-value}` : String(value)
+const minus = (value: number): string => (value < 0 ? `\u2212${-value}` : String(value))
 
-const bandTable = (rows: ReadonlyArray<Row>, dates: ReadonlyArray<string>, today: string, one_of_many: boolean, scene: Scene): Markup => {
+const bandTable = (
+  rows: ReadonlyArray<Row>,
+  dates: ReadonlyArray<string>,
+  today: string,
+  one_of_many: boolean,
+  scene: Scene
+): Markup => {
   const window = dateRangeText(dates[0]!, dates.at(-1)!)
-  const longest = Math.max(1, ...rows.flatMap(({ byDate }) => dates.map((date) => minus(byDate.get(date)?.available ?? 0).length)))
+  const longest = Math.max(
+    1,
+    ...rows.flatMap(({ byDate }) => dates.map((date) => minus(byDate.get(date)?.available ?? 0).length))
+  )
   const firsts = new Set(runsOf(dates, monthOf).map((month) => month[0]!))
-  const classes = new Map(dates.map((date) => [date, [isWeekend(date) ? "we" : "", date === today ? "today" : "", firsts.has(date) ? "first" : ""].filter((one) => one !== "").join(" ")]))
+  const classes = new Map(
+    dates.map((date) => [
+      date,
+      [isWeekend(date) ? "we" : "", date === today ? "today" : "", firsts.has(date) ? "first" : ""]
+        .filter((one) => one !== "")
+        .join(" ")
+    ])
+  )
   return html`<table class="${dates.length > 35 ? "dense" : dates.length > 20 ? "close" : "wide"}${longest < 3 ? "" : longest < 5 ? " hundreds" : " more"}">
 <caption${one_of_many ? html`` : html` class="unseen"`}>${one_of_many ? window : `Lowest availability of each product at ${scene.store}, day by day, ${window}`}</caption>
 <colgroup><col class="name"></colgroup>${runsOf(dates, monthOf).map((month) => html`<colgroup span="${month.length}"></colgroup>`)}
@@ -66,17 +107,29 @@ const bandTable = (rows: ReadonlyArray<Row>, dates: ReadonlyArray<string>, today
 <tr class="days"><th scope="col" class="corner">Product</th>${dates.map((date) => html`<th scope="col" class="${classes.get(date)}" title="${dayText(date)}${date === today ? ", today" : ""}"><abbr>${weekdayOf(date).slice(0, 2)}</abbr>${Number(date.slice(8))}</th>`)}</tr>
 </thead>
 <tbody>
-${rows.map((row) => html`<tr><th scope="row">${words(nameOf(row.product))}</th>${dates.map((date) => cell(row, date, classes.get(date)!))}</tr>
-`)}</tbody>
+${rows.map(
+  (
+    row
+  ) => html`<tr><th scope="row">${words(nameOf(row.product))}</th>${dates.map((date) => cell(row, date, classes.get(date)!))}</tr>
+`
+)}</tbody>
 </table>`
 }
 
-const levelOf = (day: CalendarDay, most: number): string => day.has_shortage || day.available < 0 ? "short" : day.available === 0 ? "none" : day.available * 4 <= most ? "few" : "free"
+const levelOf = (day: CalendarDay, most: number): string =>
+  day.has_shortage || day.available < 0
+    ? "short"
+    : day.available === 0
+      ? "none"
+      : day.available * 4 <= most
+        ? "few"
+        : "free"
 const cell = ({ byDate, most, product }: Row, date: string, day_class: string): Markup => {
   const day = byDate.get(date)
   if (day === undefined) return html`<td class="unknown ${day_class}" title="${dayText(date)}: not counted">·</td>`
   const level = levelOf(day, most)
-  const said = level === "short" ? `short of ${-day.available}` : level === "none" ? "none free" : `${day.available} free`
+  const said =
+    level === "short" ? `short of ${-day.available}` : level === "none" ? "none free" : `${day.available} free`
   const waiting = day.pending_checkin > 0 ? `, ${day.pending_checkin} back and waiting to be checked` : ""
   return html`<td class="${day_class === "" ? level : `${level} ${day_class}`}" title="${isolated(nameOf(product))}, ${dayText(date)}: ${said}${waiting}">${minus(day.available)}${waiting === "" ? nothing : html`<sup>•</sup>`}</td>`
 }
@@ -89,13 +142,22 @@ const legend = html`<ul class="legend" aria-label="Legend">
 
 /** The shortages in words: what people open the calendar for. */
 const told = (products: ReadonlyArray<CalendarProduct>): Markup => {
-  const short = products.flatMap((product) => runsOf(product.days, (day) => day.has_shortage ? "short" : "not").filter(([first]) => first?.has_shortage)
-    .map((run) => ({ product, run, worst: Math.min(...run.map((day) => day.available)) })))
+  const short = products.flatMap((product) =>
+    runsOf(product.days, (day) => (day.has_shortage ? "short" : "not"))
+      .filter(([first]) => first?.has_shortage)
+      .map((run) => ({ product, run, worst: Math.min(...run.map((day) => day.available)) }))
+  )
   if (short.length === 0) return html`<p class="verdict">No shortages.</p>`
   const count = new Set(short.map(({ product }) => product.product_id)).size
   return html`<details class="verdict"${short.length <= 4 ? html` open` : nothing}><summary><strong>${count === 1 ? "1 product is" : `${count} products are`} short</strong></summary><ul>
-${short.slice(0, shortages_told).map(({ product, run, worst }) => html`<li>${words(nameOf(product))}: <b>${minus(worst)}</b>, ${dateRangeText(run[0]!.date, run.at(-1)!.date)}</li>
-`)}${short.length > shortages_told ? html`<li>and ${short.length - shortages_told} more, in the calendar below</li>` : nothing}</ul></details>`
+${short.slice(0, shortages_told).map(
+  ({
+    product,
+    run,
+    worst
+  }) => html`<li>${words(nameOf(product))}: <b>${minus(worst)}</b>, ${dateRangeText(run[0]!.date, run.at(-1)!.date)}</li>
+`
+)}${short.length > shortages_told ? html`<li>and ${short.length - shortages_told} more, in the calendar below</li>` : nothing}</ul></details>`
 }
 
 const style = `.verdict { margin: 10px 0 0; }

@@ -6,7 +6,8 @@ const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 /** The plain date after one. */
-export const nextDay = (day: string): string => new Date(Date.parse(`${day}T00:00:00Z`) + day_ms).toISOString().slice(0, 10)
+export const nextDay = (day: string): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + day_ms).toISOString().slice(0, 10)
 /** Both ends included; at most `max`. */
 export const daysThrough = (first: string, last: string, max: number): ReadonlyArray<string> => {
   const days: Array<string> = []
@@ -25,11 +26,13 @@ export const momentText = (instant: number, zone: string): string => {
   return `${dayText(wall.slice(0, 10))}, ${wall.slice(11, 16)}`
 }
 /** The same without the year that goes without saying. */
-export const momentIn = (year: string, instant: number, zone: string): string => momentText(instant, zone).replace(` ${year},`, ",")
+export const momentIn = (year: string, instant: number, zone: string): string =>
+  momentText(instant, zone).replace(` ${year},`, ",")
 /** `1 Jul 2026`, or `1 to 4 Jul 2026` with as little said twice as can be. */
 export const dateRangeText = (first: string, last: string): string => {
   if (first === last) return `${Number(first.slice(8))} ${monthOf(first)}`
-  if (first.slice(0, 7) === last.slice(0, 7)) return `${Number(first.slice(8))} to ${Number(last.slice(8))} ${monthOf(last)}`
+  if (first.slice(0, 7) === last.slice(0, 7))
+    return `${Number(first.slice(8))} to ${Number(last.slice(8))} ${monthOf(last)}`
   const opening = first.slice(0, 4) === last.slice(0, 4) ? monthOf(first).slice(0, 3) : monthOf(first)
   return `${Number(first.slice(8))} ${opening} to ${Number(last.slice(8))} ${monthOf(last)}`
 }

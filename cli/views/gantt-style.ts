@@ -1,11 +1,13 @@
 /** How the chart of claims looks: fills, hatches and its legend. */
 import { html, type Markup } from "./markup.ts"
 
-const hatch = (id: string, turn: number, ground: string): Markup => html`<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><rect width="6" height="6" class="${ground}"/><rect width="2" height="6" class="${ground}-line"/></pattern>`
+const hatch = (id: string, turn: number, ground: string): Markup =>
+  html`<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><rect width="6" height="6" class="${ground}"/><rect width="2" height="6" class="${ground}-line"/></pattern>`
 /** Fills that say what they are without colour. */
 export const patterns = html`<svg class="patterns" width="0" height="0" aria-hidden="true"><defs>${hatch("prep", 45, "g-buffer")}${hatch("back", -45, "g-buffer")}${hatch("late", 45, "g-late")}${hatch("missing", 45, "g-missing")}</defs></svg>
 `
-const swatch = (kind: string, mark = ""): Markup => html`<svg width="30" height="18" aria-hidden="true"><rect class="${kind}" x="1" y="1" width="28" height="16"/><text class="on-${kind}" x="8" y="13">${mark}</text></svg>`
+const swatch = (kind: string, mark = ""): Markup =>
+  html`<svg width="30" height="18" aria-hidden="true"><rect class="${kind}" x="1" y="1" width="28" height="16"/><text class="on-${kind}" x="8" y="13">${mark}</text></svg>`
 export const legend = html`<ul class="legend" aria-label="Legend">
 <li>${swatch("held", "?")} held by a quotation</li><li>${swatch("reserved")} reserved</li><li>${swatch("out", "→")} on hire</li><li>${swatch("late", "!")} overdue</li>
 <li>${swatch("prep")} preparation</li><li>${swatch("back")} turnaround</li><li>${swatch("missing")} short</li><li>${swatch("we")} weekend</li><li><span class="now-key"></span> now</li>

@@ -3,7 +3,18 @@ import { dayOf, startOfDay } from "../../core/values/zone.ts"
 import { usageError } from "../exit-codes.ts"
 import { type Axis, bar, type DemandOfBar, opportunityLabel, isOpen, phaseClass, phaseText, xOf } from "./bars.ts"
 import type { CalendarDay } from "./calendar.ts"
-import { dayText, daysThrough, isWeekend, momentIn, momentText, monthOf, nextDay, runsOf, dateRangeText, weekdayOf } from "./days.ts"
+import {
+  dayText,
+  daysThrough,
+  isWeekend,
+  momentIn,
+  momentText,
+  monthOf,
+  nextDay,
+  runsOf,
+  dateRangeText,
+  weekdayOf
+} from "./days.ts"
 import { heading, palette, type Scene } from "./frame.ts"
 import { patterns, ganttStyle, legend } from "./gantt-style.ts"
 import { type Demand, type Group, groupsOf, packed, type Unit } from "./lanes.ts"
@@ -14,7 +25,12 @@ export interface Gantt {
   readonly to: string
   readonly total_stock: number
   readonly demands: ReadonlyArray<Demand>
-  readonly shortages: ReadonlyArray<{ readonly from: string; readonly to: string; readonly severity: number; readonly in_buffer_zone: boolean }>
+  readonly shortages: ReadonlyArray<{
+    readonly from: string
+    readonly to: string
+    readonly severity: number
+    readonly in_buffer_zone: boolean
+  }>
 }
 /** Everything a chart shows. */
 export interface GanttFacts {
@@ -30,10 +46,20 @@ export interface GanttFacts {
   /** Of a kit: who claims what it is made of. */
   readonly parts: ReadonlyArray<Part>
 }
-export interface Part { readonly name: string; readonly quantity: number; readonly total_stock: number; readonly demands: ReadonlyArray<Demand>; readonly shortages: Gantt["shortages"] }
+export interface Part {
+  readonly name: string
+  readonly quantity: number
+  readonly total_stock: number
+  readonly demands: ReadonlyArray<Demand>
+  readonly shortages: Gantt["shortages"]
+}
 
 export const bars_max = 4_000
-const label_px = 216, bar_px = 22, row_gap = 8, axis_px = 56, free_px = 26
+const label_px = 216,
+  bar_px = 22,
+  row_gap = 8,
+  axis_px = 56,
+  free_px = 26
 
 /** Pixels of a day: so many that short windows are read by the hour, and long ones still fit a context. */
 const dayWidth = (days: number): number => {
@@ -47,16 +73,28 @@ const context_px = 1180
 export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
   const { chart } = facts
   const claims = chart.demands.length + facts.parts.reduce((sum, { demands }) => sum + demands.length, 0)
-  if (claims > bars_max) throw usageError(`--html: ${claims} claims; a page holds ${bars_max}.`, "Choose a shorter window with --from and --to.")
+  if (claims > bars_max)
+    throw usageError(
+      `--html: ${claims} claims; a page holds ${bars_max}.`,
+      "Choose a shorter window with --from and --to."
+    )
   const [first, last] = [dayOf(Date.parse(chart.from), scene.zone), dayOf(Date.parse(chart.to), scene.zone)]
   const dates = daysThrough(first, last, 400)
   const axis: Axis = {
-    from: startOfDay(first, scene.zone), to: startOfDay(nextDay(last), scene.zone), width: dates.length * dayWidth(dates.length), zone: scene.zone, now: scene.now
+    from: startOfDay(first, scene.zone),
+    to: startOfDay(nextDay(last), scene.zone),
+    width: dates.length * dayWidth(dates.length),
+    zone: scene.zone,
+    now: scene.now
   }
-  const rows = laidOut([...groupsOf(chart.demands, facts.units, facts.is_bulk), ...facts.parts.map(partGroup)], facts.is_bulk || facts.parts.length > 0)
+  const rows = laidOut(
+    [...groupsOf(chart.demands, facts.units, facts.is_bulk), ...facts.parts.map(partGroup)],
+    facts.is_bulk || facts.parts.length > 0
+  )
   const height = Math.max(40, rows.at(-1)?.bottom ?? 0)
   const window = dateRangeText(first, last)
-  const short = chart.shortages.length, short_parts = facts.parts.filter(({ shortages }) => shortages.length > 0)
+  const short = chart.shortages.length,
+    short_parts = facts.parts.filter(({ shortages }) => shortages.length > 0)
   return pageText({
     title: `${facts.product}, ${window}`,
     style: palette + ganttStyle(label_px, axis.width),
@@ -81,30 +119,76 @@ const shortText = (shortages: Gantt["shortages"]): string => {
   const stretches: Array<{ readonly from: string; to: string; worst: number }> = []
   for (const { from, severity } of shortages) {
     const open = stretches.at(-1)
-    if (open !== undefined && nextDay(open.to) === from) { open.to = from; open.worst = Math.max(open.worst, severity) } else stretches.push({ from, to: from, worst: severity })
+    if (open !== undefined && nextDay(open.to) === from) {
+      open.to = from
+      open.worst = Math.max(open.worst, severity)
+    } else stretches.push({ from, to: from, worst: severity })
   }
-  return stretches.slice(0, 12).map(({ from, to, worst }) => `${worst} missing ${dateRangeText(from, to)}`).join("; ") + (stretches.length > 12 ? "; and more" : "")
+  return (
+    stretches
+      .slice(0, 12)
+      .map(({ from, to, worst }) => `${worst} missing ${dateRangeText(from, to)}`)
+      .join("; ") + (stretches.length > 12 ? "; and more" : "")
+  )
 }
 
-const partGroup = ({ demands, name, quantity, total_stock }: Part): Group => ({ name: `${quantity} × ${name}`, more: `of ${total_stock}`, rows: packed(demands) })
-interface Row { readonly label: string; readonly more: string | undefined; readonly bars: ReadonlyArray<Demand>; readonly heights: ReadonlyArray<number>; readonly top: number; readonly bottom: number }
+const partGroup = ({ demands, name, quantity, total_stock }: Part): Group => ({
+  name: `${quantity} × ${name}`,
+  more: `of ${total_stock}`,
+  rows: packed(demands)
+})
+interface Row {
+  readonly label: string
+  readonly more: string | undefined
+  readonly bars: ReadonlyArray<Demand>
+  readonly heights: ReadonlyArray<number>
+  readonly top: number
+  readonly bottom: number
+}
 /** Quantities are as tall as they are many. */
 const laidOut = (groups: ReadonlyArray<Group>, is_bulk: boolean): ReadonlyArray<Row> => {
   const most = Math.max(1, ...groups.flatMap(({ rows }) => rows.flat().map(({ quantity }) => quantity)))
   let top = 0
-  return groups.flatMap(({ more, name, rows }) => (rows.length === 0 ? [[]] : rows).map((bars: ReadonlyArray<Demand>, at): Row => {
-    const heights = bars.map(({ asset_id, quantity }) => asset_id === null && (is_bulk || most > 1) ? 18 + Math.round(26 * quantity / most) : bar_px)
-    const row = { label: at === 0 ? name : "", more: at === 0 ? rows.length === 0 ? [more, "no claim"].filter((one) => one !== undefined).join(", ") : more : undefined, bars, heights, top, bottom: top + Math.max(bar_px, ...heights) + row_gap }
-    top = row.bottom
-    return row
-  }))
+  return groups.flatMap(({ more, name, rows }) =>
+    (rows.length === 0 ? [[]] : rows).map((bars: ReadonlyArray<Demand>, at): Row => {
+      const heights = bars.map(({ asset_id, quantity }) =>
+        asset_id === null && (is_bulk || most > 1) ? 18 + Math.round((26 * quantity) / most) : bar_px
+      )
+      const row = {
+        label: at === 0 ? name : "",
+        more:
+          at === 0
+            ? rows.length === 0
+              ? [more, "no claim"].filter((one) => one !== undefined).join(", ")
+              : more
+            : undefined,
+        bars,
+        heights,
+        top,
+        bottom: top + Math.max(bar_px, ...heights) + row_gap
+      }
+      top = row.bottom
+      return row
+    })
+  )
 }
-const rowLabel = (row: Row): Markup => row.label === "" ? nothing : html`<svg x="0" y="${row.top}" width="${label_px - 6}" height="${row.bottom - row.top}"><title>${isolated(row.label)}${row.more === undefined ? "" : `, ${row.more}`}</title><text x="20" y="19" class="unit">${isolated(row.label)}${row.more === undefined ? nothing : html`<tspan class="more" dx="8">${row.more}</tspan>`}</text></svg>
+const rowLabel = (row: Row): Markup =>
+  row.label === ""
+    ? nothing
+    : html`<svg x="0" y="${row.top}" width="${label_px - 6}" height="${row.bottom - row.top}"><title>${isolated(row.label)}${row.more === undefined ? "" : `, ${row.more}`}</title><text x="20" y="19" class="unit">${isolated(row.label)}${row.more === undefined ? nothing : html`<tspan class="more" dx="8">${row.more}</tspan>`}</text></svg>
 `
-const rowBars = (row: Row, axis: Axis, facts: GanttFacts): Markup => html`${row.bars.map((one, at) => {
-  const next = row.bars[at + 1]
-  return bar(one, facts.behind.get(one.demand_id), axis, row.top + row_gap / 2, row.heights[at]!, next === undefined ? axis.width : xOf(axis, Date.parse(next.period_start)))
-})}`
+const rowBars = (row: Row, axis: Axis, facts: GanttFacts): Markup =>
+  html`${row.bars.map((one, at) => {
+    const next = row.bars[at + 1]
+    return bar(
+      one,
+      facts.behind.get(one.demand_id),
+      axis,
+      row.top + row_gap / 2,
+      row.heights[at]!,
+      next === undefined ? axis.width : xOf(axis, Date.parse(next.period_start))
+    )
+  })}`
 
 const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { chart }: GanttFacts): Markup => {
   const short = new Map(chart.shortages.map((one) => [one.from, one]))
@@ -116,13 +200,17 @@ const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { ch
 }
 
 const axisDrawing = (dates: ReadonlyArray<string>, axis: Axis, facts: GanttFacts, scene: Scene): Markup => {
-  const width = dayWidth(dates.length), today = dayOf(scene.now, scene.zone), height = axis_px + (facts.days.length > 0 ? free_px : 0)
+  const width = dayWidth(dates.length),
+    today = dayOf(scene.now, scene.zone),
+    height = axis_px + (facts.days.length > 0 ? free_px : 0)
   const at = (date: string): number => xOf(axis, startOfDay(date, axis.zone))
   const free = new Map(facts.days.map((day) => [day.date, day]))
   return html`<svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" aria-hidden="true">
 ${runsOf(dates, monthOf).map((month) => html`<line class="month" x1="${at(month[0]!)}" x2="${at(month[0]!)}" y1="0" y2="${height}"/><svg x="${at(month[0]!)}" y="0" width="${at(nextDay(month.at(-1)!)) - at(month[0]!)}" height="22"><text class="of-month" x="6" y="16">${month.length * width < 60 ? monthOf(month[0]!).slice(0, 3) : monthOf(month[0]!)}</text></svg>`)}
 ${dates.map((date) => {
-  const x = at(date), wide = at(nextDay(date)) - x, middle = Math.round((x + wide / 2) * 10) / 10
+  const x = at(date),
+    wide = at(nextDay(date)) - x,
+    middle = Math.round((x + wide / 2) * 10) / 10
   const day = free.get(date)
   const level = day === undefined ? "" : day.available < 0 ? "short" : day.available === 0 ? "none" : "free"
   const named = width >= 20 || weekdayOf(date) === "Mon"
@@ -133,21 +221,27 @@ ${dates.map((date) => {
 
 /** The chart in words, for readers that do not see it, and for paper. */
 const demandsTable = ({ behind, chart, parts, units }: GanttFacts, { now, zone }: Scene): Markup => {
-  const all = [...chart.demands.map((one) => ({ one, part: "" })), ...parts.flatMap(({ demands, name }) => demands.map((one) => ({ one, part: name })))]
+  const all = [
+    ...chart.demands.map((one) => ({ one, part: "" })),
+    ...parts.flatMap(({ demands, name }) => demands.map((one) => ({ one, part: name })))
+  ]
   if (all.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
   // The year goes without saying where all of it is this year's.
   const year = momentText(now, zone).slice(0, -7).slice(-4)
-  const shown = (instant: string): string => isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)
-  const names = new Map(units.map((unit) => [unit.id, unit.more === undefined ? unit.name : `${unit.name} (${unit.more})`]))
+  const shown = (instant: string): string =>
+    isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)
+  const names = new Map(
+    units.map((unit) => [unit.id, unit.more === undefined ? unit.name : `${unit.name} (${unit.more})`])
+  )
   const has_units = all.some(({ one: { asset_id } }) => asset_id !== null)
   const has_buffers = all.some(({ one }) => one.period_start !== one.starts_at || one.period_end !== one.ends_at)
   return html`<table><caption>Claims</caption>
 <thead><tr><th scope="col" class="right">Quantity</th>${parts.length > 0 ? html`<th scope="col">Part</th>` : nothing}<th scope="col">For</th><th scope="col">Order</th><th scope="col">Customer</th>${has_units ? html`<th scope="col">Unit</th>` : nothing}<th scope="col">Phase</th><th scope="col">Hire from</th><th scope="col">to</th>${has_buffers ? html`<th scope="col">Preparation from</th><th scope="col">Turnaround to</th>` : nothing}</tr></thead>
 <tbody>
 ${all.map(({ one, part }) => {
-    const known = behind.get(one.demand_id)
-    const unit = (one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? ""
-    return html`<tr><td class="right">${one.quantity}</td>${parts.length > 0 ? html`<td>${words(part)}</td>` : nothing}<th scope="row">${words(known?.deal?.subject || one.source_name || opportunityLabel(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td>${has_units ? html`<td class="whole">${words(unit)}</td>` : nothing}<td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td>${has_buffers ? html`<td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td>` : nothing}</tr>
+  const known = behind.get(one.demand_id)
+  const unit = (one.asset_id === null ? undefined : names.get(one.asset_id)) ?? one.asset_serial ?? ""
+  return html`<tr><td class="right">${one.quantity}</td>${parts.length > 0 ? html`<td>${words(part)}</td>` : nothing}<th scope="row">${words(known?.deal?.subject || one.source_name || opportunityLabel(one, known))}</th><td class="whole">${words(known?.deal?.number ?? "")}</td><td>${words(known?.deal?.customer ?? "")}</td>${has_units ? html`<td class="whole">${words(unit)}</td>` : nothing}<td><span class="phase is-${phaseClass(one, known)}">${phaseText(one, known)}</span></td><td class="whole">${shown(one.starts_at)}</td><td class="whole">${known?.is_overdue === true && known.deal?.due_at != null ? `due ${shown(known.deal.due_at)}` : shown(one.ends_at)}</td>${has_buffers ? html`<td class="whole">${one.period_start === one.starts_at ? "" : shown(one.period_start)}</td><td class="whole">${one.period_end === one.ends_at ? "" : shown(one.period_end)}</td>` : nothing}</tr>
 `
-  })}</tbody></table>`
+})}</tbody></table>`
 }

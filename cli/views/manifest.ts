@@ -17,27 +17,49 @@ ${symbol === undefined ? nothing : html`<figure>${symbol}<figcaption><code>${wor
 </body>`
   })
 }
-const count = (whole: Manifest): number => whole.items.length + whole.containers.reduce((sum, one) => sum + count(one), 0)
+const count = (whole: Manifest): number =>
+  whole.items.length + whole.containers.reduce((sum, one) => sum + count(one), 0)
 
-const states: { readonly [status: string]: string } = { open: "Open", sealed: "Sealed", dispatched: "Out", returned: "Back", dissolved: "Dissolved" }
+const states: { readonly [status: string]: string } = {
+  open: "Open",
+  sealed: "Sealed",
+  dispatched: "Out",
+  returned: "Back",
+  dissolved: "Dissolved"
+}
 const stateText = (whole: Manifest, zone: string): string =>
   `${states[whole.status] ?? whole.status}${whole.sealed_at === null ? "" : `, sealed ${momentText(Date.parse(whole.sealed_at), zone)}`}`
-const verdict = (whole: Manifest): Markup => whole.is_compliant === null ? html`Not sealed yet.` : whole.is_compliant ? html`<strong class="good">✓ Complete</strong>` : html`<strong class="bad">✗ Not complete</strong>`
+const verdict = (whole: Manifest): Markup =>
+  whole.is_compliant === null
+    ? html`Not sealed yet.`
+    : whole.is_compliant
+      ? html`<strong class="good">✓ Complete</strong>`
+      : html`<strong class="bad">✗ Not complete</strong>`
 
 const section = (whole: Manifest, scene: Scene, level: number): Markup => html`<section>
 ${level === 2 ? nothing : html`<h2>${words(whole.name)} <code>${words(whole.code)}</code> <small>${stateText(whole, scene.zone)}</small></h2>`}
 ${whole.notes === null ? nothing : html`<p class="notes">${words(whole.notes)}</p>`}
-${missing(whole)}${whole.items.length === 0 ? html`<p class="said">Nothing is in it.</p>` : html`<table>
+${missing(whole)}${
+  whole.items.length === 0
+    ? html`<p class="said">Nothing is in it.</p>`
+    : html`<table>
 <caption class="unseen">Contents of ${isolated(whole.name)}</caption>
 <thead><tr><th scope="col">Slot</th><th scope="col">Product</th><th scope="col">Asset</th><th scope="col">Serial</th><th scope="col">Code</th><th scope="col">Packed</th><th scope="col" class="tick">Out</th><th scope="col" class="tick">Back</th></tr></thead>
 <tbody>
-${whole.items.map((item) => html`<tr><td>${words(item.position ?? "")}</td><th scope="row">${words(item.product_name ?? `Product ${item.product_id}`)}</th><td>${words(item.asset_number ?? "")}</td><td>${words(item.serial_number ?? "")}</td><td><code>${words(item.code)}</code></td><td class="when">${momentText(Date.parse(item.packed_at), scene.zone)}</td><td class="tick">☐</td><td class="tick">☐</td></tr>
-`)}</tbody></table>`}
+${whole.items.map(
+  (
+    item
+  ) => html`<tr><td>${words(item.position ?? "")}</td><th scope="row">${words(item.product_name ?? `Product ${item.product_id}`)}</th><td>${words(item.asset_number ?? "")}</td><td>${words(item.serial_number ?? "")}</td><td><code>${words(item.code)}</code></td><td class="when">${momentText(Date.parse(item.packed_at), scene.zone)}</td><td class="tick">☐</td><td class="tick">☐</td></tr>
+`
+)}</tbody></table>`
+}
 ${whole.containers.map((one) => section(one, scene, level + 1))}</section>
 `
 const missing = (whole: Manifest): Markup => {
   const short = whole.slots.filter(({ satisfied }) => !satisfied)
-  return short.length === 0 ? nothing : html`<p class="bad">Missing: ${short.map((slot, at) => html`${at === 0 ? "" : ", "}${slot.required - slot.packed} × ${words(slot.product_name ?? `Product ${slot.product_id}`)}`)}</p>`
+  return short.length === 0
+    ? nothing
+    : html`<p class="bad">Missing: ${short.map((slot, at) => html`${at === 0 ? "" : ", "}${slot.required - slot.packed} × ${words(slot.product_name ?? `Product ${slot.product_id}`)}`)}</p>`
 }
 
 /** What is in it altogether, as customs and customers ask. */
@@ -52,7 +74,9 @@ const sums = (whole: Manifest): Markup => {
     one.containers.forEach(add)
   }
   add(whole)
-  return byProduct.size === 0 ? nothing : html`<section><h2>Altogether</h2><ul class="sums">${[...byProduct.values()].sort((a, b) => a.name.localeCompare(b.name, "en")).map(({ name, quantity }) => html`<li><b>${quantity}</b> × ${words(name)}</li>`)}</ul></section>`
+  return byProduct.size === 0
+    ? nothing
+    : html`<section><h2>Altogether</h2><ul class="sums">${[...byProduct.values()].sort((a, b) => a.name.localeCompare(b.name, "en")).map(({ name, quantity }) => html`<li><b>${quantity}</b> × ${words(name)}</li>`)}</ul></section>`
 }
 
 const style = `.top { display: flex; justify-content: space-between; align-items: start; gap: 20px; border-bottom: 2px solid var(--ink); max-width: 1000px; margin: 0 auto; width: 100%; }

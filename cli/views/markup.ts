@@ -2,7 +2,9 @@
 import { createHash } from "node:crypto"
 
 const made = Symbol("markup")
-export interface Markup { readonly [made]: string }
+export interface Markup {
+  readonly [made]: string
+}
 type Part = Markup | string | number | null | undefined | ReadonlyArray<Markup>
 
 const markup = (text: string): Markup => ({ [made]: text })
@@ -10,10 +12,19 @@ export const nothing: Markup = markup("")
 /** Markup of a library's making, such as a barcode's drawing. Never for what people have typed. */
 export const trusted = (text: string): Markup => markup(text)
 
-const signs: { readonly [sign: string]: string } = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;" }
+const signs: { readonly [sign: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;"
+}
 /** Text as it may stand between tags and in quoted attributes; control characters and half signs become U+FFFD. */
 export const escaped = (text: string): string =>
-  text.toWellFormed().replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"']/g, (sign) => signs[sign]!)
+  text
+    .toWellFormed()
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufffe\uffff]/g, "\ufffd")
+    .replace(/[&<>"']/g, (sign) => signs[sign]!)
 
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Markup =>
   markup(strings.reduce((text, string, at) => text + partText(parts[at - 1]) + string))
@@ -27,9 +38,14 @@ const isMany = (part: Markup | ReadonlyArray<Markup>): part is ReadonlyArray<Mar
 /** What somebody typed, kept from turning the words around it when it is written from right to left. */
 export const words = (text: string): Markup => html`<bdi>${text}</bdi>`
 /** The same inside SVG and attributes, where there is no `bdi`: between isolates. */
-export const isolated = (text: string): string => /^[\u0000-\u024f\u2000-\u20ff]*$/.test(text) ? text : `\u2068${text}\u2069`
+export const isolated = (text: string): string =>
+  /^[\u0000-\u024f\u2000-\u20ff]*$/.test(text) ? text : `\u2068${text}\u2069`
 
-export interface Page { readonly title: string; readonly style: string; readonly body: Markup }
+export interface Page {
+  readonly title: string
+  readonly style: string
+  readonly body: Markup
+}
 
 /**
  * A whole page that stands alone: one style sheet, named by its hash in the policy, no script, nothing fetched. The

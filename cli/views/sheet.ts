@@ -4,13 +4,55 @@ import { html, type Markup, nothing, pageText, words } from "./markup.ts"
 import { fitsCode128, fitsQr, type Symbol, type SymbolKind, symbolOf } from "./symbol.ts"
 
 /** A sheet's grid, in millimetres. Sheets are centred: what is left over is margin, the same on both sides. */
-export interface Sheet { readonly columns: number; readonly rows: number; readonly width_mm: number; readonly height_mm: number; readonly gap_mm: number; readonly text: string }
+export interface Sheet {
+  readonly columns: number
+  readonly rows: number
+  readonly width_mm: number
+  readonly height_mm: number
+  readonly gap_mm: number
+  readonly text: string
+}
 export const sheets: { readonly [name: string]: Sheet } = {
-  "3x8": { columns: 3, rows: 8, width_mm: 63.5, height_mm: 33.9, gap_mm: 2.5, text: "24 of 63.5 × 33.9 mm, as Avery L7159" },
-  "3x7": { columns: 3, rows: 7, width_mm: 63.5, height_mm: 38.1, gap_mm: 2.5, text: "21 of 63.5 × 38.1 mm, as Avery L7160" },
-  "2x7": { columns: 2, rows: 7, width_mm: 99.1, height_mm: 38.1, gap_mm: 2.5, text: "14 of 99.1 × 38.1 mm, as Avery L7163" },
-  "2x4": { columns: 2, rows: 4, width_mm: 99.1, height_mm: 67.7, gap_mm: 2.5, text: "8 of 99.1 × 67.7 mm, as Avery L7165" },
-  "5x13": { columns: 5, rows: 13, width_mm: 38.1, height_mm: 21.2, gap_mm: 2.5, text: "65 of 38.1 × 21.2 mm, as Avery L7651" }
+  "3x8": {
+    columns: 3,
+    rows: 8,
+    width_mm: 63.5,
+    height_mm: 33.9,
+    gap_mm: 2.5,
+    text: "24 of 63.5 × 33.9 mm, as Avery L7159"
+  },
+  "3x7": {
+    columns: 3,
+    rows: 7,
+    width_mm: 63.5,
+    height_mm: 38.1,
+    gap_mm: 2.5,
+    text: "21 of 63.5 × 38.1 mm, as Avery L7160"
+  },
+  "2x7": {
+    columns: 2,
+    rows: 7,
+    width_mm: 99.1,
+    height_mm: 38.1,
+    gap_mm: 2.5,
+    text: "14 of 99.1 × 38.1 mm, as Avery L7163"
+  },
+  "2x4": {
+    columns: 2,
+    rows: 4,
+    width_mm: 99.1,
+    height_mm: 67.7,
+    gap_mm: 2.5,
+    text: "8 of 99.1 × 67.7 mm, as Avery L7165"
+  },
+  "5x13": {
+    columns: 5,
+    rows: 13,
+    width_mm: 38.1,
+    height_mm: 21.2,
+    gap_mm: 2.5,
+    text: "65 of 38.1 × 21.2 mm, as Avery L7651"
+  }
 }
 const page_mm = { width: 210, height: 297 }
 
@@ -22,8 +64,15 @@ export interface Label {
   readonly more: string | undefined
   readonly is_case: boolean
 }
-export interface LabelRequest { readonly kind: SymbolKind; readonly sheet: Sheet; /** Places already used up on the first sheet. */ readonly skip: number }
-export interface LabelSheets { readonly page: string; /** Labels drawn as QR, for their code does not fit as Code 128. */ readonly as_qr: ReadonlyArray<string> }
+export interface LabelRequest {
+  readonly kind: SymbolKind
+  readonly sheet: Sheet
+  /** Places already used up on the first sheet. */ readonly skip: number
+}
+export interface LabelSheets {
+  readonly page: string
+  /** Labels drawn as QR, for their code does not fit as Code 128. */ readonly as_qr: ReadonlyArray<string>
+}
 
 /** Below this no printer of an office and no scanner agree. */
 const module_least_mm = 0.19
@@ -32,9 +81,14 @@ const pad_mm = 2
 const mark_mm = 1.4
 
 /** The sheets as one page. Exit 5 for a code no symbol of the asked kind, nor QR, can hold. */
-export const labelSheets = async (title: string, labels: ReadonlyArray<Label>, { kind, sheet, skip }: LabelRequest): Promise<LabelSheets> => {
+export const labelSheets = async (
+  title: string,
+  labels: ReadonlyArray<Label>,
+  { kind, sheet, skip }: LabelRequest
+): Promise<LabelSheets> => {
   const per_sheet = sheet.columns * sheet.rows
-  if (skip >= per_sheet) throw usageError(`--skip: a sheet has ${per_sheet} labels, so at most ${per_sheet - 1} are used up.`)
+  if (skip >= per_sheet)
+    throw usageError(`--skip: a sheet has ${per_sheet} labels, so at most ${per_sheet - 1} are used up.`)
   const as_qr: Array<string> = []
   const drawn: Array<Markup> = []
   for (const label of labels) {
@@ -44,13 +98,15 @@ export const labelSheets = async (title: string, labels: ReadonlyArray<Label>, {
   }
   const places = [...Array.from({ length: skip }, () => html`<li class="used"></li>`), ...drawn]
   const pages: Array<Markup> = []
-  for (let at = 0; at < places.length; at += per_sheet) pages.push(html`<ol class="sheet">
+  for (let at = 0; at < places.length; at += per_sheet)
+    pages.push(html`<ol class="sheet">
 ${places.slice(at, at + per_sheet)}</ol>
 `)
   return {
     as_qr,
     page: pageText({
-      title, style: sheetStyle(sheet),
+      title,
+      style: sheetStyle(sheet),
       body: html`<body><header><h1>${title}</h1><p>${labels.length === 1 ? "1 label" : `${labels.length} labels`}, ${sheet.text}. Print at full size (100 %), without margins of the printer's own.</p></header>
 <main>${pages}</main></body>`
     })
@@ -63,16 +119,25 @@ const chosen = async (kind: SymbolKind, code: string, sheet: Sheet): Promise<Sym
     const symbol = await symbolOf("code128", code)
     if ((sheet.width_mm - 2 * pad_mm - mark_mm) / symbol.modules >= module_least_mm) return symbol
   }
-  if (!fitsQr(code)) throw usageError(`The code ${JSON.stringify(code.slice(0, 40))}… is too long for a label.`, "Give the unit a shorter barcode.")
+  if (!fitsQr(code))
+    throw usageError(
+      `The code ${JSON.stringify(code.slice(0, 40))}… is too long for a label.`,
+      "Give the unit a shorter barcode."
+    )
   return symbolOf("qr", code)
 }
 
-const labelMarkup = ({ code, is_case, more, title }: Label, { drawing, kind }: Symbol): Markup => html`<li class="label ${kind}${is_case ? " case" : ""}"><div class="bars">${drawing}</div><div class="text"><b>${words(title)}</b>${more === undefined ? nothing : html`<small>${words(more)}</small>`}<code>${words(code)}</code></div></li>
+const labelMarkup = (
+  { code, is_case, more, title }: Label,
+  { drawing, kind }: Symbol
+): Markup => html`<li class="label ${kind}${is_case ? " case" : ""}"><div class="bars">${drawing}</div><div class="text"><b>${words(title)}</b>${more === undefined ? nothing : html`<small>${words(more)}</small>`}<code>${words(code)}</code></div></li>
 `
 
 const sheetStyle = ({ columns, gap_mm, height_mm, rows, width_mm }: Sheet): string => {
-  const left = (page_mm.width - columns * width_mm - (columns - 1) * gap_mm) / 2, top = (page_mm.height - rows * height_mm) / 2
-  const small = height_mm < 25, large = height_mm > 50
+  const left = (page_mm.width - columns * width_mm - (columns - 1) * gap_mm) / 2,
+    top = (page_mm.height - rows * height_mm) / 2
+  const small = height_mm < 25,
+    large = height_mm > 50
   // Half a millimetre less than the page, so that no printer starts another one.
   return `@page { size: A4 portrait; margin: 0; }
 * { box-sizing: border-box; }

@@ -17,10 +17,18 @@ export const fitsQr = (text: string): boolean => text !== "" && Buffer.byteLengt
 /** What the standards ask for around a symbol, in modules. */
 export const quiet_modules = { code128: 10, qr: 4 } as const
 /** Options for one module to be one unit; the drawing says nothing but bars. */
-export const symbolOptions = (kind: SymbolKind, text: string) => kind === "code128"
-  ? { bcid: "code128", text, scale: 1, height: 8, paddingwidth: quiet_modules.code128 }
-  // A module of a matrix takes two units.
-  : { bcid: "qrcode", ...toldAsUtf8(text), scale: 1, eclevel: "M", paddingwidth: quiet_modules.qr * 2, paddingheight: quiet_modules.qr * 2 }
+export const symbolOptions = (kind: SymbolKind, text: string) =>
+  kind === "code128"
+    ? { bcid: "code128", text, scale: 1, height: 8, paddingwidth: quiet_modules.code128 }
+    : // A module of a matrix takes two units.
+      {
+        bcid: "qrcode",
+        ...toldAsUtf8(text),
+        scale: 1,
+        eclevel: "M",
+        paddingwidth: quiet_modules.qr * 2,
+        paddingheight: quiet_modules.qr * 2
+      }
 
 /** Readers guess the encoding of anything but ASCII, and guess wrong, unless the symbol says it (ECI 26 is UTF-8). */
 const toldAsUtf8 = (text: string): { readonly text: string; readonly parsefnc?: boolean } =>
@@ -33,6 +41,9 @@ export const symbolOf = async (kind: SymbolKind, text: string): Promise<Symbol> 
   const svg = kind === "code128" ? code128(options, drawingSVG()) : qrcode(options, drawingSVG())
   const width = Number(/viewBox="0 0 (\d+)/.exec(svg)?.[1])
   // Bars may be stretched in height, never in width against each other.
-  const opened = svg.replace("<svg ", `<svg class="symbol" role="img" aria-hidden="true" preserveAspectRatio="${kind === "code128" ? "none" : "xMidYMid meet"}" `)
+  const opened = svg.replace(
+    "<svg ",
+    `<svg class="symbol" role="img" aria-hidden="true" preserveAspectRatio="${kind === "code128" ? "none" : "xMidYMid meet"}" `
+  )
   return { kind, drawing: trusted(opened), modules: kind === "code128" ? width : width / 2 }
 }

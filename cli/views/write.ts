@@ -8,13 +8,21 @@ import { usageError } from "../exit-codes.ts"
 /** Where `--html` may lead: `-` is standard output, which then holds nothing else. */
 export const checkOutputPath = (context: CommandContext, file: string, flag = "--html"): void => {
   if (file === "") throw usageError(`${flag}: give a file, or - for standard output.`)
-  if (file === "-" && context.options.json === true) throw usageError(`${flag} - and --json would both write to standard output.`, `Give ${flag} a file.`)
+  if (file === "-" && context.options.json === true)
+    throw usageError(`${flag} - and --json would both write to standard output.`, `Give ${flag} a file.`)
 }
 
 /** `-` goes to standard output. A file is written beside its place and moved there: readers see the old one or the new one. */
-export const writeView = async (context: CommandContext, file: string, text: string, flag = "--html"): Promise<void> => {
+export const writeView = async (
+  context: CommandContext,
+  file: string,
+  text: string,
+  flag = "--html"
+): Promise<void> => {
   if (file === "-") return context.printContent(text)
-  try { await writeAtomically(file, text) } catch (error) {
+  try {
+    await writeAtomically(file, text)
+  } catch (error) {
     const why = error instanceof Error && "code" in error ? reasons[String(error.code)] : undefined
     if (why === undefined) throw error
     throw usageError(`${flag}: ${file} cannot be written: ${why}.`)
@@ -22,8 +30,14 @@ export const writeView = async (context: CommandContext, file: string, text: str
   context.note(`Wrote ${file}.`)
 }
 const reasons: { readonly [code: string]: string } = {
-  EISDIR: "it is a folder", ENOENT: "its folder does not exist", ENOTDIR: "part of its path is a file", EACCES: "permission denied", EPERM: "permission denied",
-  EROFS: "the disk is read-only", ENOSPC: "the disk is full", ENAMETOOLONG: "the name is too long"
+  EISDIR: "it is a folder",
+  ENOENT: "its folder does not exist",
+  ENOTDIR: "part of its path is a file",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the disk is read-only",
+  ENOSPC: "the disk is full",
+  ENAMETOOLONG: "the name is too long"
 }
 
 export const writeAtomically = async (file: string, text: string): Promise<void> => {
@@ -34,7 +48,11 @@ export const writeAtomically = async (file: string, text: string): Promise<void>
   const place = there === undefined ? file : await realpath(file)
   const beside = join(dirname(place), `.${randomBytes(6).toString("hex")}.part`)
   try {
-    await writeFile(beside, text, { flag: "wx", flush: true, ...(there === undefined ? {} : { mode: there.mode & 0o777 }) })
+    await writeFile(beside, text, {
+      flag: "wx",
+      flush: true,
+      ...(there === undefined ? {} : { mode: there.mode & 0o777 })
+    })
     await rename(beside, place)
   } catch (error) {
     await rm(beside, { force: true })

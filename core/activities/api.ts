@@ -14,7 +14,14 @@ import { users } from "../users/schema.ts"
 import { type ActivityFacts, type Participation, saveActivity, typeCode } from "./decide.ts"
 import { type Regarding, regardingKey, subjectsOf } from "./regarding.ts"
 import {
-  activities, activity_participants, activity_statuses, activityFields, type ActivityRow, completed, priorities, time_statuses
+  activities,
+  activity_participants,
+  activity_statuses,
+  activityFields,
+  type ActivityRow,
+  completed,
+  priorities,
+  time_statuses
 } from "./schema.ts"
 import { boolean, integer, text } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
@@ -23,11 +30,17 @@ const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">):
   row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
 
 /** Participants, subjects and faces of a page of activities: one query for each. */
-const surroundings = Effect.fnUntraced(function*(rows: ReadonlyArray<ActivityRow>) {
+const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRow>) {
   const store = yield* Store
   const participants = yield* store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
-  const owners = yield* store.getMany(users, rows.flatMap((row) => row.owned_by ?? []))
-  const people = yield* store.getMany(members, [...participants.map((one) => one.member_id), ...owners.map((one) => one.member_id)])
+  const owners = yield* store.getMany(
+    users,
+    rows.flatMap((row) => row.owned_by ?? [])
+  )
+  const people = yield* store.getMany(members, [
+    ...participants.map((one) => one.member_id),
+    ...owners.map((one) => one.member_id)
+  ])
   return {
     participants: Map.groupBy(participants, (one) => one.activity_id),
     subjects: yield* subjectsOf(rows.flatMap(regardingOf)),
@@ -38,12 +51,37 @@ const surroundings = Effect.fnUntraced(function*(rows: ReadonlyArray<ActivityRow
 export const activityResource = resource({
   singular: "activity",
   shows: {
-    type_code: integer({ nullable: true }), activity_type_name: text({ nullable: true }), activity_status_name: text(), priority_name: text(),
-    time_status_name: text(), regarding: Shown.brief(), owner: Shown.brief(), owner_thumb_url: text({ nullable: true }),
-    participants: Shown.objects({ id: integer(), member_id: integer(), member_name: text({ nullable: true }), mute: boolean(), member: Shown.brief() })
+    type_code: integer({ nullable: true }),
+    activity_type_name: text({ nullable: true }),
+    activity_status_name: text(),
+    priority_name: text(),
+    time_status_name: text(),
+    regarding: Shown.brief(),
+    owner: Shown.brief(),
+    owner_thumb_url: text({ nullable: true }),
+    participants: Shown.objects({
+      id: integer(),
+      member_id: integer(),
+      member_name: text({ nullable: true }),
+      mute: boolean(),
+      member: Shown.brief()
+    })
   },
   table: activities,
-  filters: ["subject", "type_id", "status_id", "priority", "regarding_type", "regarding_id", "owned_by", "completed", "starts_at", "ends_at", "created_at", "updated_at"],
+  filters: [
+    "subject",
+    "type_id",
+    "status_id",
+    "priority",
+    "regarding_type",
+    "regarding_id",
+    "owned_by",
+    "completed",
+    "starts_at",
+    "ends_at",
+    "created_at",
+    "updated_at"
+  ],
   sorts: ["subject", "type_id", "status_id", "priority", "starts_at", "ends_at", "created_at", "updated_at"],
   custom_module: "Activity",
   lookups: { kind: { via: "type_id", table: list_values }, user: { via: "owned_by", table: users } },
@@ -59,7 +97,7 @@ export const activityResource = resource({
     return {
       ...base,
       type_code: typeCode(kind as { readonly metadata: unknown } | undefined),
-      activity_type_name: kind?.["name"] as string | undefined ?? null,
+      activity_type_name: (kind?.["name"] as string | undefined) ?? null,
       activity_status_name: activity_statuses[row.status_id as keyof typeof activity_statuses],
       priority_name: priorities[row.priority as keyof typeof priorities],
       time_status_name: time_statuses[row.time_status as keyof typeof time_statuses],
@@ -69,7 +107,13 @@ export const activityResource = resource({
       participants: (around.participants.get(row.id) ?? []).map((one): Json => {
         const member = around.members.get(one.member_id)
         const member_name = member?.name ?? null
-        return { id: one.id, member_id: one.member_id, member_name, mute: one.mute, member: member === undefined ? null : { id: member.id, name: member_name } }
+        return {
+          id: one.id,
+          member_id: one.member_id,
+          member_name,
+          mute: one.mute,
+          member: member === undefined ? null : { id: member.id, name: member_name }
+        }
       })
     }
   }
@@ -82,36 +126,52 @@ const crud = crudResource({
   path: "/api/v1/activities",
   access,
   rules: {
-    facts: (input: Input, before) => Effect.gen(function*() {
-      const store = yield* Store
-      const values = input.values as Partial<ActivityRow>
-      const { regarding_id = before?.regarding_id ?? null, regarding_type = before?.regarding_type ?? null } = values
-      const about = regardingOf({ regarding_id, regarding_type })
-      const changed = values.regarding_id !== undefined || values.regarding_type !== undefined
-      const subjects = changed ? yield* subjectsOf(about) : new Map<string, { readonly is_deleted: boolean }>()
-      return {
-        types: yield* store.find(list_values, { list_name_id: activity_type_list }),
-        participants: before === undefined ? [] : yield* store.find(activity_participants, { activity_id: before.id }),
-        regarding_exists: !changed || about.every((one) => subjects.get(regardingKey(one))?.is_deleted === false)
-      } satisfies ActivityFacts
-    }),
+    facts: (input: Input, before) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const values = input.values as Partial<ActivityRow>
+        const { regarding_id = before?.regarding_id ?? null, regarding_type = before?.regarding_type ?? null } = values
+        const about = regardingOf({ regarding_id, regarding_type })
+        const changed = values.regarding_id !== undefined || values.regarding_type !== undefined
+        const subjects = changed ? yield* subjectsOf(about) : new Map<string, { readonly is_deleted: boolean }>()
+        return {
+          types: yield* store.find(list_values, { list_name_id: activity_type_list }),
+          participants:
+            before === undefined ? [] : yield* store.find(activity_participants, { activity_id: before.id }),
+          regarding_exists: !changed || about.every((one) => subjects.get(regardingKey(one))?.is_deleted === false)
+        } satisfies ActivityFacts
+      }),
     save: ({ next, before, facts, input, context }) =>
-      saveActivity(next, before, input.values["participants"] as ReadonlyArray<Participation> | undefined, facts, context)
+      saveActivity(
+        next,
+        before,
+        input.values["participants"] as ReadonlyArray<Participation> | undefined,
+        facts,
+        context
+      )
   }
 })
 
 const complete = command("POST", "/api/v1/activities/{id}/complete", {
   answer: { activity: Shown.row(() => activityResource) },
-  name: "activities.complete", summary: "Complete an activity", ability: access.write, permission: "activities.complete",
+  name: "activities.complete",
+  summary: "Complete an activity",
+  ability: access.write,
+  permission: "activities.complete",
   params: { id: { table: activities } },
   facts: () => Effect.succeed(undefined),
-  decide: (_facts, { rows: { id: row } }) => Result.succeed({
-    events: row.completed && row.status_id === completed ? [] : [activityCompleted.make({ id: row.id })],
-    result: { id: row.id }
-  }),
-  respond: (_result, input) => Effect.map(renderById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({
+      events: row.completed && row.status_id === completed ? [] : [activityCompleted.make({ id: row.id })],
+      result: { id: row.id }
+    }),
+  respond: (_result, input) =>
+    Effect.map(renderById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 
 export const activitiesSlice: Slice = {
-  ...crud, tables: [activities, activity_participants], events: [...crud.events ?? [], ...activityEvents], endpoints: [...crud.endpoints ?? [], complete]
+  ...crud,
+  tables: [activities, activity_participants],
+  events: [...(crud.events ?? []), ...activityEvents],
+  endpoints: [...(crud.endpoints ?? []), complete]
 }

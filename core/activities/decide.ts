@@ -23,9 +23,16 @@ export const typeCode = (value: { readonly metadata: unknown } | undefined): num
 }
 
 /** One given participant. */
-export interface Participation { readonly member_id: number; readonly mute: boolean }
+export interface Participation {
+  readonly member_id: number
+  readonly mute: boolean
+}
 export const saveActivity = (
-  next: ActivityRow, before: ActivityRow | undefined, given: ReadonlyArray<Participation> | undefined, facts: ActivityFacts, context: DecideContext
+  next: ActivityRow,
+  before: ActivityRow | undefined,
+  given: ReadonlyArray<Participation> | undefined,
+  facts: ActivityFacts,
+  context: DecideContext
 ): Result.Result<{ readonly set: Partial<ActivityRow>; readonly also: ReadonlyArray<NewEvent> }, Rejection> => {
   const type_id = next.type_id ?? facts.types.find((value) => typeCode(value) === task_code)?.id ?? null
   const errors = problems({ ...next, type_id }, before, given ?? [], facts)
@@ -37,35 +44,48 @@ export const saveActivity = (
 }
 
 const problems = (
-  next: ActivityRow, before: ActivityRow | undefined, given: ReadonlyArray<Participation>, facts: ActivityFacts
+  next: ActivityRow,
+  before: ActivityRow | undefined,
+  given: ReadonlyArray<Participation>,
+  facts: ActivityFacts
 ): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
     errors["ends_at"] = ["The end must not come before the start."]
   }
-  if (next.regarding_id !== null && next.regarding_type === null) errors["regarding_type"] = ["Say what kind of thing it is regarding."]
-  else if (next.regarding_id === null && next.regarding_type !== null) errors["regarding_id"] = ["Say which one it is regarding."]
+  if (next.regarding_id !== null && next.regarding_type === null)
+    errors["regarding_type"] = ["Say what kind of thing it is regarding."]
+  else if (next.regarding_id === null && next.regarding_type !== null)
+    errors["regarding_id"] = ["Say which one it is regarding."]
   else if (!facts.regarding_exists) errors["regarding_id"] = ["What it is regarding does not exist."]
   if (next.type_id !== before?.type_id && !facts.types.some((value) => value.id === next.type_id)) {
     errors["type_id"] = ["The selected type is not on the list of activity types."]
   }
   given.forEach(({ member_id }, at) => {
-    if (given.findIndex((one) => one.member_id === member_id) < at) errors[`participants.${at}.member_id`] = ["This member takes part already."]
+    if (given.findIndex((one) => one.member_id === member_id) < at)
+      errors[`participants.${at}.member_id`] = ["This member takes part already."]
   })
   return errors
 }
 
 /** Whoever stays keeps their row; the rest come and go. */
 const replaceParticipants = (
-  activity_id: number, given: ReadonlyArray<Participation>, before: ReadonlyArray<ParticipantRow>, context: DecideContext
+  activity_id: number,
+  given: ReadonlyArray<Participation>,
+  before: ReadonlyArray<ParticipantRow>,
+  context: DecideContext
 ): ReadonlyArray<NewEvent> => {
   const kept = new Map<number, ParticipantRow>()
-  for (const row of before) if (!kept.has(row.member_id) && given.some((one) => one.member_id === row.member_id)) kept.set(row.member_id, row)
+  for (const row of before)
+    if (!kept.has(row.member_id) && given.some((one) => one.member_id === row.member_id)) kept.set(row.member_id, row)
   return [
-    ...before.filter((row) => kept.get(row.member_id) !== row).map((row) => deletedEvent(activity_participants, row.id, row)),
+    ...before
+      .filter((row) => kept.get(row.member_id) !== row)
+      .map((row) => deletedEvent(activity_participants, row.id, row)),
     ...given.flatMap((one): ReadonlyArray<NewEvent> => {
       const row = kept.get(one.member_id)
-      if (row === undefined) return [createdEvent(activity_participants, { id: context.id(activity_participants), activity_id, ...one })]
+      if (row === undefined)
+        return [createdEvent(activity_participants, { id: context.id(activity_participants), activity_id, ...one })]
       const changed = updatedEvent(activity_participants, row, { mute: one.mute })
       return changed === undefined ? [] : [changed]
     })

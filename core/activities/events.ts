@@ -8,7 +8,9 @@ import { activities, activity_participants, completed } from "./schema.ts"
 export const activityCompleted = eventType("activity.completed", {
   meaning: "An activity was done.",
   data: () => Schema.Struct({ id: Schema.Int }),
-  project: ({ id }, { recorded_at }) => [update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })]
+  project: ({ id }, { recorded_at }) => [
+    update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })
+  ]
 })
 
 export const activityEvents: ReadonlyArray<AnyEventType> = [...rowEvents(activity_participants), activityCompleted]

@@ -5,7 +5,16 @@ import { type Failure, get } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { wholeNumber } from "../kernel/input.ts"
 import { journal } from "../kernel/journal.ts"
-import { type Condition, conditionsOf, conditionSql, type Listing, pageOf, type Query, snakeCase, sortOf } from "../kernel/query.ts"
+import {
+  type Condition,
+  conditionsOf,
+  conditionSql,
+  type Listing,
+  pageOf,
+  type Query,
+  snakeCase,
+  sortOf
+} from "../kernel/query.ts"
 import { ok } from "../kernel/resource.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
@@ -22,53 +31,85 @@ const listing: Listing = {
   filters: ["position", "type", "actor_id", "recorded_at"],
   sorts: ["position", "recorded_at"],
   aliases: { id: "position", action: "type", user_id: "actor_id", created_at: "recorded_at" },
-  related: {}, value_names: {}, base_currency: "", custom_fields: new Map()
+  related: {},
+  value_names: {},
+  base_currency: "",
+  custom_fields: new Map()
 }
 
 /** Type and id of what was acted on lie together in the stream's name: `member:12`. */
 const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): string | undefined => {
   const given = (name: string): ReadonlyArray<string> | undefined => {
-    const one = conditions.find((condition) => condition.name === name && (condition.predicate === "eq" || condition.predicate === "in"))
-    return one === undefined ? undefined : (one.predicate === "in" ? one.values.flatMap((value) => value.split(",")) : one.values.slice(-1))
-      .map((value) => value.trim()).filter((value) => /^[\w-]{1,64}$/.test(value))
+    const one = conditions.find(
+      (condition) => condition.name === name && (condition.predicate === "eq" || condition.predicate === "in")
+    )
+    return one === undefined
+      ? undefined
+      : (one.predicate === "in" ? one.values.flatMap((value) => value.split(",")) : one.values.slice(-1))
+          .map((value) => value.trim())
+          .filter((value) => /^[\w-]{1,64}$/.test(value))
   }
   const types = given("auditable_type")?.map((type) => snakeCase(type).replace(/^_/, ""))
   const ids = given("auditable_id")
   if (types === undefined && ids === undefined) return undefined
-  const parts = types === undefined ? ids!.map((id) => `stream like ${bound.bind(`%:${id.replaceAll("_", "\\_")}`)} escape '\\'`)
-    // A semicolon is what comes after a colon: a range, so that the index on streams serves.
-    : ids === undefined ? types.map((type) => `(stream >= ${bound.bind(`${type}:`)} and stream < ${bound.bind(`${type};`)})`)
-    : types.flatMap((type) => ids.map((id) => `stream = ${bound.bind(`${type}:${id}`)}`))
+  const parts =
+    types === undefined
+      ? ids!.map((id) => `stream like ${bound.bind(`%:${id.replaceAll("_", "\\_")}`)} escape '\\'`)
+      : // A semicolon is what comes after a colon: a range, so that the index on streams serves.
+        ids === undefined
+        ? types.map((type) => `(stream >= ${bound.bind(`${type}:`)} and stream < ${bound.bind(`${type};`)})`)
+        : types.flatMap((type) => ids.map((id) => `stream = ${bound.bind(`${type}:${id}`)}`))
   return parts.length === 0 ? "1 = 0" : `(${parts.join(" or ")})`
 }
 
 /** Columns with a permission of their own that this person lacks. */
 const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlySet<string> =>
-  new Set(catalogue.tables.flatMap((table) => Object.entries(table.columns)
-    .filter(([, field]) => field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to)).map(([name]) => name)))
+  new Set(
+    catalogue.tables.flatMap((table) =>
+      Object.entries(table.columns)
+        .filter(([, field]) => field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to))
+        .map(([name]) => name)
+    )
+  )
 
 /** Events as an audit shows them. Two queries: what the rows held before, and the people. */
-export const auditRows = Effect.fnUntraced(function*(
-  events: ReadonlyArray<StoredEvent>, viewer: Viewer
+export const auditRows = Effect.fnUntraced(function* (
+  events: ReadonlyArray<StoredEvent>,
+  viewer: Viewer
 ): Effect.fn.Return<ReadonlyArray<AuditEntry>, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const hidden = hiddenFrom((yield* CommandRuntime).catalogue, viewer)
   const earlier = yield* historyOf(store, events)
-  const changes = changesOf([...earlier, ...events].sort((one, other) => one.position - other.position), new Set(events.map((one) => one.position)))
-  const people = new Map((yield* store.getMany(users, events.flatMap((one) => one.actor_id ?? []))).map((one) => [one.id, one.name]))
+  const changes = changesOf(
+    [...earlier, ...events].sort((one, other) => one.position - other.position),
+    new Set(events.map((one) => one.position))
+  )
+  const people = new Map(
+    (yield* store.getMany(
+      users,
+      events.flatMap((one) => one.actor_id ?? [])
+    )).map((one) => [one.id, one.name])
+  )
   return events.map((one): AuditEntry => {
     const at = one.stream.indexOf(":")
     const id = one.stream.slice(at + 1)
     const { old_values, new_values } = changes.get(one.position)!
     return {
-      id: one.position, user_id: one.actor_id, user_name: people.get(one.actor_id ?? 0) ?? null, action: one.type,
-      auditable_type: one.stream.slice(0, at), auditable_id: wholeNumber(id) ?? id,
-      old_values: withoutKeys(old_values, hidden), new_values: withoutKeys(new_values, hidden), ip_address: null, created_at: one.recorded_at
+      id: one.position,
+      user_id: one.actor_id,
+      user_name: people.get(one.actor_id ?? 0) ?? null,
+      action: one.type,
+      auditable_type: one.stream.slice(0, at),
+      auditable_id: wholeNumber(id) ?? id,
+      old_values: withoutKeys(old_values, hidden),
+      new_values: withoutKeys(new_values, hidden),
+      ip_address: null,
+      created_at: one.recorded_at
     }
   })
 })
 /** Earlier events of the same streams that tell what was held; none of those given. */
-const historyOf = Effect.fnUntraced(function*(store: StoreShape, events: ReadonlyArray<StoredEvent>) {
+const historyOf = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<StoredEvent>) {
   const types = valueTypes(events.map((one) => one.type))
   if (types.length === 0) return []
   const given = new Set(events.map((one) => one.position))
@@ -78,30 +119,41 @@ const historyOf = Effect.fnUntraced(function*(store: StoreShape, events: Readonl
   return found.filter((one) => one.position < last && !given.has(one.position))
 })
 
-const actions = (query: Query, viewer: Viewer) => Effect.gen(function*() {
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const conditions = conditionsOf(query)
-  const parts = [streamSql(conditions, bound), ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))].filter((sql) => sql !== undefined)
-  const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
-  const sort = sortOf(query, listing)
-  const { page, per_page } = pageOf(query)
-  // Positions follow time, so they are the order whatever is asked for.
-  const order = sort === undefined || sort.descending ? "desc" : "asc"
-  const events = (yield* store.run(`select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} offset ${(page - 1) * per_page}`, bound.values))
-    .map((row) => store.decode(journal, row) as StoredEvent)
-  const [counted] = page === 1 && events.length < per_page ? [{ total: events.length }]
-    : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
-  return ok({ actions: yield* auditRows(events, viewer), meta: { total: Number(counted!.total), per_page, page } })
-})
+const actions = (query: Query, viewer: Viewer) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const bound = bindings(store.dialect)
+    const conditions = conditionsOf(query)
+    const parts = [
+      streamSql(conditions, bound),
+      ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
+    ].filter((sql) => sql !== undefined)
+    const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
+    const sort = sortOf(query, listing)
+    const { page, per_page } = pageOf(query)
+    // Positions follow time, so they are the order whatever is asked for.
+    const order = sort === undefined || sort.descending ? "desc" : "asc"
+    const events = (yield* store.run(
+      `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} offset ${(page - 1) * per_page}`,
+      bound.values
+    )).map((row) => store.decode(journal, row) as StoredEvent)
+    const [counted] =
+      page === 1 && events.length < per_page
+        ? [{ total: events.length }]
+        : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
+    return ok({ actions: yield* auditRows(events, viewer), meta: { total: Number(counted!.total), per_page, page } })
+  })
 
 export const activityLogSlice: Slice = {
   name: "actions",
   endpoints: [
     get("/api/v1/actions", {
       answer: { actions: Shown.objects(auditShown), meta: Shown.meta },
-      name: "actions.list", summary: "List who did what to what, newest first", reads_history: "everything",
-      ability: "action-log:read", permission: "action-log.view",
+      name: "actions.list",
+      summary: "List who did what to what, newest first",
+      reads_history: "everything",
+      ability: "action-log:read",
+      permission: "action-log.view",
       run: (input) => actions(input.query, input.viewer)
     })
   ]

@@ -7,7 +7,9 @@ import { type StoreRow, stores } from "../stores/stores.ts"
 export const access = { ability: "availability:read", permission: "availability.view" } as const
 
 /** The store a checked `store_id` names. */
-export const requestedStore = Effect.fnUntraced(function*(input: Pick<Input, "body">): Effect.fn.Return<StoreRow, Failure, Store> {
+export const requestedStore = Effect.fnUntraced(function* (
+  input: Pick<Input, "body">
+): Effect.fn.Return<StoreRow, Failure, Store> {
   const row = yield* (yield* Store).get(stores, Number(input.body["store_id"]))
   return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
 })

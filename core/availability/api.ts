@@ -32,49 +32,72 @@ const whenFields = {
   to: timestamp({ nullable: true, describe: "End of the range, excluded" }),
   as_of: timestamp({
     nullable: true,
-    describe: "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever claimed it are " +
+    describe:
+      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever claimed it are " +
       "read again up to then, so it costs more the longer these are"
   })
 }
 
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
-const pointOrRange = Effect.fnUntraced(function*(input: Input, product: ProductRow | undefined, product_id: number): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Failure, Store | CommandRuntime> {
+const pointOrRange = Effect.fnUntraced(function* (
+  input: Input,
+  product: ProductRow | undefined,
+  product_id: number
+): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Failure, Store | CommandRuntime> {
   const store = yield* requestedStore(input)
   const zone = zoneOf(store)
   // Of a deleted product nothing is counted.
   const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
-  const as_of = typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
+  const as_of =
+    typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
   const then = as_of === undefined ? {} : { as_of }
-  const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> => as_of === undefined
-    ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
-    : snapshotAsOf(store, [product_id], as_of, input)
+  const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
+    as_of === undefined
+      ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
+      : snapshotAsOf(store, [product_id], as_of, input)
   if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
     const { at } = momentIn(input.body, "date", zone)
     const snapshot = yield* snapshotOver({ from: at, to: at })
-    return ok({ availability: { ...yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at)), ...then } })
+    return ok({
+      availability: { ...(yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at))), ...then }
+    })
   }
   const span = yield* spanIn(input.body, zone)
   const window = { from: span.from.at, to: span.to.at }
-  const { horizon } = snapshotOf({ store, resolution: resolutionIn(input.settings), now: as_of ?? input.now, demands: [], stock: [], horizon: horizonIn(input.settings) })
+  const { horizon } = snapshotOf({
+    store,
+    resolution: resolutionIn(input.settings),
+    now: as_of ?? input.now,
+    demands: [],
+    stock: [],
+    horizon: horizonIn(input.settings)
+  })
   const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
   const snapshot = yield* snapshotOver(inOrder(inside))
-  return ok({ availability: { ...yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window)), ...then } })
+  return ok({
+    availability: { ...(yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window))), ...then }
+  })
 })
 
 const flat = get("/api/v1/availability", {
   answer: pointOrRangeShown,
-  name: "availability.show", summary: "What is free of a product at a store, at one moment or over a range", ...access,
+  name: "availability.show",
+  summary: "What is free of a product at a store, at one moment or over a range",
+  ...access,
   fields: { product_id: ref("products", { required: true, live: false }), store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
-  run: (input) => Effect.gen(function*() {
-    const product_id = input.values.product_id ?? 0
-    return yield* pointOrRange(input, yield* (yield* Store).get(products, product_id), product_id)
-  })
+  run: (input) =>
+    Effect.gen(function* () {
+      const product_id = input.values.product_id ?? 0
+      return yield* pointOrRange(input, yield* (yield* Store).get(products, product_id), product_id)
+    })
 })
 
 const ofProduct = get("/api/v1/products/{product}/availability", {
   answer: pointOrRangeShown,
-  name: "products.availability", summary: "What is free of this product at a store, at one moment or over a range", ...access,
+  name: "products.availability",
+  summary: "What is free of this product at a store, at one moment or over a range",
+  ...access,
   params: { product: { table: products } },
   fields: { store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
@@ -83,23 +106,29 @@ const ofProduct = get("/api/v1/products/{product}/availability", {
 
 const availableAssets = get("/api/v1/products/{product}/available-assets", {
   answer: availableAssetsShown,
-  name: "products.available_assets", summary: "Serialised units of this product that nobody claims in a window", ...access,
+  name: "products.available_assets",
+  summary: "Serialised units of this product that nobody claims in a window",
+  ...access,
   params: { product: { table: products } },
   fields: {
-    store_id: storeField, from: timestamp({ required: true }), to: timestamp({ required: true }),
-    per_page: integer({ min: 1, max: 100, default: 50 }), page: integer({ min: 1, default: 1 })
+    store_id: storeField,
+    from: timestamp({ required: true }),
+    to: timestamp({ required: true }),
+    per_page: integer({ min: 1, max: 100, default: 50 }),
+    page: integer({ min: 1, default: 1 })
   },
   check: inOrderCheck,
-  run: (input) => Effect.gen(function*() {
-    const { page = 1, per_page = 50 } = input.values
-    const store = yield* requestedStore(input)
-    const span = yield* spanIn(input.body, zoneOf(store))
-    const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
-    return ok({
-      available_assets: free.slice((page - 1) * per_page, page * per_page).map((asset) => ({ ...asset })),
-      meta: { total: free.length, per_page, page }
+  run: (input) =>
+    Effect.gen(function* () {
+      const { page = 1, per_page = 50 } = input.values
+      const store = yield* requestedStore(input)
+      const span = yield* spanIn(input.body, zoneOf(store))
+      const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
+      return ok({
+        available_assets: free.slice((page - 1) * per_page, page * per_page).map((asset) => ({ ...asset })),
+        meta: { total: free.length, per_page, page }
+      })
     })
-  })
 })
 
 export const availabilitySlice: Slice = {

@@ -17,10 +17,15 @@ export interface AvailableAsset {
  * window, so a unit listed here can be allocated without its preparation time colliding. Quantity demands exclude no
  * unit; a bulk product has none.
  */
-export const availableAssets = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): ReadonlyArray<AvailableAsset> => {
+export const availableAssets = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  window: Period
+): ReadonlyArray<AvailableAsset> => {
   const asked = widened(window, snapshot.products.get(product_id) ?? noBuffers)
   const held = new Set(holdersIn(snapshot.claimsOf(product_id), asked).map(({ demand }) => demand.asset_id))
-  return snapshot.stockOf(product_id)
+  return snapshot
+    .stockOf(product_id)
     .filter((row) => row.is_unit && row.from <= window.from && row.to >= window.to && !held.has(row.level.id))
     .map(({ level }) => ({
       id: level.id,
@@ -35,7 +40,11 @@ export const availableAssets = (snapshot: AvailabilitySnapshot, product_id: numb
 
 /** Who stands in the way of allocating one unit for a window, first come first; empty when nobody does. */
 export const holdersOfAsset = (
-  snapshot: AvailabilitySnapshot, product_id: number, asset_id: number, window: Period, buffers: Buffers = noBuffers
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  asset_id: number,
+  window: Period,
+  buffers: Buffers = noBuffers
 ): ReadonlyArray<ActiveDemand> =>
   holdersIn(snapshot.claimsOf(product_id), widened(window, buffers))
     .filter(({ demand }) => demand.asset_id === asset_id)

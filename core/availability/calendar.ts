@@ -42,7 +42,10 @@ export interface CalendarRequest {
  * store has ever had or promised the kit or a part.
  */
 export const availabilityCalendar = (
-  snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment, { include_kits = false, product_ids }: CalendarRequest = {}
+  snapshot: AvailabilitySnapshot,
+  from: LocalMoment,
+  to: LocalMoment,
+  { include_kits = false, product_ids }: CalendarRequest = {}
 ): AvailabilityCalendar => {
   const grid = dayGrid(snapshot, from, to)
   const wanted = product_ids === undefined ? undefined : new Set(product_ids)
@@ -58,12 +61,18 @@ export const availabilityCalendar = (
       pending_checkin
     }))
   })
-  const plain = snapshot.known.filter((id) => shown(id) && !isComposed(snapshot, id)).map((id) => rowOf(id, dayCells(snapshot, id, grid)))
+  const plain = snapshot.known
+    .filter((id) => shown(id) && !isComposed(snapshot, id))
+    .map((id) => rowOf(id, dayCells(snapshot, id, grid)))
   const known: FreeUnitsCache = new Map()
-  const kits = !include_kits ? [] : kitsHere(snapshot).filter(shown).flatMap((id) => {
-    const cells = kitCells(snapshot, id, grid, known)
-    return cells === undefined ? [] : [rowOf(id, cells)]
-  })
+  const kits = !include_kits
+    ? []
+    : kitsHere(snapshot)
+        .filter(shown)
+        .flatMap((id) => {
+          const cells = kitCells(snapshot, id, grid, known)
+          return cells === undefined ? [] : [rowOf(id, cells)]
+        })
   return {
     store_id: snapshot.store_id,
     from: instantOf(from.at),
@@ -72,7 +81,8 @@ export const availabilityCalendar = (
   }
 }
 
-const isComposed = (snapshot: AvailabilitySnapshot, product_id: number): boolean => compositionOf(snapshot.products.get(product_id)) !== "plain"
+const isComposed = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
+  compositionOf(snapshot.products.get(product_id)) !== "plain"
 
 /** Live composed products this store has, or has a part of at whatever depth. */
 const kitsHere = (snapshot: AvailabilitySnapshot): ReadonlyArray<number> => {

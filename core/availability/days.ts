@@ -26,12 +26,13 @@ export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: L
   const last = earliest(dayOfMoment(to, snapshot.zone), dayOf(snapshot.horizon.to - 1, snapshot.zone))
   const days = localDays(first, last, snapshot.zone)
   if (days.length === 0) return { days, bounds: [] }
-  const start = days[0]!.from, end = days[days.length - 1]!.to
+  const start = days[0]!.from,
+    end = days[days.length - 1]!.to
   // Hourly slots straddle midnight where the zone is half an hour off; a day is judged by its own part of them.
-  const bounds = mergedBounds(
-    slotBounds(start, end, snapshot.resolution, snapshot.zone),
-    [...days.map((day) => day.from), end]
-  )
+  const bounds = mergedBounds(slotBounds(start, end, snapshot.resolution, snapshot.zone), [
+    ...days.map((day) => day.from),
+    end
+  ])
   return { days, bounds: bounds.filter((bound) => bound >= start && bound <= end) }
 }
 
@@ -46,12 +47,24 @@ export const dayCells = (snapshot: AvailabilitySnapshot, product_id: number, gri
  * One cell per day of a composed product: the day's lowest of what its parts allow slot by slot. Undefined when nothing
  * can be said: a catalogue kit without pool parts, or one nested more deeply than it may be.
  */
-export const kitCells = (snapshot: AvailabilitySnapshot, product_id: number, grid: DayGrid, known: FreeUnitsCache = new Map()): ReadonlyArray<DayCell> | undefined => {
+export const kitCells = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  grid: DayGrid,
+  known: FreeUnitsCache = new Map()
+): ReadonlyArray<DayCell> | undefined => {
   if (grid.days.length === 0) return []
   const available = freeUnlessTooDeep(snapshot, product_id, grid.bounds, known)
-  return available === undefined ? undefined : cellsOf(grid, available, timelineOf(snapshot, product_id, grid.bounds).pending_checkin)
+  return available === undefined
+    ? undefined
+    : cellsOf(grid, available, timelineOf(snapshot, product_id, grid.bounds).pending_checkin)
 }
-const freeUnlessTooDeep = (snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>, known: FreeUnitsCache): ReadonlyArray<number> | undefined => {
+const freeUnlessTooDeep = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>,
+  known: FreeUnitsCache
+): ReadonlyArray<number> | undefined => {
   try {
     return freeUnits(snapshot, product_id, bounds, known)
   } catch (thrown) {
@@ -61,10 +74,16 @@ const freeUnlessTooDeep = (snapshot: AvailabilitySnapshot, product_id: number, b
 }
 
 /** Figures per slot gathered into the days of the grid. */
-const cellsOf = ({ bounds, days }: DayGrid, available: ReadonlyArray<number>, pending: ReadonlyArray<number>): ReadonlyArray<DayCell> => {
+const cellsOf = (
+  { bounds, days }: DayGrid,
+  available: ReadonlyArray<number>,
+  pending: ReadonlyArray<number>
+): ReadonlyArray<DayCell> => {
   let slot = 0
   return days.map(({ date, to }) => {
-    let min_available = Number.POSITIVE_INFINITY, max_available = Number.NEGATIVE_INFINITY, pending_checkin = 0
+    let min_available = Number.POSITIVE_INFINITY,
+      max_available = Number.NEGATIVE_INFINITY,
+      pending_checkin = 0
     for (; slot < available.length && bounds[slot]! < to; slot++) {
       min_available = Math.min(min_available, available[slot]!)
       max_available = Math.max(max_available, available[slot]!)
@@ -74,5 +93,5 @@ const cellsOf = ({ bounds, days }: DayGrid, available: ReadonlyArray<number>, pe
   })
 }
 
-const latest = (one: string, other: string): string => one > other ? one : other
-const earliest = (one: string, other: string): string => one < other ? one : other
+const latest = (one: string, other: string): string => (one > other ? one : other)
+const earliest = (one: string, other: string): string => (one < other ? one : other)

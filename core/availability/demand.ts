@@ -16,7 +16,10 @@ export const noBuffers: Buffers = { before_minutes: 0, after_minutes: 0 }
 
 /** The frozen window with buffers. An open end stays the open end (rules/availability 2.6). */
 export const bufferedWindow = (
-  starts_at: string, ends_at: string, phase: Phase, buffers: Buffers
+  starts_at: string,
+  ends_at: string,
+  phase: Phase,
+  buffers: Buffers
 ): { readonly buffered_starts_at: string; readonly buffered_ends_at: string } => {
   if (!takesBuffers(phase)) return { buffered_starts_at: starts_at, buffered_ends_at: ends_at }
   return {
@@ -40,7 +43,8 @@ export interface ActiveDemand extends Period {
  * still out has no known end (rules/availability 2.7). The waiting time runs from the return to the check (2.8).
  */
 export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
-  const starts = millisOf(demand.starts_at), ends = millisOf(demand.ends_at)
+  const starts = millisOf(demand.starts_at),
+    ends = millisOf(demand.ends_at)
   const is_overdue = demand.is_active && demand.out && ends < now
   return {
     demand,
@@ -56,7 +60,9 @@ export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
 const waitingTime = (demand: Demand): Period | undefined => {
   if (demand.asset_id === null || demand.returned_at === null) return undefined
   if (demand.pending_checkin) return { from: millisOf(demand.returned_at), to: openEndMillis }
-  return demand.checked_at === null ? undefined : { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
+  return demand.checked_at === null
+    ? undefined
+    : { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
 }
 
 /**
@@ -78,6 +84,8 @@ export interface OpportunityName {
 /** The opportunity's subject, else its number; else "Bookings #12" (rules/availability 6.6). */
 export const sourceName = (demand: Demand, opportunities: ReadonlyMap<number, OpportunityName>): string => {
   const opportunity = demand.opportunity_id === null ? undefined : opportunities.get(demand.opportunity_id)
-  const called = [opportunity?.subject, opportunity?.number].find((text) => text !== undefined && text !== null && text !== "")
+  const called = [opportunity?.subject, opportunity?.number].find(
+    (text) => text !== undefined && text !== null && text !== ""
+  )
   return called ?? `${sources.get(demand.source_type)?.name ?? demand.source_type} #${demand.source_id}`
 }

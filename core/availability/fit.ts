@@ -47,7 +47,10 @@ export interface Fit {
 }
 
 /** Half-open stretch of slots in which a product is short. */
-interface Stretch { readonly from: number; readonly to: number }
+interface Stretch {
+  readonly from: number
+  readonly to: number
+}
 interface Need extends Bottleneck {
   readonly before: number
   readonly after: number
@@ -64,7 +67,12 @@ export const earliestFit = (snapshot: AvailabilitySnapshot, asked: FitRequest): 
   const needs = needsOfList(snapshot, asked, bounds)
   const clock = clockOf(snapshot, asked, bounds)
   const found = firstStart(needs, clock)
-  if (found !== undefined) return { window: { starts_at: instantOf(found), ends_at: instantOf(clock.endOf(found)) }, reason: null, bottleneck: null }
+  if (found !== undefined)
+    return {
+      window: { starts_at: instantOf(found), ends_at: instantOf(clock.endOf(found)) },
+      reason: null,
+      bottleneck: null
+    }
   if (firstStart([], clock) === undefined) return { window: null, reason: "window_too_short", bottleneck: null }
   return { window: null, ...bottleneckOf(needs, clock) }
 }
@@ -77,15 +85,23 @@ interface Clock {
   readonly aligned: (instant: number) => number
 }
 
-const clockOf = (snapshot: AvailabilitySnapshot, { align, duration, from, until }: FitRequest, bounds: ReadonlyArray<number>): Clock => ({
+const clockOf = (
+  snapshot: AvailabilitySnapshot,
+  { align, duration, from, until }: FitRequest,
+  bounds: ReadonlyArray<number>
+): Clock => ({
   from,
   until,
-  endOf: (start) => "minutes" in duration
-    ? start + duration.minutes * 60_000
-    : instantOfWall(wallOf(start, snapshot.zone) + duration.days * 86_400_000, snapshot.zone),
-  aligned: (instant) => align === "none" ? instant
-    : align === "slot" ? bounds[countBelow(bounds, instant)] ?? Number.POSITIVE_INFINITY
-    : dayStartFrom(instant, snapshot.zone)
+  endOf: (start) =>
+    "minutes" in duration
+      ? start + duration.minutes * 60_000
+      : instantOfWall(wallOf(start, snapshot.zone) + duration.days * 86_400_000, snapshot.zone),
+  aligned: (instant) =>
+    align === "none"
+      ? instant
+      : align === "slot"
+        ? (bounds[countBelow(bounds, instant)] ?? Number.POSITIVE_INFINITY)
+        : dayStartFrom(instant, snapshot.zone)
 })
 
 const dayStartFrom = (instant: number, zone: string): number => {
@@ -115,7 +131,8 @@ const firstStart = (needs: ReadonlyArray<Need>, { aligned, endOf, from, until }:
 const minute = 60_000
 /** The longest preparation and turnaround of any product in the snapshot. */
 const widest = (snapshot: AvailabilitySnapshot): { readonly before: number; readonly after: number } => {
-  let before = 0, after = 0
+  let before = 0,
+    after = 0
   for (const product of snapshot.products.values()) {
     before = Math.max(before, product.before_minutes)
     after = Math.max(after, product.after_minutes)
@@ -124,7 +141,11 @@ const widest = (snapshot: AvailabilitySnapshot): { readonly before: number; read
 }
 
 /** What the list takes from stock, kits taken apart and equal products added up. Untracked products are never short. */
-const needsOfList = (snapshot: AvailabilitySnapshot, { from, lines, until }: FitRequest, bounds: ReadonlyArray<number>): ReadonlyArray<Need> => {
+const needsOfList = (
+  snapshot: AvailabilitySnapshot,
+  { from, lines, until }: FitRequest,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<Need> => {
   const wanted = new Map<number, { quantity: number; lines: Set<number> }>()
   const want = (product_id: number, quantity: number, line: number): void => {
     const before = wanted.get(product_id) ?? { quantity: 0, lines: new Set() }
@@ -147,8 +168,12 @@ const needsOfList = (snapshot: AvailabilitySnapshot, { from, lines, until }: Fit
       product_id,
       product_name: product?.name ?? null,
       needed_quantity: quantity,
-      most_available: bounds.slice(1).reduce((most, end, slot) =>
-        bounds[slot]! < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most, Number.NEGATIVE_INFINITY),
+      most_available: bounds
+        .slice(1)
+        .reduce(
+          (most, end, slot) => (bounds[slot]! < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most),
+          Number.NEGATIVE_INFINITY
+        ),
       lines: [...of].sort((one, other) => one - other),
       before: (product?.before_minutes ?? 0) * minute,
       after: (product?.after_minutes ?? 0) * minute,
@@ -157,7 +182,10 @@ const needsOfList = (snapshot: AvailabilitySnapshot, { from, lines, until }: Fit
   })
 }
 
-const blockedStretches = (bounds: ReadonlyArray<number>, isShort: (slot: number) => boolean): ReadonlyArray<Stretch> => {
+const blockedStretches = (
+  bounds: ReadonlyArray<number>,
+  isShort: (slot: number) => boolean
+): ReadonlyArray<Stretch> => {
   const stretches: Array<Stretch> = []
   for (let slot = 0; slot < bounds.length - 1; slot++) {
     if (!isShort(slot)) continue
@@ -171,7 +199,11 @@ const blockedStretches = (bounds: ReadonlyArray<number>, isShort: (slot: number)
 /** Which product to blame: the one furthest from enough; else, of those that never fit, the one blocked longest. */
 const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reason" | "bottleneck"> => {
   const lacking = needs.filter((need) => need.most_available < need.needed_quantity)
-  if (lacking.length > 0) return { reason: "not_enough", bottleneck: shown(most(lacking, (need) => need.needed_quantity - need.most_available)) }
+  if (lacking.length > 0)
+    return {
+      reason: "not_enough",
+      bottleneck: shown(most(lacking, (need) => need.needed_quantity - need.most_available))
+    }
   const blockedFor = (need: Need): number => need.blocked.reduce((sum, { from, to }) => sum + to - from, 0)
   const alone = needs.filter((need) => firstStart([need], clock) === undefined)
   return alone.length > 0
@@ -180,7 +212,12 @@ const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reas
 }
 
 const most = (needs: ReadonlyArray<Need>, by: (need: Need) => number): Need =>
-  needs.reduce((worst, need) => by(need) > by(worst) ? need : worst)
+  needs.reduce((worst, need) => (by(need) > by(worst) ? need : worst))
 
-const shown = ({ lines, most_available, needed_quantity, product_id, product_name }: Need): Bottleneck =>
-  ({ product_id, product_name, needed_quantity, most_available, lines })
+const shown = ({ lines, most_available, needed_quantity, product_id, product_name }: Need): Bottleneck => ({
+  product_id,
+  product_name,
+  needed_quantity,
+  most_available,
+  lines
+})

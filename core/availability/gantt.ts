@@ -47,8 +47,12 @@ export interface AvailabilityGantt {
 
 /** Active demands that meet the window, and the days short inside it. A `to` written as a plain date counts whole. */
 export const availabilityGantt = (
-  snapshot: AvailabilitySnapshot, product_id: number, from: LocalMoment, to: LocalMoment,
-  opportunities: ReadonlyMap<number, OpportunityName>, asset_ids?: ReadonlyArray<number>
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  from: LocalMoment,
+  to: LocalMoment,
+  opportunities: ReadonlyMap<number, OpportunityName>,
+  asset_ids?: ReadonlyArray<number>
 ): AvailabilityGantt => {
   const window: Period = { from: from.at, to: endOfMoment(to, snapshot.zone) }
   const active = snapshot.claimsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
@@ -83,37 +87,66 @@ export interface KitGantt {
 
 /** Of a composed product: what its parts allow each day, and who claims them. Of a plain one: no parts. */
 export const kitGantt = (
-  snapshot: AvailabilitySnapshot, product_id: number, from: LocalMoment, to: LocalMoment, opportunities: ReadonlyMap<number, OpportunityName>
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  from: LocalMoment,
+  to: LocalMoment,
+  opportunities: ReadonlyMap<number, OpportunityName>
 ): KitGantt => {
   const grid = dayGrid(snapshot, from, to)
-  const cells = compositionOf(snapshot.products.get(product_id)) === "plain" ? dayCells(snapshot, product_id, grid) : kitCells(snapshot, product_id, grid)
+  const cells =
+    compositionOf(snapshot.products.get(product_id)) === "plain"
+      ? dayCells(snapshot, product_id, grid)
+      : kitCells(snapshot, product_id, grid)
   return {
     days: (cells ?? []).map(({ date, min_available }) => ({ date, available: min_available })),
     parts: leavesOf(snapshot, product_id, 1, 0).map(({ binding, product_id: part, quantity }) => {
       const { demands, shortages, total_stock } = availabilityGantt(snapshot, part, from, to, opportunities)
-      return { product_id: part, product_name: snapshot.products.get(part)?.name ?? null, quantity, binding, total_stock, demands, shortages }
+      return {
+        product_id: part,
+        product_name: snapshot.products.get(part)?.name ?? null,
+        quantity,
+        binding,
+        total_stock,
+        demands,
+        shortages
+      }
     })
   }
 }
 
-interface Leaf { readonly product_id: number; readonly quantity: number; readonly binding: "pool" | "fixed" }
+interface Leaf {
+  readonly product_id: number
+  readonly quantity: number
+  readonly binding: "pool" | "fixed"
+}
 /** The parts of a composed product down to what is stock itself, no deeper than kits may be nested. */
-export const leavesOf = (snapshot: AvailabilitySnapshot, product_id: number, times: number, depth: number): ReadonlyArray<Leaf> => {
+export const leavesOf = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  times: number,
+  depth: number
+): ReadonlyArray<Leaf> => {
   const product = snapshot.products.get(product_id)
   if (compositionOf(product) === "plain" || depth >= snapshot.kit_depth) return []
-  return (product?.parts ?? []).filter((part) => part.quantity > 0).flatMap((part): ReadonlyArray<Leaf> => {
-    const quantity = Math.round(times * part.quantity * 10_000) / 10_000
-    return compositionOf(snapshot.products.get(part.component_product_id)) === "catalogue"
-      ? leavesOf(snapshot, part.component_product_id, quantity, depth + 1)
-      : [{ product_id: part.component_product_id, quantity, binding: part.binding }]
-  })
+  return (product?.parts ?? [])
+    .filter((part) => part.quantity > 0)
+    .flatMap((part): ReadonlyArray<Leaf> => {
+      const quantity = Math.round(times * part.quantity * 10_000) / 10_000
+      return compositionOf(snapshot.products.get(part.component_product_id)) === "catalogue"
+        ? leavesOf(snapshot, part.component_product_id, quantity, depth + 1)
+        : [{ product_id: part.component_product_id, quantity, binding: part.binding }]
+    })
 }
 
 const demandRow = (
-  { demand, from, hire, to }: ActiveDemand, levels: ReadonlyMap<number, StockLevel>, opportunities: ReadonlyMap<number, OpportunityName>
+  { demand, from, hire, to }: ActiveDemand,
+  levels: ReadonlyMap<number, StockLevel>,
+  opportunities: ReadonlyMap<number, OpportunityName>
 ): GanttDemand => {
   const level = demand.asset_id === null ? undefined : levels.get(demand.asset_id)
-  const starts_at = instantOf(hire.from), ends_at = instantOf(hire.to)
+  const starts_at = instantOf(hire.from),
+    ends_at = instantOf(hire.to)
   return {
     demand_id: demand.id,
     asset_id: demand.asset_id,
@@ -136,17 +169,24 @@ const demandRow = (
 /** Unit demands by unit, quantity demands after them; within that by start. */
 const byAssetThenStart = (one: ActiveDemand, other: ActiveDemand): number =>
   (one.demand.asset_id ?? Number.MAX_SAFE_INTEGER) - (other.demand.asset_id ?? Number.MAX_SAFE_INTEGER) ||
-  one.hire.from - other.hire.from || one.demand.id - other.demand.id
+  one.hire.from - other.hire.from ||
+  one.demand.id - other.demand.id
 
 const shortDays = (
-  snapshot: AvailabilitySnapshot, product_id: number, from: LocalMoment, to: LocalMoment, demands: ReadonlyArray<ActiveDemand>
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  from: LocalMoment,
+  to: LocalMoment,
+  demands: ReadonlyArray<ActiveDemand>
 ): ReadonlyArray<GanttShortage> => {
   const grid = dayGrid(snapshot, from, to)
   const dayAt = new Map(grid.days.map((day) => [day.date, day]))
-  return dayCells(snapshot, product_id, grid).filter((cell) => cell.min_available < 0).map((cell) => ({
-    from: cell.date,
-    to: cell.date,
-    severity: -cell.min_available,
-    in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, dayAt.get(cell.date)!))
-  }))
+  return dayCells(snapshot, product_id, grid)
+    .filter((cell) => cell.min_available < 0)
+    .map((cell) => ({
+      from: cell.date,
+      to: cell.date,
+      severity: -cell.min_available,
+      in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, dayAt.get(cell.date)!))
+    }))
 }

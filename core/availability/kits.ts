@@ -1,7 +1,13 @@
 /** Availability of composed products: what is free is what its parts allow, slot by slot (rules/availability 7.3). */
 import { millisOf } from "../values/time.ts"
 import { openEndMillis } from "../values/period.ts"
-import { type AvailabilitySnapshot, type PackedContainer, type PackedItem, type StockedProduct, compositionOf } from "./snapshot.ts"
+import {
+  type AvailabilitySnapshot,
+  type PackedContainer,
+  type PackedItem,
+  type StockedProduct,
+  compositionOf
+} from "./snapshot.ts"
 import type { KitPart } from "../kits/case.ts"
 import type { ActiveDemand } from "./demand.ts"
 import { slotsTouched } from "./slots.ts"
@@ -22,23 +28,33 @@ export class KitNestedTooDeep extends Error {
  * Undefined when a catalogue kit has no pool part, so nothing can be said. Throws KitNestedTooDeep.
  */
 export const freeUnits = (
-  snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>, known: FreeUnitsCache = new Map()
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>,
+  known: FreeUnitsCache = new Map()
 ): ReadonlyArray<number> | undefined => freeAt(snapshot, product_id, bounds, 0, known)
 
 /** What was counted already, by product, of ONE snapshot over ONE list of bounds: kits share their parts. */
 export type FreeUnitsCache = Map<number, ReadonlyArray<number> | undefined>
 
 const freeAt = (
-  snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>, depth: number, known: FreeUnitsCache
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>,
+  depth: number,
+  known: FreeUnitsCache
 ): ReadonlyArray<number> | undefined => {
   if (known.has(product_id)) return known.get(product_id)
   const product = snapshot.products.get(product_id)
   const composition = compositionOf(product)
-  const free = product === undefined || composition === "plain"
-    ? timelineOf(snapshot, product_id, bounds).available
-    : composition === "catalogue" ? fromPool(snapshot, product, bounds, depth, known)
-    : composition === "kit" ? freeHousings(snapshot, product, bounds)
-    : lowest(freeHousings(snapshot, product, bounds), fromPool(snapshot, product, bounds, depth, known))
+  const free =
+    product === undefined || composition === "plain"
+      ? timelineOf(snapshot, product_id, bounds).available
+      : composition === "catalogue"
+        ? fromPool(snapshot, product, bounds, depth, known)
+        : composition === "kit"
+          ? freeHousings(snapshot, product, bounds)
+          : lowest(freeHousings(snapshot, product, bounds), fromPool(snapshot, product, bounds, depth, known))
   known.set(product_id, free)
   return free
 }
@@ -52,7 +68,11 @@ export const kitsFrom = (units: number, part: KitPart): number =>
   Math.max(0, Math.floor((units * 10_000) / Math.round(part.quantity * 10_000)))
 
 const fromPool = (
-  snapshot: AvailabilitySnapshot, kit: StockedProduct, bounds: ReadonlyArray<number>, depth: number, known: FreeUnitsCache
+  snapshot: AvailabilitySnapshot,
+  kit: StockedProduct,
+  bounds: ReadonlyArray<number>,
+  depth: number,
+  known: FreeUnitsCache
 ): ReadonlyArray<number> | undefined => {
   const parts = poolParts(kit)
   if (parts.length > 0 && depth >= snapshot.kit_depth) throw new KitNestedTooDeep(kit.id, snapshot.kit_depth)
@@ -71,7 +91,11 @@ const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undef
  * Free cases of a container product: its own free stock, less every free case whose fixed slots are not filled. Each
  * case is judged by its own contents and slot by slot; a booking of some other unit of a fixed part changes nothing.
  */
-const freeHousings = (snapshot: AvailabilitySnapshot, product: StockedProduct, bounds: ReadonlyArray<number>): ReadonlyArray<number> => {
+const freeHousings = (
+  snapshot: AvailabilitySnapshot,
+  product: StockedProduct,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<number> => {
   const own = timelineOf(snapshot, product.id, bounds).available
   const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
   if (fixed.length === 0) return own
@@ -80,9 +104,13 @@ const freeHousings = (snapshot: AvailabilitySnapshot, product: StockedProduct, b
   const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.claimsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product.id).map((container) => [container.housing_id, container]))
   // Cases counted in bulk cannot be told apart, so none of them can have contents.
-  const unfit = stockTotals(bounds, stock.filter((row) => !row.is_unit))
+  const unfit = stockTotals(
+    bounds,
+    stock.filter((row) => !row.is_unit)
+  )
   for (const unit of stock.filter((row) => row.is_unit)) {
-    const here = new SlotTally(bounds), claimed = new SlotTally(bounds)
+    const here = new SlotTally(bounds),
+      claimed = new SlotTally(bounds)
     here.add(unit.from, unit.to, 1)
     for (const demand of demandsOnCases.get(unit.level.id) ?? []) claimed.add(demand.from, demand.to, 1)
     const isFilled = filledSlots(containerIn.get(unit.level.id), fixed, demandsOnContents, bounds)
@@ -96,8 +124,10 @@ const freeHousings = (snapshot: AvailabilitySnapshot, product: StockedProduct, b
 
 /** Per slot, whether every fixed part of one container is packed in full number and free of other claims. */
 const filledSlots = (
-  container: PackedContainer | undefined, fixed: ReadonlyArray<KitPart>,
-  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>, bounds: ReadonlyArray<number>
+  container: PackedContainer | undefined,
+  fixed: ReadonlyArray<KitPart>,
+  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
+  bounds: ReadonlyArray<number>
 ): ReadonlyArray<boolean> => {
   const filled = bounds.slice(1).map(() => container !== undefined)
   for (const part of container === undefined ? [] : fixed) {
@@ -110,7 +140,10 @@ const filledSlots = (
 
 /** Per slot, how many units of a part are packed in one container with no demand on them but their packing. */
 const packedUnits = (
-  container: PackedContainer | undefined, part: KitPart, demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>, bounds: ReadonlyArray<number>
+  container: PackedContainer | undefined,
+  part: KitPart,
+  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
+  bounds: ReadonlyArray<number>
 ): ReadonlyArray<number> => {
   const packed = new SlotTally(bounds)
   for (const item of container?.items ?? []) {
@@ -126,34 +159,60 @@ export interface CaseState {
   readonly is_claimed: boolean
   /** Every fixed part is in it, in full number and claimed by nothing else. */
   readonly is_filled: boolean
-  readonly missing: ReadonlyArray<{ readonly product_id: number; readonly product_name: string | null; readonly quantity: number }>
+  readonly missing: ReadonlyArray<{
+    readonly product_id: number
+    readonly product_name: string | null
+    readonly quantity: number
+  }>
 }
 
 /** The cases here in the first slot of the bounds, by id; none for a product that is no case. */
-export const casesAt = (snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>): ReadonlyArray<CaseState> => {
+export const casesAt = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<CaseState> => {
   const product = snapshot.products.get(product_id)
   if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
   const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
   const demandsOnCases = demandsByAsset(snapshot.claimsOf(product_id))
   const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.claimsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
-  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean => slotsTouched([bounds[0]!, bounds[1]!], from, to).last === 0
-  return snapshot.stockOf(product_id).filter((unit) => unit.is_unit && touches(unit)).map(({ level }) => {
-    const container = containerIn.get(level.id)
-    const missing = fixed.flatMap((part) => {
-      const quantity = Math.ceil(part.quantity) - (packedUnits(container, part, demandsOnContents, bounds)[0] ?? 0)
-      return quantity <= 0 ? [] : [{ product_id: part.component_product_id, product_name: snapshot.products.get(part.component_product_id)?.name ?? null, quantity }]
+  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
+    slotsTouched([bounds[0]!, bounds[1]!], from, to).last === 0
+  return snapshot
+    .stockOf(product_id)
+    .filter((unit) => unit.is_unit && touches(unit))
+    .map(({ level }) => {
+      const container = containerIn.get(level.id)
+      const missing = fixed.flatMap((part) => {
+        const quantity = Math.ceil(part.quantity) - (packedUnits(container, part, demandsOnContents, bounds)[0] ?? 0)
+        return quantity <= 0
+          ? []
+          : [
+              {
+                product_id: part.component_product_id,
+                product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
+                quantity
+              }
+            ]
+      })
+      return {
+        stock_level_id: level.id,
+        container_id: container?.id ?? null,
+        is_claimed: (demandsOnCases.get(level.id) ?? []).some(touches),
+        is_filled: missing.length === 0,
+        missing
+      }
     })
-    return {
-      stock_level_id: level.id, container_id: container?.id ?? null, is_claimed: (demandsOnCases.get(level.id) ?? []).some(touches),
-      is_filled: missing.length === 0, missing
-    }
-  }).sort((one, other) => one.stock_level_id - other.stock_level_id)
+    .sort((one, other) => one.stock_level_id - other.stock_level_id)
 }
 
 /** Counts one packed unit in the slots where nothing but its own packing demands it. */
 const addFreeSlots = (
-  packed: SlotTally, item: PackedItem, demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
+  packed: SlotTally,
+  item: PackedItem,
+  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
   bounds: ReadonlyArray<number>
 ): void => {
   const until = item.unpacked_at === null ? openEndMillis : millisOf(item.unpacked_at)

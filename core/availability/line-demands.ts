@@ -56,7 +56,9 @@ export interface DemandSettings {
 
 /** The line's window before buffers: its own dates, else the opportunity's, else from now on. */
 export const lineWindow = (
-  line: Pick<LineFacts, "starts_at" | "ends_at">, opportunity: OpportunityFacts, settings: Pick<DemandSettings, "demand_date_source" | "now">
+  line: Pick<LineFacts, "starts_at" | "ends_at">,
+  opportunity: OpportunityFacts,
+  settings: Pick<DemandSettings, "demand_date_source" | "now">
 ): { readonly starts_at: string; readonly ends_at: string } => {
   const starts_at = line.starts_at ?? opportunity.starts_at ?? settings.now
   const ends_at = line.ends_at ?? opportunity.ends_at ?? openEnd
@@ -66,30 +68,41 @@ export const lineWindow = (
 }
 
 /** The store whose stock the line takes. */
-export const storeOfLine = (line: Pick<LineFacts, "dispatch_store_id">, opportunity: Pick<OpportunityFacts, "store_id">): number | null =>
-  line.dispatch_store_id ?? opportunity.store_id
+export const storeOfLine = (
+  line: Pick<LineFacts, "dispatch_store_id">,
+  opportunity: Pick<OpportunityFacts, "store_id">
+): number | null => line.dispatch_store_id ?? opportunity.store_id
 
 /**
  * Every demand of one line. Without a product or a store there is none. Kits claim their pool parts, case kits the case;
  * units allocated claim themselves and the rest of the quantity stays one demand. Throws KitNestedTooDeep and KitTooLarge.
  */
 export const demandsOfLine = (
-  line: LineFacts, opportunity: OpportunityFacts, products: ReadonlyMap<number, StockedProduct>, settings: DemandSettings
+  line: LineFacts,
+  opportunity: OpportunityFacts,
+  products: ReadonlyMap<number, StockedProduct>,
+  settings: DemandSettings
 ): ReadonlyArray<NewDemand> => {
   const store_id = storeOfLine(line, opportunity)
   const product = line.product_id === null ? undefined : products.get(line.product_id)
   if (store_id === null || product === undefined) return []
-  const phase: Phase = line.is_live ? demandPhaseOf(opportunity.state, opportunity.status, settings.release_point) : "void"
+  const phase: Phase = line.is_live
+    ? demandPhaseOf(opportunity.state, opportunity.status, settings.release_point)
+    : "void"
   const base: DemandBase = {
-    line, phase, store_id, opportunity_id: opportunity.id,
+    line,
+    phase,
+    store_id,
+    opportunity_id: opportunity.id,
     releasesAtCheck: settings.release_point === "checked",
     ...lineWindow(line, opportunity, settings)
   }
-  return needsOf(product, products, settings.kit_nesting_max_depth)
-    .flatMap(({ per_line, product: needed, is_part }) => needed.is_serialised
-      // Units of the line itself come back one by one, with their own demands; only parts go by the line's count.
-      ? demandsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
-      : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity)))
+  return needsOf(product, products, settings.kit_nesting_max_depth).flatMap(({ per_line, product: needed, is_part }) =>
+    needed.is_serialised
+      ? // Units of the line itself come back one by one, with their own demands; only parts go by the line's count.
+        demandsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
+      : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity))
+  )
 }
 
 interface DemandBase {
@@ -122,13 +135,20 @@ export class KitTooLarge extends Error {
 }
 
 /** What one unit of a product takes, by product, and how many levels of kits lie in it, itself included. */
-interface Exploded { readonly per_unit: ReadonlyMap<number, number>; readonly levels: number }
+interface Exploded {
+  readonly per_unit: ReadonlyMap<number, number>
+  readonly levels: number
+}
 
 /**
  * What one unit of a product takes from stock, kits taken apart: each product once, however many ways lead to it, and each
  * kit looked into once, so the cost goes by what kits are made of and not by the ways. Parts of unknown products are skipped.
  */
-const needsOf = (product: StockedProduct, products: ReadonlyMap<number, StockedProduct>, max_depth: number): ReadonlyArray<Need> => {
+const needsOf = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number
+): ReadonlyArray<Need> => {
   const known = new Map<number, Exploded>()
   const explode = (one: StockedProduct, depth: number): Exploded => {
     const before = known.get(one.id)
@@ -151,7 +171,11 @@ const needsOf = (product: StockedProduct, products: ReadonlyMap<number, StockedP
     known.set(one.id, found)
     return found
   }
-  return [...explode(product, 0).per_unit].map(([id, per_line]) => ({ product: products.get(id) ?? product, per_line, is_part: id !== product.id }))
+  return [...explode(product, 0).per_unit].map(([id, per_line]) => ({
+    product: products.get(id) ?? product,
+    per_line,
+    is_part: id !== product.id
+  }))
 }
 
 /** Whole units claimed: a line's own product rounded, a kit's part rounded up; none once all came back. */
@@ -165,11 +189,15 @@ const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returne
 const exact = (quantity: number): number => Math.round(quantity * 1e6) / 1e6
 
 const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: number): ReadonlyArray<NewDemand> =>
-  quantity === 0 ? [] : [{
-    ...demandOn(base, product, base.phase, base.starts_at, base.ends_at),
-    quantity,
-    out: isLineOut(base.line, product)
-  }]
+  quantity === 0
+    ? []
+    : [
+        {
+          ...demandOn(base, product, base.phase, base.starts_at, base.ends_at),
+          quantity,
+          out: isLineOut(base.line, product)
+        }
+      ]
 
 /** Where single units are tracked, those not allocated never left. */
 const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
@@ -179,16 +207,18 @@ const demandsOfUnits = (base: DemandBase, product: StockedProduct, quantity: num
   const units = base.line.units.filter((unit) => unit.product_id === product.id)
   const rest = quantity - units.length
   const demands = units.map((unit) => demandOfUnit(base, product, unit))
-  return rest > 0
-    ? [...demands, ...demandOfQuantity(base, product, rest)]
-    : demands
+  return rest > 0 ? [...demands, ...demandOfQuantity(base, product, rest)] : demands
 }
 
-const dispatched = 2, onHire = 3, checkedIn = 4, finalised = 5
+const dispatched = 2,
+  onHire = 3,
+  checkedIn = 4,
+  finalised = 5
 
 /** A unit that left early demands from then; one that came back demands until then and no longer. */
 const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: AllocatedUnit): NewDemand => {
-  const starts_at = unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
+  const starts_at =
+    unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
   const isBack = unit.status === checkedIn || unit.status === finalised
   const waits = unit.status === checkedIn && unit.returned_at !== null && unit.checked_at === null
   // Where stock is released by its check, a unit back but unchecked still occupies the order.
@@ -209,7 +239,11 @@ const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: Allocated
 }
 
 const demandOn = (
-  base: DemandBase, product: Buffers & { readonly id: number }, phase: Phase, starts_at: string, ends_at: string
+  base: DemandBase,
+  product: Buffers & { readonly id: number },
+  phase: Phase,
+  starts_at: string,
+  ends_at: string
 ): NewDemand => ({
   product_id: product.id,
   store_id: base.store_id,
@@ -235,16 +269,22 @@ const demandOn = (
  * fixed part of the case's product, never in a transport box or a temporary container.
  */
 export const isPackedUnitHeld = (
-  container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined, packed_product_id: number
+  container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined,
+  packed_product_id: number
 ): boolean =>
   container_product?.container_mode === "kit" ||
-  (container_product?.container_mode === "hybrid" && container_product.parts.some((part) =>
-    part.component_product_id === packed_product_id && part.binding === "fixed"))
+  (container_product?.container_mode === "hybrid" &&
+    container_product.parts.some((part) => part.component_product_id === packed_product_id && part.binding === "fixed"))
 
 /** The demand of one held membership: the unit, from packing on, no buffers, no known end. */
 export const demandOfPackedUnit = (
-  packed: { readonly container_id: number; readonly container_item_id: number; readonly stock_level_id: number
-    readonly product_id: number; readonly packed_at: string },
+  packed: {
+    readonly container_id: number
+    readonly container_item_id: number
+    readonly stock_level_id: number
+    readonly product_id: number
+    readonly packed_at: string
+  },
   store_id: number
 ): NewDemand => ({
   product_id: packed.product_id,

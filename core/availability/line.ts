@@ -30,11 +30,17 @@ export interface LineAvailability {
 }
 
 /** One entry of `GET /opportunities/{id}/availability`. A product that is not tracked is never short. */
-export const lineAvailability = (snapshot: AvailabilitySnapshot, line: LineRequest, source_type = "opportunity_item"): LineAvailability => {
+export const lineAvailability = (
+  snapshot: AvailabilitySnapshot,
+  line: LineRequest,
+  source_type = "opportunity_item"
+): LineAvailability => {
   const window = inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) })
   const requested_quantity = requestedUnits(line.quantity)
   const available_for_item = lowestFree(withoutSource(snapshot, source_type, line.id), line.product_id, window)
-  const shortage_quantity = isTracked(snapshot, line.product_id) ? Math.max(0, requested_quantity - available_for_item) : 0
+  const shortage_quantity = isTracked(snapshot, line.product_id)
+    ? Math.max(0, requested_quantity - available_for_item)
+    : 0
   return {
     opportunity_item_id: line.id,
     product_id: line.product_id,
@@ -70,9 +76,11 @@ export interface LineShortage {
 
 /** The shortage of a line, undefined when it has none. Allocated units, if any, are what it asks for (rules/availability 9). */
 export const lineShortage = (
-  snapshot: AvailabilitySnapshot, line: LineRequest,
+  snapshot: AvailabilitySnapshot,
+  line: LineRequest,
   opportunity: { readonly opportunity_id: number; readonly is_order: boolean },
-  allocated_quantity = 0, resolved_quantity = 0
+  allocated_quantity = 0,
+  resolved_quantity = 0
 ): LineShortage | undefined => {
   const asked = allocated_quantity > 0 ? { ...line, quantity: allocated_quantity } : line
   const found = lineAvailability(snapshot, asked)
@@ -106,7 +114,11 @@ export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, w
   return lowest(freeUnits(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone)) ?? []) ?? 0
 }
 
-const slotMillis: { readonly [R in Resolution]: number } = { daily: 86_400_000, half_daily: 21_600_000, hourly: 3_600_000 }
+const slotMillis: { readonly [R in Resolution]: number } = {
+  daily: 86_400_000,
+  half_daily: 21_600_000,
+  hourly: 3_600_000
+}
 
 /** An open end is cut to the horizon; a hire that starts beyond it is judged by its first slot. */
 const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {

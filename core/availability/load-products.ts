@@ -22,7 +22,8 @@ interface ProductRow {
   readonly post_rent_unavailability: number
   readonly deleted_at: string | null
 }
-const columns = "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, p.buffer_before_minutes, " +
+const columns =
+  "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, p.buffer_before_minutes, " +
   "p.post_rent_unavailability, p.deleted_at"
 
 /** A product row and its parts as a snapshot has them. */
@@ -39,7 +40,7 @@ export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>)
 })
 
 /** The products named and everything they are made of, at any depth, by id. Two queries. */
-export const loadStockedProducts = Effect.fnUntraced(function*(
+export const loadStockedProducts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
   if (product_ids.length === 0) return new Map()
@@ -47,18 +48,40 @@ export const loadStockedProducts = Effect.fnUntraced(function*(
   const tree = (bind: (value: unknown) => string): string =>
     `with recursive tree(id) as (select id from products where id in (${[...new Set(product_ids)].map(bind).join(", ")}) ` +
     "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) "
-  const forRows = bindings(store.dialect), forParts = bindings(store.dialect)
-  const rows = yield* store.run<ProductRow>(`${tree(forRows.bind)} select ${columns} from products p where p.id in (select id from tree)`, forRows.values)
-  const parts = yield* store.run<{ product_id: number; component_product_id: number; quantity: unknown; binding: "pool" | "fixed" }>(
+  const forRows = bindings(store.dialect),
+    forParts = bindings(store.dialect)
+  const rows = yield* store.run<ProductRow>(
+    `${tree(forRows.bind)} select ${columns} from products p where p.id in (select id from tree)`,
+    forRows.values
+  )
+  const parts = yield* store.run<{
+    product_id: number
+    component_product_id: number
+    quantity: unknown
+    binding: "pool" | "fixed"
+  }>(
     `${tree(forParts.bind)} select c.product_id, c.component_product_id, c.quantity, c.binding from product_components c ` +
-    "where c.product_id in (select id from tree) order by c.sort_order, c.id", forParts.values)
+      "where c.product_id in (select id from tree) order by c.sort_order, c.id",
+    forParts.values
+  )
   const live = new Set(rows.filter((row) => row.deleted_at === null).map((row) => row.id))
-  const partsOf = Map.groupBy(parts.filter((part) => live.has(part.component_product_id)), (part) => part.product_id)
-  return new Map(rows.map((row) => [row.id, asStockedProduct(row, (partsOf.get(row.id) ?? []).map((part) => ({
-    component_product_id: part.component_product_id,
-    quantity: Number(decodeValue(product_components.columns.quantity, part.quantity, store.dialect)),
-    binding: part.binding
-  })))]))
+  const partsOf = Map.groupBy(
+    parts.filter((part) => live.has(part.component_product_id)),
+    (part) => part.product_id
+  )
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      asStockedProduct(
+        row,
+        (partsOf.get(row.id) ?? []).map((part) => ({
+          component_product_id: part.component_product_id,
+          quantity: Number(decodeValue(product_components.columns.quantity, part.quantity, store.dialect)),
+          binding: part.binding
+        }))
+      )
+    ])
+  )
 })
 
 /** As SQL: whether the product had a stock level there at any time. */
@@ -67,7 +90,7 @@ export const everStockedSql = (product: string, there: string): string =>
   `where made.product_id = ${product} and here.store_id ${there})`
 
 /** Every product these stores have, had or have promised, without what it is made of. One query. */
-export const loadProductsOfStores = Effect.fnUntraced(function*(
+export const loadProductsOfStores = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
   const store = yield* Store
@@ -75,44 +98,70 @@ export const loadProductsOfStores = Effect.fnUntraced(function*(
   const here = (): string => store_ids.map(bound.bind).join(", ")
   const rows = yield* store.run<ProductRow>(
     `select ${columns} from products p where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
-    `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()})) or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`, bound.values)
+      `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()})) or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`,
+    bound.values
+  )
   return new Map(rows.map((row) => [row.id, asStockedProduct(row, [])]))
 })
 
 /** Every live kit and container product with all it is made of. Three queries. */
-export const composedProducts = Effect.fnUntraced(function*(): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
+export const composedProducts = Effect.fnUntraced(function* (): Effect.fn.Return<
+  ReadonlyMap<number, StockedProduct>,
+  Failure,
+  Store
+> {
   const store = yield* Store
   const rows = yield* store.run<{ id: number }>(
-    "select id from products where deleted_at is null and ((is_kit = true and container_availability_mode is null) or container_availability_mode in ('kit', 'hybrid'))")
+    "select id from products where deleted_at is null and ((is_kit = true and container_availability_mode is null) or container_availability_mode in ('kit', 'hybrid'))"
+  )
   return yield* loadStockedProducts(rows.map((row) => row.id))
 })
 
-export interface StoredContainer extends PackedContainer { readonly store_id: number | null }
+export interface StoredContainer extends PackedContainer {
+  readonly store_id: number | null
+}
 
 /** Containers in use of the case kits among the products, with what is or was in them from `from` on. Two queries. */
-export const packedContainers = Effect.fnUntraced(function*(
-  store_ids: ReadonlyArray<number>, products: ReadonlyArray<StockedProduct>, from: number
+export const packedContainers = Effect.fnUntraced(function* (
+  store_ids: ReadonlyArray<number>,
+  products: ReadonlyArray<StockedProduct>,
+  from: number
 ): Effect.fn.Return<ReadonlyArray<StoredContainer>, Failure, Store> {
-  const cases = products.filter((product) => ["kit", "hybrid"].includes(compositionOf(product))).map((product) => product.id)
+  const cases = products
+    .filter((product) => ["kit", "hybrid"].includes(compositionOf(product)))
+    .map((product) => product.id)
   if (cases.length === 0) return []
   const store = yield* Store
-  const found = (yield* store.find(containers, { product_id: cases, status: ["open", "sealed", "dispatched", "returned"] }))
-    .filter((one) => one.store_id === null || store_ids.includes(one.store_id))
-  const items = yield* loadItems(store, found.map((one) => one.id), from)
+  const found = (yield* store.find(containers, {
+    product_id: cases,
+    status: ["open", "sealed", "dispatched", "returned"]
+  })).filter((one) => one.store_id === null || store_ids.includes(one.store_id))
+  const items = yield* loadItems(
+    store,
+    found.map((one) => one.id),
+    from
+  )
   return found.map((one) => ({
-    id: one.id, product_id: one.product_id, housing_id: one.serialised_item_id, store_id: one.store_id, items: items.get(one.id) ?? []
+    id: one.id,
+    product_id: one.product_id,
+    housing_id: one.serialised_item_id,
+    store_id: one.store_id,
+    items: items.get(one.id) ?? []
   }))
 })
 
-const loadItems = Effect.fnUntraced(function*(
-  store: StoreShape, container_ids: ReadonlyArray<number>, from: number
+const loadItems = Effect.fnUntraced(function* (
+  store: StoreShape,
+  container_ids: ReadonlyArray<number>,
+  from: number
 ): Effect.fn.Return<ReadonlyMap<number, ReadonlyArray<PackedItem>>, Failure> {
   if (container_ids.length === 0) return new Map()
   const bound = bindings(store.dialect)
   const rows = yield* store.run<PackedItem & { readonly container_id: number }>(
     "select id as container_item_id, container_id, serialised_item_id as stock_level_id, product_id, packed_at, unpacked_at from container_items " +
-    `where container_id in (${container_ids.map(bound.bind).join(", ")}) and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
-    bound.values)
+      `where container_id in (${container_ids.map(bound.bind).join(", ")}) and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
+    bound.values
+  )
   return Map.groupBy(rows, (row) => row.container_id)
 })
 

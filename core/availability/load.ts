@@ -13,7 +13,14 @@ import { stores } from "../stores/stores.ts"
 import type { Period } from "../values/period.ts"
 import { type AvailabilitySnapshot, snapshotOf, withProducts } from "./snapshot.ts"
 import type { Demand } from "./demand.ts"
-import { boundInstant, composedProducts, packedContainers, loadStockedProducts, loadProductsOfStores, everStockedSql } from "./load-products.ts"
+import {
+  boundInstant,
+  composedProducts,
+  packedContainers,
+  loadStockedProducts,
+  loadProductsOfStores,
+  everStockedSql
+} from "./load-products.ts"
 import { kitDepthIn } from "../kits/settings.ts"
 import { horizonIn, resolutionIn } from "./settings.ts"
 import type { StockLevel } from "./stock.ts"
@@ -35,52 +42,89 @@ export interface SnapshotContext {
 const named_products_max = 2_000
 
 /** One snapshot per store that exists. Twelve queries at most, whatever the number of stores, products and claims. */
-export const loadSnapshots = Effect.fnUntraced(function*(
-  asked: SnapshotRequest, { now, settings }: SnapshotContext
+export const loadSnapshots = Effect.fnUntraced(function* (
+  asked: SnapshotRequest,
+  { now, settings }: SnapshotContext
 ): Effect.fn.Return<ReadonlyMap<number, AvailabilitySnapshot>, Failure, Store> {
   const store = yield* Store
   const found = yield* store.getMany(stores, asked.store_ids)
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
   const { product_ids } = asked
-  const products = product_ids !== undefined ? yield* loadStockedProducts(product_ids)
-    : asked.with_kits === true ? new Map([...yield* loadProductsOfStores(store_ids), ...yield* composedProducts()])
-    : yield* loadProductsOfStores(store_ids)
+  const products =
+    product_ids !== undefined
+      ? yield* loadStockedProducts(product_ids)
+      : asked.with_kits === true
+        ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
+        : yield* loadProductsOfStores(store_ids)
   // So many that naming them would burst a statement are better read with all the others.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadDemands(store, store_ids, of_products, asked.window)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
-  const once = yield* loadKnown(store, store_ids, [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`))))
-  const containers = product_ids === undefined && asked.with_kits !== true ? [] : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
-  const demandsAt = byStore(rows), levelsAt = byStore(levels), onceAt = byStore(once)
-  return new Map(found.map((one) => {
-    const snapshot = snapshotOf({
-      store: one, resolution: resolutionIn(settings), now, horizon: horizonIn(settings), kit_nesting_max_depth: kitDepthIn(settings),
-      demands: demandsAt.get(one.id) ?? [], stock: levelsAt.get(one.id) ?? [], products: [...products.values()],
-      containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
+  const once = yield* loadKnown(
+    store,
+    store_ids,
+    [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`)))
+  )
+  const containers =
+    product_ids === undefined && asked.with_kits !== true
+      ? []
+      : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
+  const demandsAt = byStore(rows),
+    levelsAt = byStore(levels),
+    onceAt = byStore(once)
+  return new Map(
+    found.map((one) => {
+      const snapshot = snapshotOf({
+        store: one,
+        resolution: resolutionIn(settings),
+        now,
+        horizon: horizonIn(settings),
+        kit_nesting_max_depth: kitDepthIn(settings),
+        demands: demandsAt.get(one.id) ?? [],
+        stock: levelsAt.get(one.id) ?? [],
+        products: [...products.values()],
+        containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
+      })
+      // Claims outside the window and stock that is gone were not read, yet their products are known here.
+      return [
+        one.id,
+        withProducts(
+          snapshot,
+          (onceAt.get(one.id) ?? []).map((pair) => pair.product_id)
+        )
+      ]
     })
-    // Claims outside the window and stock that is gone were not read, yet their products are known here.
-    return [one.id, withProducts(snapshot, (onceAt.get(one.id) ?? []).map((pair) => pair.product_id))]
-  }))
+  )
 })
 
 /** The snapshot of one store; dies if there is none, for callers whose store was already found. */
-export const loadSnapshot = Effect.fnUntraced(function*(
-  store_id: number, asked: Omit<SnapshotRequest, "store_ids">, context: SnapshotContext
+export const loadSnapshot = Effect.fnUntraced(function* (
+  store_id: number,
+  asked: Omit<SnapshotRequest, "store_ids">,
+  context: SnapshotContext
 ): Effect.fn.Return<AvailabilitySnapshot, Failure, Store> {
   const snapshot = (yield* loadSnapshots({ ...asked, store_ids: [store_id] }, context)).get(store_id)
   return snapshot ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
 })
 
-const byStore = <Row extends { readonly store_id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, ReadonlyArray<Row>> =>
-  Map.groupBy(rows, (row) => row.store_id)
+const byStore = <Row extends { readonly store_id: number }>(
+  rows: ReadonlyArray<Row>
+): ReadonlyMap<number, ReadonlyArray<Row>> => Map.groupBy(rows, (row) => row.store_id)
 
 /** `store_id in (…) and product_id in (…)`, the latter only when products are named. */
-const whereSql = (bound: Bindings, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined): string =>
-  `store_id in (${store_ids.map(bound.bind).join(", ")})` + (product_ids === undefined ? ""
-    : product_ids.length === 0 ? " and 1 = 0"
-    : ` and product_id in (${product_ids.map(bound.bind).join(", ")})`)
+const whereSql = (
+  bound: Bindings,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined
+): string =>
+  `store_id in (${store_ids.map(bound.bind).join(", ")})` +
+  (product_ids === undefined
+    ? ""
+    : product_ids.length === 0
+      ? " and 1 = 0"
+      : ` and product_id in (${product_ids.map(bound.bind).join(", ")})`)
 
 interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type"> {
   readonly quantity_held: unknown
@@ -88,43 +132,64 @@ interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_
 }
 const writtenOff = 6
 /** A row of the table as a snapshot has it. */
-export const stockLevelOf = (row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }): StockLevel =>
-  ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
+export const stockLevelOf = (
+  row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }
+): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
 
-const loadStock = Effect.fnUntraced(function*(
-  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined
+const loadStock = Effect.fnUntraced(function* (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined
 ): Effect.fn.Return<ReadonlyArray<StockLevel>, Failure> {
   const bound = bindings(store.dialect)
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, asset_number, serial_number, " +
-    `barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`, bound.values)
-  return rows.map((row) => stockLevelOf({ ...row, quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect)) }))
+      `barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`,
+    bound.values
+  )
+  return rows.map((row) =>
+    stockLevelOf({
+      ...row,
+      quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect))
+    })
+  )
 })
 
 /** The columns of a demand: instants and booleans are as they should be when they come, so nothing is decoded. */
-const demandColumns = "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, source_id, phase, " +
+const demandColumns =
+  "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, source_id, phase, " +
   'is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
 
 /** Active demands that meet the window; units that are out; units that wait, or waited in the window, for their check. */
 const loadDemands = (
-  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number> | undefined, window: Period
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined,
+  window: Period
 ): Effect.Effect<ReadonlyArray<Demand>, Failure> => {
   const bound = bindings(store.dialect)
-  const from = boundInstant(window.from), to = boundInstant(Math.max(window.to, window.from + 1))
+  const from = boundInstant(window.from),
+    to = boundInstant(Math.max(window.to, window.from + 1))
   return store.run<Demand>(
     `select ${demandColumns} from claims where ${whereSql(bound, store_ids, product_ids)} ` +
-    `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`, bound.values)
+      `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`,
+    bound.values
+  )
 }
 
 /** Which of these products, without stock somewhere, were ever claimed or kept where: a look into an index per product and store. */
-const loadKnown = Effect.fnUntraced(function*(
-  store: StoreShape, store_ids: ReadonlyArray<number>, product_ids: ReadonlyArray<number>
+const loadKnown = Effect.fnUntraced(function* (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Failure> {
   if (product_ids.length === 0) return []
   const bound = bindings(store.dialect)
   return yield* store.run<{ product_id: number; store_id: number }>(
     "select p.id as product_id, s.id as store_id from products p, stores s " +
-    `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
-    (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
-    ` and (exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id) or ${everStockedSql("p.id", "= s.id")})`, bound.values)
+      `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
+      (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
+      ` and (exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id) or ${everStockedSql("p.id", "= s.id")})`,
+    bound.values
+  )
 })

@@ -9,8 +9,18 @@ export type ReleasePoint = "off_hired" | "returned" | "checked"
 /** state × 100 + status → phase, for the default release point. */
 const phases: ReadonlyMap<number, Phase> = new Map<number, Phase>([
   [0, "draft"],
-  [100, "draft"], [101, "reserved"], [102, "void"], [103, "void"], [104, "held"],
-  [200, "reserved"], [201, "on_hire"], [202, "on_hire"], [203, "closed"], [204, "closed"], [205, "closed"], [206, "void"]
+  [100, "draft"],
+  [101, "reserved"],
+  [102, "void"],
+  [103, "void"],
+  [104, "held"],
+  [200, "reserved"],
+  [201, "on_hire"],
+  [202, "on_hire"],
+  [203, "closed"],
+  [204, "closed"],
+  [205, "closed"],
+  [206, "void"]
 ])
 
 const orderReturned = 203

@@ -17,20 +17,49 @@ export interface PlannedLine extends Period {
 }
 
 export const planned_source = "what_if"
-const order = 2, active = 0
+const order = 2,
+  active = 0
 
 /** The demands of planned lines as an active order would make them; `source_id` counts the lines from 1. Throws KitNestedTooDeep. */
-export const plannedDemands = (lines: ReadonlyArray<PlannedLine>, snapshot: AvailabilitySnapshot): ReadonlyArray<Demand> => {
+export const plannedDemands = (
+  lines: ReadonlyArray<PlannedLine>,
+  snapshot: AvailabilitySnapshot
+): ReadonlyArray<Demand> => {
   const settings: DemandSettings = {
-    release_point: "returned", demand_date_source: "operational", kit_nesting_max_depth: snapshot.kit_depth, now: instantOf(snapshot.now)
+    release_point: "returned",
+    demand_date_source: "operational",
+    kit_nesting_max_depth: snapshot.kit_depth,
+    now: instantOf(snapshot.now)
   }
   const opportunity = {
-    id: 0, state: order, status: active, store_id: null, starts_at: null, ends_at: null, charge_starts_at: null, charge_ends_at: null
+    id: 0,
+    state: order,
+    status: active,
+    store_id: null,
+    starts_at: null,
+    ends_at: null,
+    charge_starts_at: null,
+    charge_ends_at: null
   }
-  const demands = lines.flatMap((line, at) => demandsOfLine({
-    id: at + 1, product_id: line.product_id, quantity: line.quantity, dispatched_quantity: 0, returned_quantity: 0,
-    starts_at: instantOf(line.from), ends_at: instantOf(line.to), dispatch_store_id: line.store_id, is_live: true, units: []
-  }, opportunity, snapshot.products, settings))
+  const demands = lines.flatMap((line, at) =>
+    demandsOfLine(
+      {
+        id: at + 1,
+        product_id: line.product_id,
+        quantity: line.quantity,
+        dispatched_quantity: 0,
+        returned_quantity: 0,
+        starts_at: instantOf(line.from),
+        ends_at: instantOf(line.to),
+        dispatch_store_id: line.store_id,
+        is_live: true,
+        units: []
+      },
+      opportunity,
+      snapshot.products,
+      settings
+    )
+  )
   return demands.map((demand, at) => ({ ...demand, id: -(at + 1), source_type: planned_source, opportunity_id: null }))
 }
 
@@ -38,7 +67,9 @@ export interface PlannedSlot extends AvailabilitySlot {
   /** What is free without the plan. */
   readonly available_before: number
 }
-export interface PlannedTimeline extends Omit<RangeAvailability, "slots"> { readonly slots: ReadonlyArray<PlannedSlot> }
+export interface PlannedTimeline extends Omit<RangeAvailability, "slots"> {
+  readonly slots: ReadonlyArray<PlannedSlot>
+}
 export interface PlanResult {
   /** Which line of the plan, from 0. */
   readonly line: number
@@ -53,30 +84,56 @@ export interface PlanResult {
   readonly starts_at: string
   readonly ends_at: string
 }
-export interface PlanAnswers { readonly lines: ReadonlyArray<PlanResult>; readonly timelines: ReadonlyArray<PlannedTimeline> }
+export interface PlanAnswers {
+  readonly lines: ReadonlyArray<PlanResult>
+  readonly timelines: ReadonlyArray<PlannedTimeline>
+}
 
 /**
  * The lines of ONE store judged together, each against everything but itself, and the products they name, slot by slot
  * from their first claim to their last. Throws KitNestedTooDeep and TooManySlots.
  */
-export const planAnswers = (snapshot: AvailabilitySnapshot, lines: ReadonlyArray<PlannedLine & { readonly line: number }>): PlanAnswers => {
+export const planAnswers = (
+  snapshot: AvailabilitySnapshot,
+  lines: ReadonlyArray<PlannedLine & { readonly line: number }>
+): PlanAnswers => {
   const planned = withDemands(snapshot, plannedDemands(lines, snapshot))
   return {
     lines: lines.map((one, at) => {
-      const found = lineAvailability(planned, {
-        id: at + 1, product_id: one.product_id, quantity: one.quantity, starts_at: instantOf(one.from), ends_at: instantOf(one.to)
-      }, planned_source)
+      const found = lineAvailability(
+        planned,
+        {
+          id: at + 1,
+          product_id: one.product_id,
+          quantity: one.quantity,
+          starts_at: instantOf(one.from),
+          ends_at: instantOf(one.to)
+        },
+        planned_source
+      )
       const { available_for_item, from, has_shortage, opportunity_item_id: _id, to, ...rest } = found
       return {
-        line: one.line, ...rest, product_name: snapshot.products.get(one.product_id)?.name ?? null,
-        available_for_line: available_for_item, has_shortage, starts_at: from, ends_at: to
+        line: one.line,
+        ...rest,
+        product_name: snapshot.products.get(one.product_id)?.name ?? null,
+        available_for_line: available_for_item,
+        has_shortage,
+        starts_at: from,
+        ends_at: to
       }
     }),
-    timelines: [...Map.groupBy(lines, (line) => line.product_id)].map(([product_id, of]) => plannedTimeline(snapshot, planned, product_id, of))
+    timelines: [...Map.groupBy(lines, (line) => line.product_id)].map(([product_id, of]) =>
+      plannedTimeline(snapshot, planned, product_id, of)
+    )
   }
 }
 
-const plannedTimeline = (snapshot: AvailabilitySnapshot, planned: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<Period>): PlannedTimeline => {
+const plannedTimeline = (
+  snapshot: AvailabilitySnapshot,
+  planned: AvailabilitySnapshot,
+  product_id: number,
+  lines: ReadonlyArray<Period>
+): PlannedTimeline => {
   const product = snapshot.products.get(product_id)
   const window = inOrder({
     from: Math.min(...lines.map((line) => line.from)) - (product?.before_minutes ?? 0) * 60_000,
@@ -86,6 +143,10 @@ const plannedTimeline = (snapshot: AvailabilitySnapshot, planned: AvailabilitySn
   const first = range.slots[0]
   if (first === undefined) return { ...range, slots: [] }
   const last = range.slots[range.slots.length - 1]!
-  const before = freeUnits(snapshot, product_id, slotBounds(millisOf(first.slot_start), millisOf(last.slot_start) + 1, snapshot.resolution, snapshot.zone))
+  const before = freeUnits(
+    snapshot,
+    product_id,
+    slotBounds(millisOf(first.slot_start), millisOf(last.slot_start) + 1, snapshot.resolution, snapshot.zone)
+  )
   return { ...range, slots: range.slots.map((slot, at) => ({ ...slot, available_before: before?.[at] ?? 0 })) }
 }

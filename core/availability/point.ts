@@ -19,7 +19,11 @@ export interface PointAvailability {
 }
 
 /** The slot that holds `at` (milliseconds), at any date, beyond the horizon too. */
-export const pointAvailability = (snapshot: AvailabilitySnapshot, product_id: number, at: number): PointAvailability => {
+export const pointAvailability = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  at: number
+): PointAvailability => {
   const bounds = slotBounds(at, at, snapshot.resolution, snapshot.zone)
   const where = { product_id, store_id: snapshot.store_id, date: dayOf(bounds[0]!, snapshot.zone) }
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") {

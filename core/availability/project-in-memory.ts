@@ -10,7 +10,11 @@ export interface ProjectedTables {
 }
 
 /** Folds events, in their order, onto these tables alone; what they do to other tables is left out. */
-export const projectInMemory = (catalogue: Pick<Catalogue, "events" | "projection">, tables: ReadonlyArray<Table>, events: ReadonlyArray<StoredEvent>): ProjectedTables => {
+export const projectInMemory = (
+  catalogue: Pick<Catalogue, "events" | "projection">,
+  tables: ReadonlyArray<Table>,
+  events: ReadonlyArray<StoredEvent>
+): ProjectedTables => {
   const kept = new Map<string, Map<unknown, AnyRow>>(tables.map((table) => [table.name, new Map()]))
   for (const event of events) {
     for (const change of foldStored(catalogue, event, event)) {
@@ -19,7 +23,10 @@ export const projectInMemory = (catalogue: Pick<Catalogue, "events" | "projectio
     }
   }
   // Rows of a table hold what the folds of that table wrote.
-  return { rows: <T extends Table>(table: T) => [...kept.get(table.name)?.values() ?? []] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>> }
+  return {
+    rows: <T extends Table>(table: T) =>
+      [...(kept.get(table.name)?.values() ?? [])] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>>
+  }
 }
 
 const carryOut = (rows: Map<unknown, AnyRow>, change: RowChange): void => {
@@ -47,7 +54,8 @@ const carryOut = (rows: Map<unknown, AnyRow>, change: RowChange): void => {
 const defaultsOf = (table: Table): AnyRow =>
   Object.fromEntries(Object.entries(table.columns).map(([name, field]) => [name, field.default ?? null]))
 
-const meets = (row: AnyRow, where: Where): boolean => Object.entries(where).every(([column, wanted]) => {
-  const value = row[column] ?? null
-  return Array.isArray(wanted) ? wanted.includes(value as string | number) : value === wanted
-})
+const meets = (row: AnyRow, where: Where): boolean =>
+  Object.entries(where).every(([column, wanted]) => {
+    const value = row[column] ?? null
+    return Array.isArray(wanted) ? wanted.includes(value as string | number) : value === wanted
+  })

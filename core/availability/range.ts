@@ -31,13 +31,21 @@ export interface RangeAvailability {
  * Slots of [from, to), the one in progress at `from` included, inside the horizon. No slots for a product that is not
  * tracked, that this store has never had or promised, or for a kit without pool parts.
  */
-export const rangeAvailability = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): RangeAvailability => {
+export const rangeAvailability = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  window: Period
+): RangeAvailability => {
   const isComposed = compositionOf(snapshot.products.get(product_id)) !== "plain"
   const inside = clipped(window, snapshot.horizon)
-  const slots = inside === undefined || !isTracked(snapshot, product_id) ? []
-    : isComposed ? composedSlots(snapshot, product_id, inside)
-    : snapshot.known.includes(product_id) ? ownSlots(snapshot, product_id, inside)
-    : []
+  const slots =
+    inside === undefined || !isTracked(snapshot, product_id)
+      ? []
+      : isComposed
+        ? composedSlots(snapshot, product_id, inside)
+        : snapshot.known.includes(product_id)
+          ? ownSlots(snapshot, product_id, inside)
+          : []
   const free = slots.map((slot) => slot.available)
   return {
     product_id,
@@ -51,7 +59,11 @@ export const rangeAvailability = (snapshot: AvailabilitySnapshot, product_id: nu
   }
 }
 
-const ownSlots = (snapshot: AvailabilitySnapshot, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
+const ownSlots = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  { from, to }: Period
+): ReadonlyArray<AvailabilitySlot> => {
   const line = timelineOf(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone))
   return line.available.map((available, slot) => ({
     slot_start: instantOf(line.bounds[slot]!),
@@ -59,12 +71,19 @@ const ownSlots = (snapshot: AvailabilitySnapshot, product_id: number, { from, to
     total_demanded: line.total_demanded[slot]!,
     available,
     // Units back and not yet checked take nothing from what is free; ranges tell them beside what does (rules/availability 2.8).
-    demand_breakdown: { ...breakdownAt(line, slot), ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! }) },
+    demand_breakdown: {
+      ...breakdownAt(line, slot),
+      ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! })
+    },
     pending_checkin_quantity: line.pending_checkin[slot]!
   }))
 }
 
-const composedSlots = (snapshot: AvailabilitySnapshot, product_id: number, { from, to }: Period): ReadonlyArray<AvailabilitySlot> => {
+const composedSlots = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  { from, to }: Period
+): ReadonlyArray<AvailabilitySlot> => {
   const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
   return (freeUnits(snapshot, product_id, bounds) ?? []).map((available, slot) => ({
     slot_start: instantOf(bounds[slot]!),
@@ -78,7 +97,7 @@ const composedSlots = (snapshot: AvailabilitySnapshot, product_id: number, { fro
 
 /** The least of many figures, null of none; a loop, because a long range overflows an argument list. */
 export const lowest = (figures: ReadonlyArray<number>): number | null =>
-  figures.reduce<number | null>((least, figure) => least === null || figure < least ? figure : least, null)
+  figures.reduce<number | null>((least, figure) => (least === null || figure < least ? figure : least), null)
 
 export const highest = (figures: ReadonlyArray<number>): number | null =>
-  figures.reduce<number | null>((most, figure) => most === null || figure > most ? figure : most, null)
+  figures.reduce<number | null>((most, figure) => (most === null || figure > most ? figure : most), null)

@@ -44,7 +44,10 @@ export interface AvailabilityReasons extends PointAvailability {
 
 /** The point answer at `at` and all it rests on; demands in order of their start. */
 export const availabilityReasons = (
-  snapshot: AvailabilitySnapshot, product_id: number, at: number, opportunities: ReadonlyMap<number, OpportunityName>
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  at: number,
+  opportunities: ReadonlyMap<number, OpportunityName>
 ): AvailabilityReasons => {
   const bounds = slotBounds(at, at, snapshot.resolution, snapshot.zone)
   const product = snapshot.products.get(product_id)
@@ -56,28 +59,36 @@ export const availabilityReasons = (
     ...pointAvailability(snapshot, product_id, at),
     slot_start: instantOf(bounds[0]!),
     slot_end: instantOf(bounds[1]!),
-    stock_level_ids: snapshot.stockOf(product_id).filter(touches).map(({ level }) => level.id).sort((a, b) => a - b),
-    claims: snapshot.claimsOf(product_id)
+    stock_level_ids: snapshot
+      .stockOf(product_id)
+      .filter(touches)
+      .map(({ level }) => level.id)
+      .sort((a, b) => a - b),
+    claims: snapshot
+      .claimsOf(product_id)
       .filter((demand) => demand.demand.is_active && touches(demand))
       .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
       .map((demand) => demandBehind(demand, opportunities)),
-    parts: product === undefined || compositionOf(product) === "plain" || compositionOf(product) === "kit" ? []
-      : poolParts(product).map((part) => {
-        const available = freeUnits(snapshot, part.component_product_id, bounds)?.[0] ?? 0
-        return {
-          product_id: part.component_product_id,
-          product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
-          quantity: part.quantity,
-          available,
-          kits: kitsFrom(available, part)
-        }
-      }),
+    parts:
+      product === undefined || compositionOf(product) === "plain" || compositionOf(product) === "kit"
+        ? []
+        : poolParts(product).map((part) => {
+            const available = freeUnits(snapshot, part.component_product_id, bounds)?.[0] ?? 0
+            return {
+              product_id: part.component_product_id,
+              product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
+              quantity: part.quantity,
+              available,
+              kits: kitsFrom(available, part)
+            }
+          }),
     cases: casesAt(snapshot, product_id, bounds)
   }
 }
 
 const demandBehind = (
-  { demand, from, is_overdue, to }: ActiveDemand, opportunities: ReadonlyMap<number, OpportunityName>
+  { demand, from, is_overdue, to }: ActiveDemand,
+  opportunities: ReadonlyMap<number, OpportunityName>
 ): DemandReason => ({
   claim_id: demand.id,
   source_type: demand.source_type,

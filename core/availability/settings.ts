@@ -9,8 +9,10 @@ import type { ReleasePoint } from "./phase.ts"
 import type { Resolution } from "./slots.ts"
 
 const group = "availability"
-export const resolutionIn = (settings: Settings): Resolution => (settingText(settings, group, "resolution") || "daily") as Resolution
-export const releasePointIn = (settings: Settings): ReleasePoint => (settingText(settings, group, "release_point") || "returned") as ReleasePoint
+export const resolutionIn = (settings: Settings): Resolution =>
+  (settingText(settings, group, "resolution") || "daily") as Resolution
+export const releasePointIn = (settings: Settings): ReleasePoint =>
+  (settingText(settings, group, "release_point") || "returned") as ReleasePoint
 export const demandDateSourceIn = (settings: Settings): DemandDateSource =>
   (settingText(settings, group, "demand_date_source") || "operational") as DemandDateSource
 export const horizonIn = (settings: Settings): Horizon => ({
@@ -18,7 +20,8 @@ export const horizonIn = (settings: Settings): Horizon => ({
   future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
 })
 /** Days between `from` and `to` of calendars, charts, sweeps and plans, at most (rules/availability 6.5). */
-export const spanMaxIn = (settings: Settings): number => settingNumber(settings, group, "span_max_days") || default_span_days
+export const spanMaxIn = (settings: Settings): number =>
+  settingNumber(settings, group, "span_max_days") || default_span_days
 export const default_span_days = 366
 /** The most the setting may be: ten years, as far as the horizon may reach. */
 export const span_days_ceiling = 3_660

@@ -17,25 +17,36 @@ export interface Shortage {
 }
 
 /** One row per product, store and day, both ends included; by date, then product, then store. */
-export const shortages = (snapshots: ReadonlyArray<AvailabilitySnapshot>, from: LocalMoment, to: LocalMoment): ReadonlyArray<Shortage> =>
+export const shortages = (
+  snapshots: ReadonlyArray<AvailabilitySnapshot>,
+  from: LocalMoment,
+  to: LocalMoment
+): ReadonlyArray<Shortage> =>
   snapshots
     .flatMap((snapshot) => shortagesAt(snapshot, from, to))
     .sort((one, other) =>
-      one.date < other.date ? -1 : one.date > other.date ? 1
-        : one.product_id - other.product_id || one.store_id - other.store_id)
+      one.date < other.date
+        ? -1
+        : one.date > other.date
+          ? 1
+          : one.product_id - other.product_id || one.store_id - other.store_id
+    )
 
 const shortagesAt = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment): ReadonlyArray<Shortage> => {
   const grid = dayGrid(snapshot, from, to)
-  return snapshot.known.filter((id) => isTracked(snapshot, id)).flatMap((product_id) =>
-    dayCells(snapshot, product_id, grid)
-      .filter((cell) => cell.min_available < 0)
-      .map(({ date, min_available }) => ({
-        product_id,
-        product_name: snapshot.products.get(product_id)?.name ?? null,
-        store_id: snapshot.store_id,
-        date,
-        available: min_available,
-        severity: -min_available,
-        calculated_at: instantOf(snapshot.now)
-      })))
+  return snapshot.known
+    .filter((id) => isTracked(snapshot, id))
+    .flatMap((product_id) =>
+      dayCells(snapshot, product_id, grid)
+        .filter((cell) => cell.min_available < 0)
+        .map(({ date, min_available }) => ({
+          product_id,
+          product_name: snapshot.products.get(product_id)?.name ?? null,
+          store_id: snapshot.store_id,
+          date,
+          available: min_available,
+          severity: -min_available,
+          calculated_at: instantOf(snapshot.now)
+        }))
+    )
 }

@@ -29,13 +29,27 @@ const wallHours: { readonly [R in "daily" | "half_daily"]: ReadonlyArray<number>
  * hourly slots sit at the top of the UTC hour whatever the zone. Throws TooManySlots beyond 50,000.
  */
 export const slotBounds = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {
-  if (lately === undefined || lately.from !== from || lately.to !== to || lately.resolution !== resolution || lately.zone !== zone) {
+  if (
+    lately === undefined ||
+    lately.from !== from ||
+    lately.to !== to ||
+    lately.resolution !== resolution ||
+    lately.zone !== zone
+  ) {
     lately = { from, to, resolution, zone, bounds: boundsOf(from, to, resolution, zone) }
   }
   return lately.bounds
 }
 /** The lines of an opportunity are judged one after the other, and most share their window. */
-let lately: { readonly from: number; readonly to: number; readonly resolution: Resolution; readonly zone: string; readonly bounds: ReadonlyArray<number> } | undefined
+let lately:
+  | {
+      readonly from: number
+      readonly to: number
+      readonly resolution: Resolution
+      readonly zone: string
+      readonly bounds: ReadonlyArray<number>
+    }
+  | undefined
 
 const boundsOf = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {
   const bounds: Array<number> = []
@@ -57,7 +71,9 @@ export const slotStartOf = (instant: number, resolution: Resolution, zone: strin
 
 /** The slots a half-open period touches, as inclusive indexes; `last` < `first` when it touches none. */
 export const slotsTouched = (
-  bounds: ReadonlyArray<number>, from: number, to: number
+  bounds: ReadonlyArray<number>,
+  from: number,
+  to: number
 ): { readonly first: number; readonly last: number } => ({
   first: Math.max(0, countUpTo(bounds, from) - 1),
   last: Math.min(bounds.length - 2, countBelow(bounds, to) - 1)
@@ -86,7 +102,8 @@ function* wallBounds(from: number, hoursOfDay: ReadonlyArray<number>, zone: stri
 
 /** How many bounds lie at or before an instant. */
 const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
-  let low = 0, high = bounds.length
+  let low = 0,
+    high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1
     if (bounds[middle]! <= instant) low = middle + 1
@@ -97,7 +114,8 @@ const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
 
 /** How many bounds lie before an instant. */
 export const countBelow = (bounds: ReadonlyArray<number>, instant: number): number => {
-  let low = 0, high = bounds.length
+  let low = 0,
+    high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1
     if (bounds[middle]! < instant) low = middle + 1

@@ -77,10 +77,18 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const now = millisOf(entries.now)
   const store_id = entries.store.id
   const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
-  const demands = grouped(entries.demands.filter(here), (demand) => demand.product_id, (demand) => activeDemand(demand, now))
+  const demands = grouped(
+    entries.demands.filter(here),
+    (demand) => demand.product_id,
+    (demand) => activeDemand(demand, now)
+  )
   const levels = entries.stock.filter(here)
   const stock = grouped(levels.filter(countsAsStock), (level) => level.product_id, stockPeriodOf)
-  const containers = grouped(entries.containers ?? [], (container) => container.product_id ?? 0, (container) => container)
+  const containers = grouped(
+    entries.containers ?? [],
+    (container) => container.product_id ?? 0,
+    (container) => container
+  )
   const known = new Set([...demands.keys(), ...levels.map((level) => level.product_id)])
   return {
     store_id,
@@ -98,30 +106,48 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
 }
 
 /** The same snapshot with products known there that have neither stock nor demands in it. */
-export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterable<number>): AvailabilitySnapshot =>
-  ({ ...snapshot, known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right) })
+export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterable<number>): AvailabilitySnapshot => ({
+  ...snapshot,
+  known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
+})
 
 /** The same snapshot without the demands of one source: what would be free if that line did not exist. */
-export const withoutSource = (snapshot: AvailabilitySnapshot, source_type: string, source_id: number): AvailabilitySnapshot => ({
+export const withoutSource = (
+  snapshot: AvailabilitySnapshot,
+  source_type: string,
+  source_id: number
+): AvailabilitySnapshot => ({
   ...snapshot,
-  claimsOf: (product_id) => snapshot.claimsOf(product_id)
-    .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
+  claimsOf: (product_id) =>
+    snapshot
+      .claimsOf(product_id)
+      .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
 /** The same snapshot with demands beside those it has: what would be free if they were made. */
 export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArray<Demand>): AvailabilitySnapshot => {
-  const more = grouped(demands.filter((demand) => demand.store_id === snapshot.store_id), (demand) => demand.product_id, (demand) => activeDemand(demand, snapshot.now))
-  return withProducts({ ...snapshot, claimsOf: (product_id) => [...snapshot.claimsOf(product_id), ...more.get(product_id) ?? []] }, more.keys())
+  const more = grouped(
+    demands.filter((demand) => demand.store_id === snapshot.store_id),
+    (demand) => demand.product_id,
+    (demand) => activeDemand(demand, snapshot.now)
+  )
+  return withProducts(
+    { ...snapshot, claimsOf: (product_id) => [...snapshot.claimsOf(product_id), ...(more.get(product_id) ?? [])] },
+    more.keys()
+  )
 }
 
 /** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (rules/availability 2.4, 7.3). */
 export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
 
 export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "container_mode"> | undefined): Composition =>
-  product === undefined ? "plain"
-    : product.container_mode === "kit" || product.container_mode === "hybrid" ? product.container_mode
-    : product.is_kit && product.container_mode === null ? "catalogue"
-    : "plain"
+  product === undefined
+    ? "plain"
+    : product.container_mode === "kit" || product.container_mode === "hybrid"
+      ? product.container_mode
+      : product.is_kit && product.container_mode === null
+        ? "catalogue"
+        : "plain"
 
 /** Whether ranges and sweeps speak of the product here at all (rules/availability 5). */
 export const isTracked = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
@@ -135,7 +161,9 @@ const horizonAt = (now: number, horizon: Horizon): Period => {
 }
 
 const grouped = <Row, Kept>(
-  rows: ReadonlyArray<Row>, keyOf: (row: Row) => number, kept: (row: Row) => Kept
+  rows: ReadonlyArray<Row>,
+  keyOf: (row: Row) => number,
+  kept: (row: Row) => Kept
 ): ReadonlyMap<number, ReadonlyArray<Kept>> => {
   const groups = new Map<number, Array<Kept>>()
   for (const row of rows) {

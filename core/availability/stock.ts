@@ -40,7 +40,8 @@ const movesOut: ReadonlySet<number> = new Set([3, 6, 7, 10])
  */
 export const countsAsStock = (level: StockLevel): boolean =>
   level.stock_category !== serialisedCategory ||
-  level.last_transaction_type === null || !movesOut.has(level.last_transaction_type)
+  level.last_transaction_type === null ||
+  !movesOut.has(level.last_transaction_type)
 
 export const stockPeriodOf = (level: StockLevel): StockPeriod => {
   const is_unit = level.stock_category === serialisedCategory
@@ -56,4 +57,4 @@ export const stockPeriodOf = (level: StockLevel): StockPeriod => {
 
 /** Bulk sum to whole units; halves round away from zero. */
 export const wholeUnits = (ten_thousandths: number): number =>
-  (Math.sign(ten_thousandths) * Math.round(Math.abs(ten_thousandths) / 10_000)) || 0
+  Math.sign(ten_thousandths) * Math.round(Math.abs(ten_thousandths) / 10_000) || 0

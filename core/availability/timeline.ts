@@ -44,18 +44,23 @@ export class SlotTally {
   sums(): Array<number> {
     const sums: Array<number> = []
     let sum = 0
-    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push(sum += this.steps[slot]!)
+    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot]!))
     return sums
   }
 }
 
 /** The timeline of one product of the snapshot over the given bounds. */
-export const timelineOf = (snapshot: AvailabilitySnapshot, product_id: number, bounds: ReadonlyArray<number>): Timeline =>
-  timeline(bounds, snapshot.claimsOf(product_id), snapshot.stockOf(product_id))
+export const timelineOf = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>
+): Timeline => timeline(bounds, snapshot.claimsOf(product_id), snapshot.stockOf(product_id))
 
 /** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a demand. */
 export const timeline = (
-  bounds: ReadonlyArray<number>, demands: ReadonlyArray<ActiveDemand>, stock: ReadonlyArray<StockPeriod>
+  bounds: ReadonlyArray<number>,
+  demands: ReadonlyArray<ActiveDemand>,
+  stock: ReadonlyArray<StockPeriod>
 ): Timeline => {
   const total_stock = stockTotals(bounds, stock)
   const by_source = new Map<string, SlotTally>()
@@ -66,7 +71,7 @@ export const timeline = (
   }
   const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
   const total_demanded = total_stock.map(() => 0)
-  for (const sums of demanded_by_source.values()) sums.forEach((sum, slot) => total_demanded[slot]! += sum)
+  for (const sums of demanded_by_source.values()) sums.forEach((sum, slot) => (total_demanded[slot]! += sum))
   return {
     bounds,
     total_stock,
@@ -86,7 +91,8 @@ export const breakdownAt = (line: Timeline, slot: number): { readonly [source_ty
 
 /** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (rules/availability 3). */
 export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StockPeriod>): Array<number> => {
-  const bulk = new SlotTally(bounds), units = new SlotTally(bounds)
+  const bulk = new SlotTally(bounds),
+    units = new SlotTally(bounds)
   for (const { from, is_unit, ten_thousandths, to } of stock) {
     if (is_unit) units.add(from, to, 1)
     else bulk.add(from, to, ten_thousandths)
@@ -96,9 +102,11 @@ export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<
 }
 
 const sourceTally = (
-  tallies: Map<string, SlotTally>, source_type: string, bounds: ReadonlyArray<number>
+  tallies: Map<string, SlotTally>,
+  source_type: string,
+  bounds: ReadonlyArray<number>
 ): SlotTally => {
   let tally = tallies.get(source_type)
-  if (tally === undefined) tallies.set(source_type, tally = new SlotTally(bounds))
+  if (tally === undefined) tallies.set(source_type, (tally = new SlotTally(bounds)))
   return tally
 }

@@ -7,14 +7,20 @@ import { KitNestedTooDeep } from "./kits.ts"
 import { KitTooLarge } from "./line-demands.ts"
 import { TooManySlots } from "./slots.ts"
 
-const isSent = (value: Json | undefined): boolean => value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
-const isPlainDate = (value: Json | undefined): boolean => typeof value === "string" && /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value)
+const isSent = (value: Json | undefined): boolean =>
+  value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
+const isPlainDate = (value: Json | undefined): boolean =>
+  typeof value === "string" && /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value)
 const reversed: FieldErrors = { to: ["The to field must be a date on or after from."] }
 
 /** `to` before `from`, as far as it can be told before the store's zone is known. */
 export const inOrderCheck = (values: JsonObject, body: JsonObject): FieldErrors =>
-  isPlainDate(body["from"]) === isPlainDate(body["to"]) && typeof values["from"] === "string" && typeof values["to"] === "string" &&
-  values["to"] < values["from"] ? reversed : {}
+  isPlainDate(body["from"]) === isPlainDate(body["to"]) &&
+  typeof values["from"] === "string" &&
+  typeof values["to"] === "string" &&
+  values["to"] < values["from"]
+    ? reversed
+    : {}
 
 /** Either `date`, or `from` and `to`. */
 export const dateOrRangeCheck = (values: JsonObject, body: JsonObject): FieldErrors => {
@@ -38,9 +44,16 @@ export const momentIn = (body: JsonObject, name: string, zone: string): LocalMom
   return moment
 }
 
-export interface Span { readonly from: LocalMoment; readonly to: LocalMoment }
+export interface Span {
+  readonly from: LocalMoment
+  readonly to: LocalMoment
+}
 /** `from` and `to`; 422 on `to` when it lies before `from` or further than `days_max` days after it. */
-export const spanIn = (body: JsonObject, zone: string, days_max = Number.POSITIVE_INFINITY): Effect.Effect<Span, Rejection> => {
+export const spanIn = (
+  body: JsonObject,
+  zone: string,
+  days_max = Number.POSITIVE_INFINITY
+): Effect.Effect<Span, Rejection> => {
   const span = { from: momentIn(body, "from", zone), to: momentIn(body, "to", zone) }
   if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed["to"]![0]!))
   return daysInclusive(dayOfMoment(span.from, zone), dayOfMoment(span.to, zone)) - 1 > days_max
@@ -53,12 +66,17 @@ const marginMillis = 2 * 86_400_000
 export const withMargin = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
 
 /** Counts; a window of too many slots and a kit nested too deeply are told as what they are, on the fields to blame. */
-export const rejectingLimits = <A>(count: () => A, fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }): Effect.Effect<A, Rejection> => Effect.suspend(() => {
-  try {
-    return Effect.succeed(count())
-  } catch (thrown) {
-    if (thrown instanceof TooManySlots) return Effect.fail(invalidField(fields.window, thrown.message))
-    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge) return Effect.fail(invalidField(fields.product, thrown.message))
-    throw thrown
-  }
-})
+export const rejectingLimits = <A>(
+  count: () => A,
+  fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }
+): Effect.Effect<A, Rejection> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(count())
+    } catch (thrown) {
+      if (thrown instanceof TooManySlots) return Effect.fail(invalidField(fields.window, thrown.message))
+      if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge)
+        return Effect.fail(invalidField(fields.product, thrown.message))
+      throw thrown
+    }
+  })

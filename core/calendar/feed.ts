@@ -57,7 +57,9 @@ export const calendarFeed = (activities: ReadonlyArray<FeedActivity>, facts: Fee
   const since = feedStart(facts.generated_at)
   const scheduled = activities
     .filter((activity): activity is ScheduledActivity => activity.starts_at !== null && activity.starts_at >= since)
-    .sort((one, other) => one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : one.id - other.id)
+    .sort((one, other) =>
+      one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : one.id - other.id
+    )
   const lines = [
     "BEGIN:VCALENDAR",
     textLine("VERSION", "2.0"),
@@ -72,7 +74,8 @@ export const calendarFeed = (activities: ReadonlyArray<FeedActivity>, facts: Fee
 
 type ScheduledActivity = FeedActivity & { readonly starts_at: string }
 
-const completed = 2002, cancelled = 2003
+const completed = 2002,
+  cancelled = 2003
 
 const eventLines = (activity: ScheduledActivity, facts: FeedFacts): ReadonlyArray<string> => [
   "BEGIN:VEVENT",
@@ -105,7 +108,9 @@ const timeLines = (activity: ScheduledActivity, zone: string): ReadonlyArray<str
 
 /** First day and the day after the last, when the activity fills whole local days; undefined when it does not. */
 const wholeDays = (
-  starts: number, ends: number | undefined, zone: string
+  starts: number,
+  ends: number | undefined,
+  zone: string
 ): { readonly first: string; readonly after: string } | undefined => {
   const first = dayOf(starts, zone)
   if (startOfDay(first, zone) !== starts) return undefined
@@ -122,7 +127,7 @@ const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
   const email = plain(owner?.email ?? "").replace(/\s/g, "")
   if (owner === null || email === "") return []
   // ical.js quotes a name only when it must; some readers trip over bare ones, so the name is always quoted.
-  const name = plain(owner.name).replaceAll("\n", " ").replaceAll("\"", "").replaceAll("^", "^^").trim()
+  const name = plain(owner.name).replaceAll("\n", " ").replaceAll('"', "").replaceAll("^", "^^").trim()
   return [`ORGANIZER;CN=${ICAL.stringify.paramPropertyValue(name, true)}:mailto:${email}`]
 }
 
@@ -154,7 +159,8 @@ const lineOctets = 75
  * a continuation out of its count and so writes lines of 76.
  */
 const folded = (line: string): string => {
-  let text = "", octets = 0
+  let text = "",
+    octets = 0
   for (const character of line) {
     const size = octetsOf(character.codePointAt(0)!)
     if (octets + size > lineOctets) {

@@ -24,7 +24,10 @@ interface AffectedContainers {
 const nothing: AffectedContainers = { targets: [], units: new Map() }
 
 /** One query where no container is concerned. */
-const affectedContainers = Effect.fnUntraced(function*(level_ids: ReadonlyArray<number>, now: string): Effect.fn.Return<AffectedContainers, Failure, Store> {
+const affectedContainers = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<AffectedContainers, Failure, Store> {
   if (level_ids.length === 0) return nothing
   const store = yield* Store
   const bound = bindings(store.dialect)
@@ -32,24 +35,45 @@ const affectedContainers = Effect.fnUntraced(function*(level_ids: ReadonlyArray<
   // Those the units are packed in first, then those they are the case of.
   const found = yield* store.run<{ id: number }>(
     `select container_id as id, 0 as by_case, id as place from container_items where unpacked_at is null and serialised_item_id in (${named()}) ` +
-    `union all select id, 1, id from containers where status <> 'dissolved' and serialised_item_id in (${named()}) order by by_case, place`, bound.values)
+      `union all select id, 1, id from containers where status <> 'dissolved' and serialised_item_id in (${named()}) order by by_case, place`,
+    bound.values
+  )
   const ids = [...new Set(found.map(({ id }) => Number(id)))]
   if (ids.length === 0) return nothing
   const rows = new Map((yield* store.getMany(containers, ids)).map((row) => [row.id, row]))
   const targets = yield* loadTargets(ids.flatMap((id) => rows.get(id) ?? []))
-  return { targets, units: yield* loadUnits(targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id)), now) }
+  return {
+    targets,
+    units: yield* loadUnits(
+      targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id)),
+      now
+    )
+  }
 })
 
-interface Booking { readonly stock_level_id: number; readonly opportunity_id: number; readonly at: string }
-interface Bookings { readonly out: ReadonlyArray<Booking>; readonly back: ReadonlyArray<Booking> }
+interface Booking {
+  readonly stock_level_id: number
+  readonly opportunity_id: number
+  readonly at: string
+}
+interface Bookings {
+  readonly out: ReadonlyArray<Booking>
+  readonly back: ReadonlyArray<Booking>
+}
 
-const went_out = "opportunity.asset_dispatched", came_back = "opportunity.asset_returned"
+const went_out = "opportunity.asset_dispatched",
+  came_back = "opportunity.asset_returned"
 /** What a command books out and in, read from its events. */
 const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
-  const of = (type: string, column: string): ReadonlyArray<Booking> => events.filter((event) => event.type === type).flatMap(({ data }) => {
-    const stock_level_id = unitOf.get(Number(data["assignment_id"]))
-    return stock_level_id === undefined ? [] : [{ stock_level_id, opportunity_id: Number(data["id"]), at: String((data["set"] as JsonObject)[column]) }]
-  })
+  const of = (type: string, column: string): ReadonlyArray<Booking> =>
+    events
+      .filter((event) => event.type === type)
+      .flatMap(({ data }) => {
+        const stock_level_id = unitOf.get(Number(data["assignment_id"]))
+        return stock_level_id === undefined
+          ? []
+          : [{ stock_level_id, opportunity_id: Number(data["id"]), at: String((data["set"] as JsonObject)[column]) }]
+      })
   return { out: of(went_out, "dispatched_at"), back: of(came_back, "returned_at") }
 }
 /** A container that is sent out or taken back as one books its case itself, and says what becomes of it. */
@@ -58,39 +82,64 @@ const isOuting = ({ type }: NewEvent): boolean => type === "container.dispatched
 /** Units booked out leave their boxes; a case kit goes where its case does. */
 export const unitsBooked = reaction({
   on: [went_out, came_back],
-  facts: ({ all, events }, { now }) => Effect.gen(function*() {
-    if (all.some(isOuting)) return { around: nothing, unitOf: new Map<number, number>() }
-    const units = yield* (yield* Store).getMany(asset_assignments, events.map(({ data }) => Number(data["assignment_id"])))
-    return {
-      around: yield* affectedContainers([...new Set(units.map((unit) => unit.stock_level_id))], now),
-      unitOf: new Map(units.map((unit) => [unit.id, unit.stock_level_id]))
-    }
-  }),
+  facts: ({ all, events }, { now }) =>
+    Effect.gen(function* () {
+      if (all.some(isOuting)) return { around: nothing, unitOf: new Map<number, number>() }
+      const units = yield* (yield* Store).getMany(
+        asset_assignments,
+        events.map(({ data }) => Number(data["assignment_id"]))
+      )
+      return {
+        around: yield* affectedContainers([...new Set(units.map((unit) => unit.stock_level_id))], now),
+        unitOf: new Map(units.map((unit) => [unit.id, unit.stock_level_id]))
+      }
+    }),
   decide: ({ events }, { around, unitOf }, context) => {
     const bookings = bookingsOfEvents(events, unitOf)
     return Result.succeed(around.targets.flatMap((target) => followed(target, around, bookings, context)))
   }
 })
 
-const followed = (target: ContainerFacts, { units }: AffectedContainers, { back, out }: Bookings, context: DecideContext): ReadonlyArray<NewEvent> => {
+const followed = (
+  target: ContainerFacts,
+  { units }: AffectedContainers,
+  { back, out }: Bookings,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
   const { as_case, container, items } = target
   const isUnit = as_case.container_mode === "kit" || as_case.container_mode === "hybrid"
   const gone = out.find((one) => one.stock_level_id === container.serialised_item_id)
   const returned = back.find((one) => one.stock_level_id === container.serialised_item_id)
-  const left = items.filter((item) => (gone !== undefined && !isUnit) ||
-    (!isPackedUnitHeld(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id)))
+  const left = items.filter(
+    (item) =>
+      (gone !== undefined && !isUnit) ||
+      (!isPackedUnitHeld(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id))
+  )
   const events = left.flatMap((item) => {
     const unit = units.get(item.serialised_item_id)
     return unit === undefined ? [] : leaving(unit, item, "dispatch", null, context)
   })
   if (isUnit) {
-    if (gone !== undefined && container.status === "sealed") events.push(wentOut(container, gone.opportunity_id, gone.at))
-    if (returned !== undefined && container.status === "dispatched" && container.opportunity_id === returned.opportunity_id) events.push(cameBack(container, returned.at))
+    if (gone !== undefined && container.status === "sealed")
+      events.push(wentOut(container, gone.opportunity_id, gone.at))
+    if (
+      returned !== undefined &&
+      container.status === "dispatched" &&
+      container.opportunity_id === returned.opportunity_id
+    )
+      events.push(cameBack(container, returned.at))
   } else if (gone !== undefined || (left.length > 0 && left.length === items.length)) {
-    events.push(containerDissolved.make({ id: container.id,
-      status: "dissolved", dissolved_at: context.now, dissolved_by_user_id: context.viewer.user_id || null, dissolved_reason: "dispatch",
-      parent_container_id: null, repack_started_at: null
-    }))
+    events.push(
+      containerDissolved.make({
+        id: container.id,
+        status: "dissolved",
+        dissolved_at: context.now,
+        dissolved_by_user_id: context.viewer.user_id || null,
+        dissolved_reason: "dispatch",
+        parent_container_id: null,
+        repack_started_at: null
+      })
+    )
   }
   return events
 }

@@ -12,7 +12,14 @@ import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type DecisionState, liveLines, stockedProductOf, unitsOf, withLine } from "../opportunities/aggregate.ts"
 import { checking, dispatching, moveUnits, returning } from "../opportunities/units/lifecycle.ts"
 import { allocate } from "../opportunities/units/decide.ts"
-import { type AssignmentRow, checked_in, dispatched, type ItemRow, on_hire, prepared } from "../opportunities/child-tables.ts"
+import {
+  type AssignmentRow,
+  checked_in,
+  dispatched,
+  type ItemRow,
+  on_hire,
+  prepared
+} from "../opportunities/child-tables.ts"
 import { statusNameOf } from "../opportunities/status/statuses.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
@@ -25,7 +32,10 @@ import * as Shown from "../kernel/answer-schema.ts"
 import { type HeldBack, dispatch_meta_fields } from "../opportunities/status/progress.ts"
 import { verificationShown } from "./answers.ts"
 
-export const dispatchedResult = Shown.keys({ id: integer(), meta: Shown.keys(dispatch_meta_fields, { nullable: true }) })
+export const dispatchedResult = Shown.keys({
+  id: integer(),
+  meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+})
 export const verifiedResult = Shown.keys({ verification: verificationShown })
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
@@ -45,77 +55,171 @@ export interface DispatchFacts {
  * Sends a sealed kit or hybrid out to an order. Its case is allocated to a line for the container's product, unless it
  * already is, and dispatched; where no line asks for the product the case alone is claimed. 422: `container`, `opportunity_id`.
  */
-export const dispatchContainer = (facts: DispatchFacts, dispatched_at: string, context: DecideContext): Decided<typeof dispatchedResult.Type> => Result.gen(function*() {
-  const { housing, known, target: { as_case, chain: [, parent], container } } = facts
-  const { header } = known.opportunity
-  if (container.is_temporary || (as_case.container_mode !== "kit" && as_case.container_mode !== "hybrid")) {
-    return yield* refuse("container", "Only kits go out as one piece; what is in other containers goes out unit by unit.")
-  }
-  if (container.status !== "sealed") return yield* refuse("container", `The container is ${container.status}; only sealed ones are dispatched.`)
-  if (parent !== undefined) return yield* refuse("container", `The container is packed in ${parent.name}; it goes out with that one, or has to be taken out of it first.`)
-  if (!goes_out.has(statusNameOf(header))) return yield* refuse("opportunity_id", "Only an order that is active, dispatched or on hire takes containers out.")
-  const lines = liveLines(known.opportunity).filter((line) => stockedProductOf(line) === container.product_id)
-  const stores = lines.length > 0 ? lines.map((line) => line.dispatch_store_id ?? header.store_id) : [header.store_id]
-  if (container.store_id !== null && !stores.some((store) => store === null || store === container.store_id)) {
-    return yield* refuse("opportunity_id", "The opportunity takes its gear from another store.")
-  }
-  const holder = facts.housing_claims.find((demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id)
-  if (holder !== undefined) return yield* refuse("opportunity_id", `The case is claimed by opportunity ${holder.opportunity_id} from ${holder.starts_at}.`)
-  const out = housing === undefined ? { events: [], meta: null } : yield* caseOut(facts, housing, lines, dispatched_at, context)
-  return {
-    events: [
-      ...out.events,
-      containerDispatched.make({ id: container.id, status: "dispatched", opportunity_id: header.id, dispatched_at, returned_at: null })
-    ],
-    result: { id: container.id, meta: out.meta }
-  }
-})
+export const dispatchContainer = (
+  facts: DispatchFacts,
+  dispatched_at: string,
+  context: DecideContext
+): Decided<typeof dispatchedResult.Type> =>
+  Result.gen(function* () {
+    const {
+      housing,
+      known,
+      target: {
+        as_case,
+        chain: [, parent],
+        container
+      }
+    } = facts
+    const { header } = known.opportunity
+    if (container.is_temporary || (as_case.container_mode !== "kit" && as_case.container_mode !== "hybrid")) {
+      return yield* refuse(
+        "container",
+        "Only kits go out as one piece; what is in other containers goes out unit by unit."
+      )
+    }
+    if (container.status !== "sealed")
+      return yield* refuse("container", `The container is ${container.status}; only sealed ones are dispatched.`)
+    if (parent !== undefined)
+      return yield* refuse(
+        "container",
+        `The container is packed in ${parent.name}; it goes out with that one, or has to be taken out of it first.`
+      )
+    if (!goes_out.has(statusNameOf(header)))
+      return yield* refuse(
+        "opportunity_id",
+        "Only an order that is active, dispatched or on hire takes containers out."
+      )
+    const lines = liveLines(known.opportunity).filter((line) => stockedProductOf(line) === container.product_id)
+    const stores = lines.length > 0 ? lines.map((line) => line.dispatch_store_id ?? header.store_id) : [header.store_id]
+    if (container.store_id !== null && !stores.some((store) => store === null || store === container.store_id)) {
+      return yield* refuse("opportunity_id", "The opportunity takes its gear from another store.")
+    }
+    const holder = facts.housing_claims.find(
+      (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
+    )
+    if (holder !== undefined)
+      return yield* refuse(
+        "opportunity_id",
+        `The case is claimed by opportunity ${holder.opportunity_id} from ${holder.starts_at}.`
+      )
+    const out =
+      housing === undefined ? { events: [], meta: null } : yield* caseOut(facts, housing, lines, dispatched_at, context)
+    return {
+      events: [
+        ...out.events,
+        containerDispatched.make({
+          id: container.id,
+          status: "dispatched",
+          opportunity_id: header.id,
+          dispatched_at,
+          returned_at: null
+        })
+      ],
+      result: { id: container.id, meta: out.meta }
+    }
+  })
 
-interface Moved { readonly events: ReadonlyArray<NewEvent>; readonly meta: HeldBack | null }
+interface Moved {
+  readonly events: ReadonlyArray<NewEvent>
+  readonly meta: HeldBack | null
+}
 
 const caseOut = (
-  facts: DispatchFacts, housing: StockLevelRow, lines: ReadonlyArray<ItemRow>, dispatched_at: string, context: DecideContext
-): Result.Result<Moved, Rejection> => Result.gen(function*() {
-  const { known, target: { container } } = facts
-  const unit = known.opportunity.units.find((one) => one.stock_level_id === housing.id)
-  if (unit === undefined && lines.length === 0) return { events: [caseClaimed(container, housing, dispatched_at, untilOf(known, dispatched_at), context)], meta: null }
-  if (unit !== undefined && unit.status >= checked_in) return yield* refuse("opportunity_id", "The case has been out on this order and is back.")
-  if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
-  // The first line with room; the line is told when none has any.
-  const line = lines.find((one) => unitsOf(known.opportunity, one.id).length < Math.ceil(Number(one.quantity))) ?? lines[0]
-  const given = unit !== undefined || line === undefined ? undefined
-    : yield* allocate(known, [{ line, stock_level_id: housing.id, field: "opportunity_id", count_field: "opportunity_id" }], context)
-  const after = given === undefined ? known : knownAfter(known, given.events, context)
-  const there = unit ?? after.opportunity.units.find((one) => one.stock_level_id === housing.id)
-  if (there === undefined) return yield* refuse("opportunity_id", "The case is on no line of this order.")
-  const gone = yield* moveUnits(after, [{ unit: there, field: "opportunity_id" }],
-    [dispatching(dispatched_at, { dispatched_by: context.viewer.user_id || null, vehicle_id: null })], context)
-  return { events: [...given?.events ?? [], ...gone.events], meta: gone.result._meta }
-})
+  facts: DispatchFacts,
+  housing: StockLevelRow,
+  lines: ReadonlyArray<ItemRow>,
+  dispatched_at: string,
+  context: DecideContext
+): Result.Result<Moved, Rejection> =>
+  Result.gen(function* () {
+    const {
+      known,
+      target: { container }
+    } = facts
+    const unit = known.opportunity.units.find((one) => one.stock_level_id === housing.id)
+    if (unit === undefined && lines.length === 0)
+      return {
+        events: [caseClaimed(container, housing, dispatched_at, untilOf(known, dispatched_at), context)],
+        meta: null
+      }
+    if (unit !== undefined && unit.status >= checked_in)
+      return yield* refuse("opportunity_id", "The case has been out on this order and is back.")
+    if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
+    // The first line with room; the line is told when none has any.
+    const line =
+      lines.find((one) => unitsOf(known.opportunity, one.id).length < Math.ceil(Number(one.quantity))) ?? lines[0]
+    const given =
+      unit !== undefined || line === undefined
+        ? undefined
+        : yield* allocate(
+            known,
+            [{ line, stock_level_id: housing.id, field: "opportunity_id", count_field: "opportunity_id" }],
+            context
+          )
+    const after = given === undefined ? known : knownAfter(known, given.events, context)
+    const there = unit ?? after.opportunity.units.find((one) => one.stock_level_id === housing.id)
+    if (there === undefined) return yield* refuse("opportunity_id", "The case is on no line of this order.")
+    const gone = yield* moveUnits(
+      after,
+      [{ unit: there, field: "opportunity_id" }],
+      [dispatching(dispatched_at, { dispatched_by: context.viewer.user_id || null, vehicle_id: null })],
+      context
+    )
+    return { events: [...(given?.events ?? []), ...gone.events], meta: gone.result._meta }
+  })
 
 /** The opportunity as the allocation leaves it, read from what it recorded. */
 const knownAfter = (known: DecisionState, events: ReadonlyArray<NewEvent>, context: DecideContext): DecisionState => {
   let { opportunity } = known
   for (const { data, type } of events) {
     if (type === "opportunity.asset_allocated") {
-      const row = { ...data["assignment"] as JsonObject, created_at: context.now, updated_at: context.now, deleted_at: null } as JsonObject as AssignmentRow
+      const row = {
+        ...(data["assignment"] as JsonObject),
+        created_at: context.now,
+        updated_at: context.now,
+        deleted_at: null
+      } as JsonObject as AssignmentRow
       opportunity = { ...opportunity, units: [...opportunity.units, row] }
     }
-    if (type === "opportunity.item_store_set") opportunity = withLine(opportunity, Number(data["item_id"]), data["set"] as Partial<ItemRow>)
+    if (type === "opportunity.item_store_set")
+      opportunity = withLine(opportunity, Number(data["item_id"]), data["set"] as Partial<ItemRow>)
   }
   return { ...known, opportunity }
 }
 
 /** A case that goes out when the order should be over has no known return. */
-const untilOf = ({ opportunity: { header } }: DecisionState, from: string): string => header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
+const untilOf = ({ opportunity: { header } }: DecisionState, from: string): string =>
+  header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
 
-const caseClaimed = (container: ContainerRow, housing: StockLevelRow, from: string, to: string, context: DecideContext): NewEvent =>
-  demandsReplaced(streamOf("container", container.id), case_source, container.id, [{
-    id: context.id(demands), product_id: housing.product_id, store_id: housing.store_id, asset_id: housing.id, quantity: 1,
-    starts_at: from, ends_at: to, ...bufferedWindow(from, to, "on_hire", noBuffers),
-    source_type: case_source, source_id: container.id, phase: "on_hire", is_active: true, out: true,
-    pending_checkin: false, returned_at: null, checked_at: null, opportunity_id: null, container_id: container.id
-  }])
+const caseClaimed = (
+  container: ContainerRow,
+  housing: StockLevelRow,
+  from: string,
+  to: string,
+  context: DecideContext
+): NewEvent =>
+  demandsReplaced(streamOf("container", container.id), case_source, container.id, [
+    {
+      id: context.id(demands),
+      product_id: housing.product_id,
+      store_id: housing.store_id,
+      asset_id: housing.id,
+      quantity: 1,
+      starts_at: from,
+      ends_at: to,
+      ...bufferedWindow(from, to, "on_hire", noBuffers),
+      source_type: case_source,
+      source_id: container.id,
+      phase: "on_hire",
+      is_active: true,
+      out: true,
+      pending_checkin: false,
+      returned_at: null,
+      checked_at: null,
+      opportunity_id: null,
+      container_id: container.id
+    }
+  ])
 
 export interface ReturnFacts {
   readonly target: ContainerFacts
@@ -126,44 +230,88 @@ export interface ReturnFacts {
  * Takes a container back: the case is checked in on its order (and checked, when its condition is told), the contents
  * stay in it. A product that asks for it starts repacking at once. 422: `container` unless dispatched, `returned_at` before it went.
  */
-export const returnContainer = (facts: ReturnFacts, returned_at: string, condition: number | null, context: DecideContext): Decided => Result.gen(function*() {
-  const { known, target: { container, product } } = facts
-  if (container.status !== "dispatched") return yield* refuse("container", `The container is ${container.status}; only dispatched ones come back.`)
-  if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
-    return yield* refuse("returned_at", "The returned at field must not be before the container went out.")
-  }
-  const unit = known?.opportunity.units.find((one) => one.stock_level_id === container.serialised_item_id && (one.status === dispatched || one.status === on_hire))
-  const back = known === undefined || unit === undefined ? undefined : yield* moveUnits(known, [{ unit, field: "container" }], [
-    returning(returned_at, { received_by: context.viewer.user_id || null, return_store_id: null }),
-    ...(condition === null ? [] : [checking(returned_at, { condition, checked_by: context.viewer.user_id || null, damage_notes: null })])
-  ], context)
-  return {
-    events: [
-      ...back?.events ?? [],
-      demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
-      cameBack(container, returned_at),
-      ...(product?.container_repack_on_return === true
-        ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now })] : [])
-    ],
-    result: { id: container.id }
-  }
-})
+export const returnContainer = (
+  facts: ReturnFacts,
+  returned_at: string,
+  condition: number | null,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const {
+      known,
+      target: { container, product }
+    } = facts
+    if (container.status !== "dispatched")
+      return yield* refuse("container", `The container is ${container.status}; only dispatched ones come back.`)
+    if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
+      return yield* refuse("returned_at", "The returned at field must not be before the container went out.")
+    }
+    const unit = known?.opportunity.units.find(
+      (one) =>
+        one.stock_level_id === container.serialised_item_id && (one.status === dispatched || one.status === on_hire)
+    )
+    const back =
+      known === undefined || unit === undefined
+        ? undefined
+        : yield* moveUnits(
+            known,
+            [{ unit, field: "container" }],
+            [
+              returning(returned_at, { received_by: context.viewer.user_id || null, return_store_id: null }),
+              ...(condition === null
+                ? []
+                : [
+                    checking(returned_at, { condition, checked_by: context.viewer.user_id || null, damage_notes: null })
+                  ])
+            ],
+            context
+          )
+    return {
+      events: [
+        ...(back?.events ?? []),
+        demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
+        cameBack(container, returned_at),
+        ...(product?.container_repack_on_return === true
+          ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now })]
+          : [])
+      ],
+      result: { id: container.id }
+    }
+  })
 
 /**
  * Notes which units of a container that is out or back were seen. Where each unit is scanned by itself (check-in mode
  * `individual`), the last one brings the container back. 422 `container` in any other status.
  */
-export const verifyCheckin = (facts: ReturnFacts, scanned: ReadonlyArray<number>, context: DecideContext): Decided<typeof verifiedResult.Type> => Result.gen(function*() {
-  const { container, items, product } = facts.target
-  if (container.status !== "dispatched" && container.status !== "returned") {
-    return yield* refuse("container", `The container is ${container.status}; only dispatched and returned ones are checked in.`)
-  }
-  const found = verification(items, scanned)
-  const fresh = items.filter((item) => scanned.includes(item.serialised_item_id) && item.verified_at === null).map((item) => item.serialised_item_id)
-  const back = found.complete && container.status === "dispatched" && product?.container_checkin_mode === "individual" && items.length > 0
-    ? yield* returnContainer(facts, context.now, null, context) : undefined
-  return {
-    events: [...(fresh.length === 0 ? [] : [checkinVerified(container.id, fresh, context.now)]), ...back?.events ?? []],
-    result: { verification: found }
-  }
-})
+export const verifyCheckin = (
+  facts: ReturnFacts,
+  scanned: ReadonlyArray<number>,
+  context: DecideContext
+): Decided<typeof verifiedResult.Type> =>
+  Result.gen(function* () {
+    const { container, items, product } = facts.target
+    if (container.status !== "dispatched" && container.status !== "returned") {
+      return yield* refuse(
+        "container",
+        `The container is ${container.status}; only dispatched and returned ones are checked in.`
+      )
+    }
+    const found = verification(items, scanned)
+    const fresh = items
+      .filter((item) => scanned.includes(item.serialised_item_id) && item.verified_at === null)
+      .map((item) => item.serialised_item_id)
+    const back =
+      found.complete &&
+      container.status === "dispatched" &&
+      product?.container_checkin_mode === "individual" &&
+      items.length > 0
+        ? yield* returnContainer(facts, context.now, null, context)
+        : undefined
+    return {
+      events: [
+        ...(fresh.length === 0 ? [] : [checkinVerified(container.id, fresh, context.now)]),
+        ...(back?.events ?? [])
+      ],
+      result: { verification: found }
+    }
+  })

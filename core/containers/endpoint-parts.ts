@@ -11,47 +11,70 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 export const oneContainer = { container: { table: containers } } as const
 export const read_access = { ability: "containers:read", permission: "containers.view" } as const
-export const write_access = (permission: "create" | "edit" | "pack" | "transfer" | "seal" | "dissolve" | "dispatch" | "repack") =>
-  ({ ability: "containers:write", permission: `containers.${permission}` }) as const
+export const write_access = (
+  permission: "create" | "edit" | "pack" | "transfer" | "seal" | "dissolve" | "dispatch" | "repack"
+) => ({ ability: "containers:write", permission: `containers.${permission}` }) as const
 
 /**
  * Who packs waits: for others at the same container and the same unit, and, because cases lie in cases and what is held
  * follows from what products are made of, for whoever changes either.
  */
-export const streamsOfMovement = (units_field?: string, container_field?: string): Streams => (params, body) => {
-  const units = units_field === undefined ? [] : [body[units_field]].flat()
-  const container = params["container"] ?? (container_field === undefined ? undefined : body[container_field])
-  return [
-    "compositions",
-    ...(container === undefined ? [] : [`container:${String(container)}`]),
-    ...(container_field === undefined || body[container_field] === undefined ? [] : [`container:${String(body[container_field])}`]),
-    ...units.filter((id) => typeof id === "number").map((id) => `stock_level:${id}`)
-  ]
-}
+export const streamsOfMovement =
+  (units_field?: string, container_field?: string): Streams =>
+  (params, body) => {
+    const units = units_field === undefined ? [] : [body[units_field]].flat()
+    const container = params["container"] ?? (container_field === undefined ? undefined : body[container_field])
+    return [
+      "compositions",
+      ...(container === undefined ? [] : [`container:${String(container)}`]),
+      ...(container_field === undefined || body[container_field] === undefined
+        ? []
+        : [`container:${String(body[container_field])}`]),
+      ...units.filter((id) => typeof id === "number").map((id) => `stock_level:${id}`)
+    ]
+  }
 
 export const containerShown = { container: Shown.row(() => containerResource) }
 export const containerItemShown = { container_item: Shown.row(() => containerItemResource) }
 
 /** A container with what is in it: what every write answers with. */
-export const renderContainer = Effect.fnUntraced(function*(
-  input: Pick<Input, "query" | "viewer" | "settings" | "now">, id: number, status: Status
+export const renderContainer = Effect.fnUntraced(function* (
+  input: Pick<Input, "query" | "viewer" | "settings" | "now">,
+  id: number,
+  status: Status
 ): Effect.fn.Return<Answer<One<"container">>, Failure, Store> {
   const row = yield* (yield* Store).get(containers, id)
   if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
-  const [container] = yield* render(containerResource, [row], [...includesOf(input.query), "active_items"], viewContext(input))
+  const [container] = yield* render(
+    containerResource,
+    [row],
+    [...includesOf(input.query), "active_items"],
+    viewContext(input)
+  )
   return status({ container: container! })
 })
 
 /** Memberships in the order of their ids given. */
-export const itemsShown = Effect.fnUntraced(function*(
-  input: Pick<Input, "viewer" | "settings" | "now">, ids: ReadonlyArray<number>
+export const itemsShown = Effect.fnUntraced(function* (
+  input: Pick<Input, "viewer" | "settings" | "now">,
+  ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
   const rows = new Map((yield* (yield* Store).getMany(container_items, ids)).map((row) => [row.id, row]))
-  return yield* render(containerItemResource, ids.map((id) => rows.get(id)!), [], viewContext(input))
+  return yield* render(
+    containerItemResource,
+    ids.map((id) => rows.get(id)!),
+    [],
+    viewContext(input)
+  )
 })
 
 /** The temporary container in use that has this barcode. */
-export const findDuplicateBarcode = Effect.fnUntraced(function*(barcode: string | null): Effect.fn.Return<ContainerRow | undefined, Failure, Store> {
-  return barcode === null ? undefined
-    : (yield* (yield* Store).find(containers, { barcode, is_temporary: true })).find((one) => one.status !== "dissolved")
+export const findDuplicateBarcode = Effect.fnUntraced(function* (
+  barcode: string | null
+): Effect.fn.Return<ContainerRow | undefined, Failure, Store> {
+  return barcode === null
+    ? undefined
+    : (yield* (yield* Store).find(containers, { barcode, is_temporary: true })).find(
+        (one) => one.status !== "dissolved"
+      )
 })

@@ -8,36 +8,59 @@ import { keyedColumns, type KeyedColumns, storedValue } from "../kernel/stored-s
 import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../packing/schema.ts"
 
 type Changed = KeyedColumns<typeof containers>
-const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> =>
-  [update(containers, id, { ...set, updated_at: recorded_at })]
+const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
+  update(containers, id, { ...set, updated_at: recorded_at })
+]
 /** The units inside begin a new outing: nothing of them has been seen yet. */
-const unseen = (id: number, set: Partial<ContainerItemRow>): RowChange => updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
+const unseen = (id: number, set: Partial<ContainerItemRow>): RowChange =>
+  updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
 
 /** A container in another state: what changed of it, absolute. */
-const stateEvent = (type: string, meaning: string, also: (data: Changed) => ReadonlyArray<RowChange> = () => []) => eventType(type, {
-  meaning, data: () => keyedColumns(containers),
-  project: (data, meta) => [...containerChanged(data, meta), ...also(data)]
-})
+const stateEvent = (type: string, meaning: string, also: (data: Changed) => ReadonlyArray<RowChange> = () => []) =>
+  eventType(type, {
+    meaning,
+    data: () => keyedColumns(containers),
+    project: (data, meta) => [...containerChanged(data, meta), ...also(data)]
+  })
 export const containerSealed = stateEvent("container.sealed", "A container was closed: its content is settled.")
 export const containerUnsealed = stateEvent("container.unsealed", "A sealed container was opened again.")
-export const containerDissolved = stateEvent("container.dissolved", "A container ended: its content was unpacked for good.")
-export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.",
-  ({ id }) => [unseen(id, { verified_at: null, returned_from_opportunity_id: null })])
-export const repackStarted = stateEvent("container.repack.started", "The content of a returned container is gone through one by one.",
-  ({ id }) => [unseen(id, { repacked_at: null })])
+export const containerDissolved = stateEvent(
+  "container.dissolved",
+  "A container ended: its content was unpacked for good."
+)
+export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.", ({ id }) => [
+  unseen(id, { verified_at: null, returned_from_opportunity_id: null })
+])
+export const repackStarted = stateEvent(
+  "container.repack.started",
+  "The content of a returned container is gone through one by one.",
+  ({ id }) => [unseen(id, { repacked_at: null })]
+)
 
 /** What is inside remembers the order it came back from. */
 export const containerReturned = eventType("container.returned", {
   meaning: "A container came back from its order.",
-  data: () => Schema.Struct({
-    id: Schema.Int, status: storedValue(containers.columns.status), returned_at: Schema.NullOr(Schema.String), opportunity_id: Schema.NullOr(Schema.Int),
-    returned_from_opportunity_id: Schema.optionalKey(Schema.NullOr(Schema.Int))
-  }),
-  project: ({ returned_from_opportunity_id = null, ...data }, meta) => [...containerChanged(data, meta), unseen(data.id, { returned_from_opportunity_id })]
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      status: storedValue(containers.columns.status),
+      returned_at: Schema.NullOr(Schema.String),
+      opportunity_id: Schema.NullOr(Schema.Int),
+      returned_from_opportunity_id: Schema.optionalKey(Schema.NullOr(Schema.Int))
+    }),
+  project: ({ returned_from_opportunity_id = null, ...data }, meta) => [
+    ...containerChanged(data, meta),
+    unseen(data.id, { returned_from_opportunity_id })
+  ]
 })
-export const cameBack = (container: ContainerRow, returned_at: string): NewEvent => containerReturned.make({
-  id: container.id, status: "returned", returned_at, opportunity_id: null, returned_from_opportunity_id: container.opportunity_id
-})
+export const cameBack = (container: ContainerRow, returned_at: string): NewEvent =>
+  containerReturned.make({
+    id: container.id,
+    status: "returned",
+    returned_at,
+    opportunity_id: null,
+    returned_from_opportunity_id: container.opportunity_id
+  })
 
 /** A nested container under another parent, or under none. */
 export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
@@ -46,50 +69,100 @@ export const nestedUnder = (child: ContainerRow, parent_container_id: number | n
 const ofContainer = ({ container_id }: { readonly container_id: number }): string => streamOf("container", container_id)
 
 export const itemPacked = rowMade("container.item.packed", container_items, {
-  meaning: "A unit was packed into a container.", stream: ({ container_id }) => streamOf("container", container_id!)
+  meaning: "A unit was packed into a container.",
+  stream: ({ container_id }) => streamOf("container", container_id!)
 })
 
 const itemUnpackedEvent = eventType("container.item.unpacked", {
   meaning: "A unit was taken out of a container.",
-  data: () => Schema.Struct({
-    id: Schema.Int, container_id: Schema.Int, serialised_item_id: Schema.Int, unpacked_at: Schema.String, unpacked_reason: Schema.NullOr(Schema.String),
-    transferred_to_container_id: Schema.NullOr(Schema.Int)
-  }),
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      container_id: Schema.Int,
+      serialised_item_id: Schema.Int,
+      unpacked_at: Schema.String,
+      unpacked_reason: Schema.NullOr(Schema.String),
+      transferred_to_container_id: Schema.NullOr(Schema.Int)
+    }),
   stream: ofContainer,
-  project: ({ id, transferred_to_container_id, unpacked_at, unpacked_reason }, { recorded_at }) =>
-    [update(container_items, id, { unpacked_at, unpacked_reason, transferred_to_container_id, updated_at: recorded_at })]
+  project: ({ id, transferred_to_container_id, unpacked_at, unpacked_reason }, { recorded_at }) => [
+    update(container_items, id, { unpacked_at, unpacked_reason, transferred_to_container_id, updated_at: recorded_at })
+  ]
 })
 export const itemUnpacked = (
-  row: ContainerItemRow, unpacked_at: string, unpacked_reason: string, transferred_to_container_id: number | null = null
-): NewEvent => itemUnpackedEvent.make({
-  id: row.id, container_id: row.container_id, serialised_item_id: row.serialised_item_id, unpacked_at, unpacked_reason, transferred_to_container_id
-})
+  row: ContainerItemRow,
+  unpacked_at: string,
+  unpacked_reason: string,
+  transferred_to_container_id: number | null = null
+): NewEvent =>
+  itemUnpackedEvent.make({
+    id: row.id,
+    container_id: row.container_id,
+    serialised_item_id: row.serialised_item_id,
+    unpacked_at,
+    unpacked_reason,
+    transferred_to_container_id
+  })
 
 const itemRepackedEvent = eventType("container.repack.item", {
   meaning: "A unit was seen again in its container after the return, in the place named.",
-  data: () => Schema.Struct({
-    id: Schema.Int, container_id: Schema.Int, serialised_item_id: Schema.Int, repacked_at: Schema.String, position: Schema.NullOr(Schema.String),
-    notes: Schema.NullOr(Schema.String)
-  }),
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      container_id: Schema.Int,
+      serialised_item_id: Schema.Int,
+      repacked_at: Schema.String,
+      position: Schema.NullOr(Schema.String),
+      notes: Schema.NullOr(Schema.String)
+    }),
   stream: ofContainer,
-  project: ({ id, notes, position, repacked_at }, { recorded_at }) => [update(container_items, id, { repacked_at, position, notes, updated_at: recorded_at })]
+  project: ({ id, notes, position, repacked_at }, { recorded_at }) => [
+    update(container_items, id, { repacked_at, position, notes, updated_at: recorded_at })
+  ]
 })
 export const itemRepacked = (
-  row: Pick<ContainerItemRow, "id" | "container_id" | "serialised_item_id">, repacked_at: string, position: string | null, notes: string | null
-): NewEvent => itemRepackedEvent.make({
-  id: row.id, container_id: row.container_id, serialised_item_id: row.serialised_item_id, repacked_at, position, notes
-})
+  row: Pick<ContainerItemRow, "id" | "container_id" | "serialised_item_id">,
+  repacked_at: string,
+  position: string | null,
+  notes: string | null
+): NewEvent =>
+  itemRepackedEvent.make({
+    id: row.id,
+    container_id: row.container_id,
+    serialised_item_id: row.serialised_item_id,
+    repacked_at,
+    position,
+    notes
+  })
 
 const checkinVerifiedEvent = eventType("container.checkin.verified", {
   meaning: "Units were seen at the check-in of a returned container.",
-  data: () => Schema.Struct({ id: Schema.Int, serialised_item_ids: Schema.Array(Schema.Int), verified_at: Schema.String }),
-  project: ({ id, serialised_item_ids, verified_at }) =>
-    [updateWhere(container_items, { container_id: id, unpacked_at: null, serialised_item_id: serialised_item_ids }, { verified_at })]
+  data: () =>
+    Schema.Struct({ id: Schema.Int, serialised_item_ids: Schema.Array(Schema.Int), verified_at: Schema.String }),
+  project: ({ id, serialised_item_ids, verified_at }) => [
+    updateWhere(
+      container_items,
+      { container_id: id, unpacked_at: null, serialised_item_id: serialised_item_ids },
+      { verified_at }
+    )
+  ]
 })
-export const checkinVerified = (container_id: number, serialised_item_ids: ReadonlyArray<number>, verified_at: string): NewEvent =>
-  checkinVerifiedEvent.make({ id: container_id, serialised_item_ids, verified_at })
+export const checkinVerified = (
+  container_id: number,
+  serialised_item_ids: ReadonlyArray<number>,
+  verified_at: string
+): NewEvent => checkinVerifiedEvent.make({ id: container_id, serialised_item_ids, verified_at })
 
 export const containerEvents: ReadonlyArray<AnyEventType> = [
-  ...rowEvents(containers), containerSealed, containerUnsealed, containerDissolved, containerDispatched, containerReturned, repackStarted,
-  itemPacked, itemUnpackedEvent, itemRepackedEvent, checkinVerifiedEvent
+  ...rowEvents(containers),
+  containerSealed,
+  containerUnsealed,
+  containerDissolved,
+  containerDispatched,
+  containerReturned,
+  repackStarted,
+  itemPacked,
+  itemUnpackedEvent,
+  itemRepackedEvent,
+  checkinVerifiedEvent
 ]

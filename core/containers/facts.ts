@@ -10,7 +10,13 @@ import { type ProductRow, products } from "../products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
 import { type CaseProduct, caseOf } from "../kits/case.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
+import {
+  type ContainerItemRow,
+  type ContainerRow,
+  container_items,
+  containers,
+  live_statuses
+} from "../packing/schema.ts"
 
 /** A container as one that things go into or come out of. */
 export interface ContainerFacts {
@@ -43,7 +49,9 @@ const default_nesting_depth = 2
 const levels_max = 25
 
 /** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
-const chainsOf = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Failure, Store> {
+const chainsOf = Effect.fnUntraced(function* (
+  of: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Failure, Store> {
   const store = yield* Store
   const chains = of.map((one) => [one])
   for (let level = 1; level < levels_max; level++) {
@@ -63,62 +71,117 @@ const chainsOf = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): E
 })
 
 /** Containers as ones that things go into or come out of: three queries for all, and one per level they are nested. */
-export const loadTargets = Effect.fnUntraced(function*(of: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
+export const loadTargets = Effect.fnUntraced(function* (
+  of: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
   if (of.length === 0) return []
   const store = yield* Store
   const chains = yield* chainsOf(of)
-  const product_ids = [...new Set(chains.flatMap((chain) => [chain[0]!.product_id, chain.at(-1)!.product_id]).filter((id) => id !== null))]
+  const product_ids = [
+    ...new Set(chains.flatMap((chain) => [chain[0]!.product_id, chain.at(-1)!.product_id]).filter((id) => id !== null))
+  ]
   const found = new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one]))
   const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
-  const components = Map.groupBy(own.length === 0 ? [] : yield* store.find(product_components, { product_id: own }), (one) => one.product_id)
-  const items = Map.groupBy(yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }), (one) => one.container_id)
+  const components = Map.groupBy(
+    own.length === 0 ? [] : yield* store.find(product_components, { product_id: own }),
+    (one) => one.product_id
+  )
+  const items = Map.groupBy(
+    yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
+    (one) => one.container_id
+  )
   return chains.map((chain) => {
     const container = chain[0]!
     const product = container.product_id === null ? undefined : found.get(container.product_id)
     return {
-      container, product, chain,
-      as_case: caseOf({ container_availability_mode: product?.container_availability_mode ?? null }, product === undefined ? [] : components.get(product.id) ?? []),
+      container,
+      product,
+      chain,
+      as_case: caseOf(
+        { container_availability_mode: product?.container_availability_mode ?? null },
+        product === undefined ? [] : (components.get(product.id) ?? [])
+      ),
       nesting_max: found.get(chain.at(-1)!.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
       items: items.get(container.id) ?? []
     }
   })
 })
-export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> => Effect.map(loadTargets([container]), ([target]) => target!)
+export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
+  Effect.map(loadTargets([container]), ([target]) => target!)
 
 /** The units named that exist, by id. Queries: five, and one per level of containers nested in them. */
-export const loadUnits = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: string): Effect.fn.Return<ReadonlyMap<number, Unit>, Failure, Store> {
+export const loadUnits = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Unit>, Failure, Store> {
   const store = yield* Store
   const levels = yield* store.getMany(stock_levels, ids)
   if (levels.length === 0) return new Map()
   const level_ids = levels.map((one) => one.id)
-  const productsById = new Map((yield* store.getMany(products, levels.map((one) => one.product_id))).map((one) => [one.id, one]))
-  const memberships = new Map((yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [one.serialised_item_id, one]))
-  const conflicts = Map.groupBy(yield* assetConflicts(level_ids, { from: now, to: openEnd }, now), (demand) => demand.asset_id)
-  const children = new Map((yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [one.serialised_item_id, one]))
+  const productsById = new Map(
+    (yield* store.getMany(
+      products,
+      levels.map((one) => one.product_id)
+    )).map((one) => [one.id, one])
+  )
+  const memberships = new Map(
+    (yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [
+      one.serialised_item_id,
+      one
+    ])
+  )
+  const conflicts = Map.groupBy(
+    yield* assetConflicts(level_ids, { from: now, to: openEnd }, now),
+    (demand) => demand.asset_id
+  )
+  const children = new Map(
+    (yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [
+      one.serialised_item_id,
+      one
+    ])
+  )
   const nested = yield* nestedIn([...children.values()])
-  return new Map(levels.map((level) => {
-    const membership = memberships.get(level.id), child = children.get(level.id)
-    return [level.id, {
-      level, product: productsById.get(level.product_id), membership, child,
-      conflicts: (conflicts.get(level.id) ?? []).filter((demand) => demand.source_type !== "container" || demand.source_id !== membership?.id),
-      subtree: child === undefined ? [] : subtreeOf(child, nested)
-    }]
-  }))
+  return new Map(
+    levels.map((level) => {
+      const membership = memberships.get(level.id),
+        child = children.get(level.id)
+      return [
+        level.id,
+        {
+          level,
+          product: productsById.get(level.product_id),
+          membership,
+          child,
+          conflicts: (conflicts.get(level.id) ?? []).filter(
+            (demand) => demand.source_type !== "container" || demand.source_id !== membership?.id
+          ),
+          subtree: child === undefined ? [] : subtreeOf(child, nested)
+        }
+      ]
+    })
+  )
 })
 
 /** Every container packed, at any depth, in those given. */
-const nestedIn = Effect.fnUntraced(function*(roots: ReadonlyArray<ContainerRow>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
+const nestedIn = Effect.fnUntraced(function* (
+  roots: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
   if (roots.length === 0) return []
   const store = yield* Store
   const bound = bindings(store.dialect)
   const rows = yield* store.run(
     `with recursive nested(id) as (select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) ` +
-    `union select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') ` +
-    `select ${columnList(containers)} from containers where id in (select id from nested)`, bound.values)
+      `union select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') ` +
+      `select ${columnList(containers)} from containers where id in (select id from nested)`,
+    bound.values
+  )
   return rows.map((row) => store.decode(containers, row))
 })
 
-const subtreeOf = (root: ContainerRow, all: ReadonlyArray<ContainerRow>): ReadonlyArray<ReadonlyArray<ContainerRow>> => {
+const subtreeOf = (
+  root: ContainerRow,
+  all: ReadonlyArray<ContainerRow>
+): ReadonlyArray<ReadonlyArray<ContainerRow>> => {
   const levels: Array<ReadonlyArray<ContainerRow>> = [[root]]
   for (let at = levels[0]!; levels.length < levels_max; levels.push(at)) {
     const above = new Set(at.map((one) => one.id))

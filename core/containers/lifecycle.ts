@@ -43,9 +43,20 @@ export interface CreateFacts {
   readonly packed: ContainerItemRow | undefined
 }
 
-const begun = (row: Partial<ContainerRow>, context: DecideContext): { readonly id: number; readonly event: NewEvent } => {
+const begun = (
+  row: Partial<ContainerRow>,
+  context: DecideContext
+): { readonly id: number; readonly event: NewEvent } => {
   const id = context.id(containers)
-  return { id, event: createdEvent(containers, { ...initialRow(containers, containers.columns), ...row, id, uuid: uuidOf(context.now, id) }) }
+  return {
+    id,
+    event: createdEvent(containers, {
+      ...initialRow(containers, containers.columns),
+      ...row,
+      id,
+      uuid: uuidOf(context.now, id)
+    })
+  }
 }
 
 /** 422 `product_id`: no case; `serialised_item_id`: not a unit of that product, in use, at another store, gone. */
@@ -53,61 +64,99 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   const { housed, housing, housing_product, packed } = facts
   const product = facts.product ?? housing_product
   if (product !== undefined && !product.is_containerable) {
-    return refuse(facts.product === undefined ? "serialised_item_id" : "product_id", "The product is no case; say so in its container template first.")
+    return refuse(
+      facts.product === undefined ? "serialised_item_id" : "product_id",
+      "The product is no case; say so in its container template first."
+    )
   }
   if (housing !== undefined) {
     if (housing_product?.stock_method !== serialised || housing.product_id !== product?.id) {
       return refuse("serialised_item_id", "The case must be a serialised unit of the container's product.")
     }
     if (housing.is_gone) return refuse("serialised_item_id", "The unit is no longer in stock.")
-    if (housed !== undefined) return refuse("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
-    if (packed !== undefined) return refuse("serialised_item_id", `The unit is packed in container ${packed.container_id}; unpack it first.`)
-    if (input.store_id !== null && input.store_id !== housing.store_id) return refuse("serialised_item_id", "The unit is at another store than the container.")
+    if (housed !== undefined)
+      return refuse("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
+    if (packed !== undefined)
+      return refuse("serialised_item_id", `The unit is packed in container ${packed.container_id}; unpack it first.`)
+    if (input.store_id !== null && input.store_id !== housing.store_id)
+      return refuse("serialised_item_id", "The unit is at another store than the container.")
   }
   const has_template = (product?.container_template?.slots.length ?? 0) > 0
-  const { event, id } = begun({
-    name: input.name, barcode: input.barcode, notes: input.notes, scan_mode: input.scan_mode ?? (has_template ? "strict" : "free"),
-    product_id: product?.id ?? null, serialised_item_id: housing?.id ?? null, store_id: input.store_id ?? housing?.store_id ?? null
-  }, context)
+  const { event, id } = begun(
+    {
+      name: input.name,
+      barcode: input.barcode,
+      notes: input.notes,
+      scan_mode: input.scan_mode ?? (has_template ? "strict" : "free"),
+      product_id: product?.id ?? null,
+      serialised_item_id: housing?.id ?? null,
+      store_id: input.store_id ?? housing?.store_id ?? null
+    },
+    context
+  )
   return Result.succeed({ events: [event], result: { id } })
 }
 
 /** A box without a product: known by its barcode alone, never strict. */
 export const createTemporaryContainer = (
-  input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null }, duplicate: ContainerRow | undefined, context: DecideContext
+  input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null },
+  duplicate: ContainerRow | undefined,
+  context: DecideContext
 ): Decided => {
   if (duplicate !== undefined) return refuse("barcode", barcodeTaken(duplicate))
   const { event, id } = begun({ ...input, is_temporary: true, scan_mode: "free" }, context)
   return Result.succeed({ events: [event], result: { id } })
 }
-const barcodeTaken = (duplicate: ContainerRow): string => `The barcode is that of temporary container ${duplicate.id}, which is in use.`
+const barcodeTaken = (duplicate: ContainerRow): string =>
+  `The barcode is that of temporary container ${duplicate.id}, which is in use.`
 
 /** Name, barcode and notes while it is in use; the scan mode only while it is open. */
-export const changeContainer = (row: ContainerRow, set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>, duplicate: ContainerRow | undefined): Decided => {
+export const changeContainer = (
+  row: ContainerRow,
+  set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>,
+  duplicate: ContainerRow | undefined
+): Decided => {
   if (row.status === "dissolved") return refuse("container", "The container is dissolved.")
   if (set.scan_mode !== undefined && set.scan_mode !== row.scan_mode) {
     if (row.is_temporary) return refuse("scan_mode", "Temporary containers are always free.")
-    if (row.status !== "open") return refuse("container", `The scan mode can be changed only while the container is open; it is ${row.status}.`)
+    if (row.status !== "open")
+      return refuse("container", `The scan mode can be changed only while the container is open; it is ${row.status}.`)
   }
-  if (row.is_temporary && set.barcode === null) return refuse("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
-  if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id) return refuse("barcode", barcodeTaken(duplicate))
+  if (row.is_temporary && set.barcode === null)
+    return refuse("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
+  if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id)
+    return refuse("barcode", barcodeTaken(duplicate))
   const updated = updatedEvent(containers, row, set)
   return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
 }
 
 /** Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict list not exactly filled. */
-export const sealContainer = (target: ContainerFacts, nested: ReadonlyArray<ContainerRow>, notes: string | null, context: DecideContext): Decided => {
+export const sealContainer = (
+  target: ContainerFacts,
+  nested: ReadonlyArray<ContainerRow>,
+  notes: string | null,
+  context: DecideContext
+): Decided => {
   const { container, items } = target
-  if (container.status !== "open") return refuse("container", `The container is ${container.status}; only open ones can be sealed.`)
+  if (container.status !== "open")
+    return refuse("container", `The container is ${container.status}; only open ones can be sealed.`)
   if (items.length === 0) return refuse("container", "The container is empty; pack something first.")
   const open = nested.find((one) => one.status === "open")
-  if (open !== undefined) return refuse("container", `The container ${open.name} inside it is still open; seal that one first.`)
+  if (open !== undefined)
+    return refuse("container", `The container ${open.name} inside it is still open; seal that one first.`)
   const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
   if (gap !== undefined) return refuse("container", gap)
   return Result.succeed({
-    events: [containerSealed.make({ id: container.id,
-      status: "sealed", sealed_at: context.now, sealed_by_user_id: context.viewer.user_id || null, repack_started_at: null, ...(notes === null ? {} : { notes })
-    })],
+    events: [
+      containerSealed.make({
+        id: container.id,
+        status: "sealed",
+        sealed_at: context.now,
+        sealed_by_user_id: context.viewer.user_id || null,
+        repack_started_at: null,
+        ...(notes === null ? {} : { notes })
+      })
+    ],
     result: { id: container.id }
   })
 }
@@ -117,9 +166,11 @@ export const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "
   const slots = product?.container_template?.slots ?? []
   if (slots.length === 0) return undefined
   for (const slot of slots) {
-    const packed = items.filter((item) => item.product_id === slot.product_id).length, wanted = Math.ceil(slot.quantity)
+    const packed = items.filter((item) => item.product_id === slot.product_id).length,
+      wanted = Math.ceil(slot.quantity)
     if (packed < wanted) return `Product ${slot.product_id}: ${packed} of ${wanted} packed.`
-    if (packed > wanted) return `Product ${slot.product_id}: ${packed} packed where the template has room for ${wanted}.`
+    if (packed > wanted)
+      return `Product ${slot.product_id}: ${packed} packed where the template has room for ${wanted}.`
   }
   const stray = items.find((item) => !slots.some((slot) => slot.product_id === item.product_id))
   return stray === undefined ? undefined : `Unit ${stray.serialised_item_id} is not on the template.`
@@ -129,14 +180,31 @@ export const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "
  * Opens a sealed container. 422 `container`: not sealed, committed to an opportunity now or later, or inside a container that
  * is closed itself.
  */
-export const unsealContainer = (target: ContainerFacts, housing_demands: ReadonlyArray<DemandRow>, context: DecideContext): Decided => {
-  const { chain: [, parent], container } = target
-  if (container.status !== "sealed") return refuse("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
-  const opportunity = container.opportunity_id ?? housing_demands.find((demand) => demand.opportunity_id !== null)?.opportunity_id ?? null
+export const unsealContainer = (
+  target: ContainerFacts,
+  housing_demands: ReadonlyArray<DemandRow>,
+  context: DecideContext
+): Decided => {
+  const {
+    chain: [, parent],
+    container
+  } = target
+  if (container.status !== "sealed")
+    return refuse("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
+  const opportunity =
+    container.opportunity_id ?? housing_demands.find((demand) => demand.opportunity_id !== null)?.opportunity_id ?? null
   if (opportunity !== null) return refuse("container", `The container is committed to opportunity ${opportunity}.`)
-  if (parent !== undefined && parent.status !== "open") return refuse("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
+  if (parent !== undefined && parent.status !== "open")
+    return refuse("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
   return Result.succeed({
-    events: [containerUnsealed.make({ id: container.id, status: "open", unsealed_at: context.now, unsealed_by_user_id: context.viewer.user_id || null })],
+    events: [
+      containerUnsealed.make({
+        id: container.id,
+        status: "open",
+        unsealed_at: context.now,
+        unsealed_by_user_id: context.viewer.user_id || null
+      })
+    ],
     result: { id: container.id }
   })
 }
@@ -146,33 +214,73 @@ export const unsealContainer = (target: ContainerFacts, housing_demands: Readonl
  * detached and named in the warnings. 422 `container`: out or ended already; `transfer_to_container_id`.
  */
 export const dissolveContainer = (
-  from: ContainerFacts, units: ReadonlyArray<Unit>, to: ContainerFacts | undefined, reason: string, context: DecideContext
+  from: ContainerFacts,
+  units: ReadonlyArray<Unit>,
+  to: ContainerFacts | undefined,
+  reason: string,
+  context: DecideContext
 ): Decided<typeof dissolvedResult.Type> => {
-  const { chain: [, parent], container } = from
+  const {
+    chain: [, parent],
+    container
+  } = from
   if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
   if (container.status === "dissolved") return refuse("container", "The container is dissolved already.")
   return Result.map(emptied(from, units, to, context), (events) => ({
-    events: [...events, containerDissolved.make({ id: container.id,
-      status: "dissolved", dissolved_at: context.now, dissolved_by_user_id: context.viewer.user_id || null, dissolved_reason: reason,
-      parent_container_id: null, repack_started_at: null
-    })],
+    events: [
+      ...events,
+      containerDissolved.make({
+        id: container.id,
+        status: "dissolved",
+        dissolved_at: context.now,
+        dissolved_by_user_id: context.viewer.user_id || null,
+        dissolved_reason: reason,
+        parent_container_id: null,
+        repack_started_at: null
+      })
+    ],
     result: { id: container.id, warnings: dissolveWarnings(from, units, to, parent) }
   }))
 }
 
-const emptied = (from: ContainerFacts, units: ReadonlyArray<Unit>, to: ContainerFacts | undefined, context: DecideContext): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
-  if (to === undefined) return Result.succeed(units.flatMap((unit) => unit.membership === undefined ? [] : leaving(unit, unit.membership, "dissolved", null, context)))
+const emptied = (
+  from: ContainerFacts,
+  units: ReadonlyArray<Unit>,
+  to: ContainerFacts | undefined,
+  context: DecideContext
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  if (to === undefined)
+    return Result.succeed(
+      units.flatMap((unit) =>
+        unit.membership === undefined ? [] : leaving(unit, unit.membership, "dissolved", null, context)
+      )
+    )
   const against = targetRejection(from, to, "transfer_to_container_id")
-  return against === undefined ? Result.map(transferEvents(units, from, to, "transfer_to_container_id", context), ({ events }) => events) : Result.fail(against)
+  return against === undefined
+    ? Result.map(transferEvents(units, from, to, "transfer_to_container_id", context), ({ events }) => events)
+    : Result.fail(against)
 }
 
-const dissolveWarnings = (from: ContainerFacts, units: ReadonlyArray<Unit>, to: ContainerFacts | undefined, parent: ContainerRow | undefined): ReadonlyArray<string> => [
-  ...units.flatMap(({ child }) => child === undefined ? []
-    : [`The container ${child.name} (${child.id}) was packed in it and ${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`]),
+const dissolveWarnings = (
+  from: ContainerFacts,
+  units: ReadonlyArray<Unit>,
+  to: ContainerFacts | undefined,
+  parent: ContainerRow | undefined
+): ReadonlyArray<string> => [
+  ...units.flatMap(({ child }) =>
+    child === undefined
+      ? []
+      : [
+          `The container ${child.name} (${child.id}) was packed in it and ${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`
+        ]
+  ),
   ...(parent === undefined ? [] : [`Its case is still packed in ${parent.name} (${parent.id}).`])
 ]
 
-export interface RepackStart { readonly name: string | null; readonly barcode: string | null }
+export interface RepackStart {
+  readonly name: string | null
+  readonly barcode: string | null
+}
 export interface RepackFacts {
   readonly housed: ContainerRow | undefined
   readonly packed: ContainerItemRow | undefined
@@ -180,25 +288,49 @@ export interface RepackFacts {
 }
 /** Opens a returned container to go through it unit by unit; a dissolved one is followed by a new one. */
 export const startRepack = (
-  container: ContainerRow, input: RepackStart, facts: RepackFacts, context: DecideContext
+  container: ContainerRow,
+  input: RepackStart,
+  facts: RepackFacts,
+  context: DecideContext
 ): Decided => {
   if (container.status === "returned") {
-    const renamed = { ...(input.name === null ? {} : { name: input.name }), ...(input.barcode === null ? {} : { barcode: input.barcode }) }
+    const renamed = {
+      ...(input.name === null ? {} : { name: input.name }),
+      ...(input.barcode === null ? {} : { barcode: input.barcode })
+    }
     return Result.succeed({
       events: [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now, ...renamed })],
       result: { id: container.id }
     })
   }
-  if (container.status !== "dissolved") return Result.fail(wrongStatus("container_id", `The container is ${container.status}; only returned and dissolved ones are repacked.`))
+  if (container.status !== "dissolved")
+    return Result.fail(
+      wrongStatus(
+        "container_id",
+        `The container is ${container.status}; only returned and dissolved ones are repacked.`
+      )
+    )
   if (facts.housed !== undefined) return refuse("container_id", `Its case is in use by container ${facts.housed.id}.`)
-  if (facts.packed !== undefined) return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
+  if (facts.packed !== undefined)
+    return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
   const barcode = input.barcode ?? container.barcode
   if (container.is_temporary && facts.duplicate !== undefined) return refuse("barcode", barcodeTaken(facts.duplicate))
-  const { event, id } = begun({
-    name: input.name ?? container.name, barcode, scan_mode: container.scan_mode, is_temporary: container.is_temporary, notes: container.notes,
-    serialised_item_id: container.serialised_item_id, product_id: container.product_id, store_id: container.store_id, previous_container_id: container.id
-  }, context)
+  const { event, id } = begun(
+    {
+      name: input.name ?? container.name,
+      barcode,
+      scan_mode: container.scan_mode,
+      is_temporary: container.is_temporary,
+      notes: container.notes,
+      serialised_item_id: container.serialised_item_id,
+      product_id: container.product_id,
+      store_id: container.store_id,
+      previous_container_id: container.id
+    },
+    context
+  )
   return Result.succeed({
-    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.now })], result: { id }
+    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.now })],
+    result: { id }
   })
 }

@@ -4,12 +4,19 @@
 import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
 import type { Manifest, verificationShown } from "./answers.ts"
 
-export interface UnitName { readonly asset_number: string | null; readonly serial_number: string | null }
+export interface UnitName {
+  readonly asset_number: string | null
+  readonly serial_number: string | null
+}
 export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
   /** What its product asks for: the slots of its template, or, without any, the parts that stay in it. */
-  readonly slots: ReadonlyArray<{ readonly product_id: number; readonly binding: "pool" | "fixed" | null; readonly quantity: number }>
+  readonly slots: ReadonlyArray<{
+    readonly product_id: number
+    readonly binding: "pool" | "fixed" | null
+    readonly quantity: number
+  }>
   readonly nested: ReadonlyArray<ManifestResult>
 }
 export interface Names {
@@ -21,37 +28,62 @@ export interface Names {
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { container, items } = of
   const slots = of.slots.map((slot) => {
-    const required = Math.ceil(slot.quantity), packed = items.filter((item) => item.product_id === slot.product_id).length
+    const required = Math.ceil(slot.quantity),
+      packed = items.filter((item) => item.product_id === slot.product_id).length
     return {
-      product_id: slot.product_id, product_name: names.products.get(slot.product_id) ?? null, binding: slot.binding,
-      required, packed, satisfied: packed >= required
+      product_id: slot.product_id,
+      product_name: names.products.get(slot.product_id) ?? null,
+      binding: slot.binding,
+      required,
+      packed,
+      satisfied: packed >= required
     }
   })
   const nested = of.nested.map((one) => manifest(one, names))
   const listed = new Set(of.slots.map((slot) => slot.product_id))
-  const has_strays = container.scan_mode === "strict" && listed.size > 0 && items.some((item) => !listed.has(item.product_id))
+  const has_strays =
+    container.scan_mode === "strict" && listed.size > 0 && items.some((item) => !listed.has(item.product_id))
   return {
-    container_id: container.id, name: container.name, barcode: container.barcode, status: container.status, scan_mode: container.scan_mode,
-    sealed_at: container.sealed_at, sealed_by_user_id: container.sealed_by_user_id,
+    container_id: container.id,
+    name: container.name,
+    barcode: container.barcode,
+    status: container.status,
+    scan_mode: container.scan_mode,
+    sealed_at: container.sealed_at,
+    sealed_by_user_id: container.sealed_by_user_id,
     is_compliant: slots.every((slot) => slot.satisfied) && !has_strays && nested.every((one) => one.is_compliant),
     slots,
     items: items.map((item) => ({
-      container_item_id: item.id, serialised_item_id: item.serialised_item_id, product_id: item.product_id,
+      container_item_id: item.id,
+      serialised_item_id: item.serialised_item_id,
+      product_id: item.product_id,
       product_name: names.products.get(item.product_id) ?? null,
       asset_number: names.units.get(item.serialised_item_id)?.asset_number ?? null,
       serial_number: names.units.get(item.serialised_item_id)?.serial_number ?? null,
-      position: item.position, packed_at: item.packed_at, packed_by_user_id: item.packed_by_user_id
+      position: item.position,
+      packed_at: item.packed_at,
+      packed_by_user_id: item.packed_by_user_id
     })),
     containers: nested
   }
 }
 
 /** What was expected back, what has been seen so far, what is missing, what does not belong. Units by stock level id. */
-export const verification = (items: ReadonlyArray<ContainerItemRow>, scanned_now: ReadonlyArray<number>): typeof verificationShown.Type => {
+export const verification = (
+  items: ReadonlyArray<ContainerItemRow>,
+  scanned_now: ReadonlyArray<number>
+): typeof verificationShown.Type => {
   const expected = items.map((item) => item.serialised_item_id)
-  const seen = new Set([...items.filter((item) => item.verified_at !== null).map((item) => item.serialised_item_id), ...scanned_now])
+  const seen = new Set([
+    ...items.filter((item) => item.verified_at !== null).map((item) => item.serialised_item_id),
+    ...scanned_now
+  ])
   const missing = expected.filter((id) => !seen.has(id))
   return {
-    expected, scanned: [...seen], missing, unexpected: scanned_now.filter((id) => !expected.includes(id)), complete: missing.length === 0
+    expected,
+    scanned: [...seen],
+    missing,
+    unexpected: scanned_now.filter((id) => !expected.includes(id)),
+    complete: missing.length === 0
   }
 }

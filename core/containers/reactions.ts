@@ -13,27 +13,40 @@ import { type ProductRow, products } from "../products/schema.ts"
 import { unitsBooked } from "./booking.ts"
 import { type PackedUnit, loadPackedUnits, syncHolds } from "./stock-holds.ts"
 
-const part_made = "component.created", part_changed = "component.updated", part_deleted = "component.deleted", product_changed = "product.updated"
+const part_made = "component.created",
+  part_changed = "component.updated",
+  part_deleted = "component.deleted",
+  product_changed = "product.updated"
 /** Whether containers of a product see the event: its parts, or the mode of a case. */
-const isOfCase = ({ data, type }: NewEvent): boolean => type !== product_changed || "container_availability_mode" in data
+const isOfCase = ({ data, type }: NewEvent): boolean =>
+  type !== product_changed || "container_availability_mode" in data
 const namedIn = (events: ReadonlyArray<NewEvent>, types: ReadonlyArray<string>, key: string): ReadonlyArray<number> =>
   events.filter(({ type }) => types.includes(type)).map(({ data }) => Number(data[key]))
 
 /** Containers in use of the products whose parts or mode these events change. One query, or one for every 500 products or parts. */
-const containersOf = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
+const containersOf = Effect.fnUntraced(function* (
+  events: ReadonlyArray<NewEvent>
+): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
   const store = yield* Store
   const found: Array<ContainerRow> = []
-  const look = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, condition: (listed: string) => string) {
+  const look = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, condition: (listed: string) => string) {
     for (const some of chunked([...new Set(ids)], 500)) {
       const bound = bindings(store.dialect)
       const rows = yield* store.run(
-        `select ${columnList(containers)} from containers where status <> 'dissolved' and ${condition(some.map(bound.bind).join(", "))}`, bound.values)
+        `select ${columnList(containers)} from containers where status <> 'dissolved' and ${condition(some.map(bound.bind).join(", "))}`,
+        bound.values
+      )
       found.push(...rows.map((row) => store.decode(containers, row)))
     }
   })
-  yield* look([...namedIn(events, [part_made], "product_id"), ...namedIn(events, [product_changed], "id")], (listed) => `product_id in (${listed})`)
-  yield* look(namedIn(events, [part_changed, part_deleted], "id"),
-    (listed) => `product_id in (select product_id from product_components where id in (${listed}))`)
+  yield* look(
+    [...namedIn(events, [part_made], "product_id"), ...namedIn(events, [product_changed], "id")],
+    (listed) => `product_id in (${listed})`
+  )
+  yield* look(
+    namedIn(events, [part_changed, part_deleted], "id"),
+    (listed) => `product_id in (select product_id from product_components where id in (${listed}))`
+  )
   return [...new Map(found.map((row) => [row.id, row])).values()].sort((one, other) => one.id - other.id)
 })
 
@@ -46,19 +59,42 @@ interface CaseFacts {
 const no_cases: CaseFacts = { packed: [], products: [], components: [] }
 
 /** The product with what the events change of it. */
-const changedProduct = (product: ProductRow, events: ReadonlyArray<NewEvent>): Pick<ProductRow, "container_availability_mode"> =>
-  events.reduce((row, { data, type }) => type === product_changed && data["id"] === row.id ? { ...row, ...data } as ProductRow : row, product)
+const changedProduct = (
+  product: ProductRow,
+  events: ReadonlyArray<NewEvent>
+): Pick<ProductRow, "container_availability_mode"> =>
+  events.reduce(
+    (row, { data, type }) =>
+      type === product_changed && data["id"] === row.id ? ({ ...row, ...data } as ProductRow) : row,
+    product
+  )
 /** Its parts once the events are carried out. */
-const changedParts = (product_id: number, components: ReadonlyArray<ComponentRow>, events: ReadonlyArray<NewEvent>): ReadonlyArray<ComponentRow> =>
-  events.reduce((rows, { data, type }) =>
-    type === part_made ? [...rows, data as unknown as ComponentRow]
-      : type === part_changed ? rows.map((row) => row.id === data["id"] ? { ...row, ...data } as ComponentRow : row)
-      : type === part_deleted ? rows.filter((row) => row.id !== data["id"])
-      : rows, components).filter((row) => row.product_id === product_id)
+const changedParts = (
+  product_id: number,
+  components: ReadonlyArray<ComponentRow>,
+  events: ReadonlyArray<NewEvent>
+): ReadonlyArray<ComponentRow> =>
+  events
+    .reduce(
+      (rows, { data, type }) =>
+        type === part_made
+          ? [...rows, data as unknown as ComponentRow]
+          : type === part_changed
+            ? rows.map((row) => (row.id === data["id"] ? ({ ...row, ...data } as ComponentRow) : row))
+            : type === part_deleted
+              ? rows.filter((row) => row.id !== data["id"])
+              : rows,
+      components
+    )
+    .filter((row) => row.product_id === product_id)
 
 /** The field of the command that is to blame. */
 const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
-  events.some(({ type }) => type === part_deleted) ? "component" : events.some(({ type }) => type === product_changed) ? "availability_mode" : "binding"
+  events.some(({ type }) => type === part_deleted)
+    ? "component"
+    : events.some(({ type }) => type === product_changed)
+      ? "availability_mode"
+      : "binding"
 
 /**
  * Another mode or other parts of a case: what is packed in its containers is taken out of general stock or given back. 422 on
@@ -66,43 +102,52 @@ const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
  */
 const casesChanged = reaction({
   on: [part_made, part_changed, part_deleted, product_changed],
-  facts: ({ all, events }: Happened, { now }) => Effect.gen(function*(): Effect.fn.Return<CaseFacts, Failure, Store> {
-    const about = events.filter(isOfCase)
-    if (about.length === 0 || all.some(({ type }) => type === "product.merged")) return no_cases
-    const found = yield* containersOf(about)
-    if (found.length === 0) return no_cases
-    const store = yield* Store
-    const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
-    return {
-      packed: yield* loadPackedUnits(found, now), products: yield* store.getMany(products, product_ids),
-      components: yield* store.find(product_components, { product_id: product_ids })
-    }
-  }),
-  decide: ({ events }, { components, packed, products }, context) => Result.gen(function*() {
-    const about = events.filter(isOfCase)
-    const held: Array<NewEvent> = []
-    for (const product of products) {
-      const inside = packed.filter(({ container }) => container.product_id === product.id)
-      const as_case = caseOf(changedProduct(product, about), changedParts(product.id, components, about))
-      held.push(...yield* syncHolds(inside, as_case, fieldOf(about), context))
-    }
-    return held
-  })
+  facts: ({ all, events }: Happened, { now }) =>
+    Effect.gen(function* (): Effect.fn.Return<CaseFacts, Failure, Store> {
+      const about = events.filter(isOfCase)
+      if (about.length === 0 || all.some(({ type }) => type === "product.merged")) return no_cases
+      const found = yield* containersOf(about)
+      if (found.length === 0) return no_cases
+      const store = yield* Store
+      const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
+      return {
+        packed: yield* loadPackedUnits(found, now),
+        products: yield* store.getMany(products, product_ids),
+        components: yield* store.find(product_components, { product_id: product_ids })
+      }
+    }),
+  decide: ({ events }, { components, packed, products }, context) =>
+    Result.gen(function* () {
+      const about = events.filter(isOfCase)
+      const held: Array<NewEvent> = []
+      for (const product of products) {
+        const inside = packed.filter(({ container }) => container.product_id === product.id)
+        const as_case = caseOf(changedProduct(product, about), changedParts(product.id, components, about))
+        held.push(...(yield* syncHolds(inside, as_case, fieldOf(about), context)))
+      }
+      return held
+    })
 })
 
 /** A unit that is packed, or the case of a container in use, stays at the store of its container: 422 `store_id`. */
 const unitsStay = reaction({
   on: ["stock_level.updated"],
-  facts: ({ events }) => Effect.gen(function*() {
-    const moved = events.filter(({ data }) => "store_id" in data).map(({ data }) => Number(data["id"]))
-    if (moved.length === 0) return false
-    const store = yield* Store
-    return (yield* store.exists(container_items, { serialised_item_id: moved, unpacked_at: null }))
-      || (yield* store.exists(containers, { serialised_item_id: moved, status: live_statuses }))
-  }),
-  decide: (_happened, is_contained) => is_contained
-    ? Result.fail(invalidField("store_id", "The unit belongs to a container; unpack it or dissolve the container first."))
-    : Result.succeed([])
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const moved = events.filter(({ data }) => "store_id" in data).map(({ data }) => Number(data["id"]))
+      if (moved.length === 0) return false
+      const store = yield* Store
+      return (
+        (yield* store.exists(container_items, { serialised_item_id: moved, unpacked_at: null })) ||
+        (yield* store.exists(containers, { serialised_item_id: moved, status: live_statuses }))
+      )
+    }),
+  decide: (_happened, is_contained) =>
+    is_contained
+      ? Result.fail(
+          invalidField("store_id", "The unit belongs to a container; unpack it or dissolve the container first.")
+        )
+      : Result.succeed([])
 })
 
 export const containerReactions = [unitsStay, casesChanged, unitsBooked]

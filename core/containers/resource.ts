@@ -12,26 +12,46 @@ export const containerItemResource = resource({
   sorts: ["packed_at", "created_at"]
 })
 
-const contents = Shown.rows(() => containerItemResource, { describe: "What is in it now: with include=active_items, and always on one container" })
+const contents = Shown.rows(() => containerItemResource, {
+  describe: "What is in it now: with include=active_items, and always on one container"
+})
 
 export const containerResource = resource({
   singular: "container",
   shows: {
-    availability_mode: choice(container_modes), active_items: Shown.optional(contents), items: Shown.optional(contents)
+    availability_mode: choice(container_modes),
+    active_items: Shown.optional(contents),
+    items: Shown.optional(contents)
   },
   table: containers,
-  filters: ["name", "barcode", "status", "scan_mode", "is_temporary", "product_id", "store_id", "opportunity_id", "created_at", "updated_at"],
+  filters: [
+    "name",
+    "barcode",
+    "status",
+    "scan_mode",
+    "is_temporary",
+    "product_id",
+    "store_id",
+    "opportunity_id",
+    "created_at",
+    "updated_at"
+  ],
   sorts: ["name", "barcode", "status", "created_at", "updated_at"],
   lookups: { case: { via: "product_id", table: products } },
   includes: {
     product: { kind: "brief", via: "product_id", table: products },
     store: { kind: "brief", via: "store_id", table: stores },
-    active_items: { kind: "many", via: "container_id", where: { unpacked_at: null }, resource: () => containerItemResource },
+    active_items: {
+      kind: "many",
+      via: "container_id",
+      where: { unpacked_at: null },
+      resource: () => containerItemResource
+    },
     container_items: { kind: "many", via: "container_id", resource: () => containerItemResource }
   },
   view: ({ active_items, ...base }, _row, found) => ({
     ...base,
-    availability_mode: found.case?.["container_availability_mode"] as string | null | undefined ?? "transport",
+    availability_mode: (found.case?.["container_availability_mode"] as string | null | undefined) ?? "transport",
     // What is inside is told on a list only when asked for; the key is then `items` as well.
     ...(active_items === null || active_items === undefined ? {} : { items: active_items, active_items })
   })

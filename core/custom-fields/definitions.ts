@@ -3,7 +3,16 @@
  */
 import { Effect, Result } from "effect"
 import { autoNumberProblem } from "../kernel/auto-number.ts"
-import { auto_number, type CustomFieldFacts, type CustomFieldRow, custom_fields, defaultProblem, field_types, list_values, patternOf } from "../kernel/custom-field.ts"
+import {
+  auto_number,
+  type CustomFieldFacts,
+  type CustomFieldRow,
+  custom_fields,
+  defaultProblem,
+  field_types,
+  list_values,
+  patternOf
+} from "../kernel/custom-field.ts"
 import { get } from "../kernel/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
@@ -20,7 +29,16 @@ export const customFieldResource = resource({
   singular: "custom_field",
   shows: { field_type_name: text() },
   table: custom_fields,
-  filters: ["name", "module_type", "field_type", "is_active", "is_required", "is_personal", "custom_field_group_id", "list_name_id"],
+  filters: [
+    "name",
+    "module_type",
+    "field_type",
+    "is_active",
+    "is_required",
+    "is_personal",
+    "custom_field_group_id",
+    "list_name_id"
+  ],
   sorts: ["name", "module_type", "sort_order", "created_at"],
   view: (base, row) => ({ ...base, field_type_name: field_types[row.field_type as keyof typeof field_types] })
 })
@@ -34,8 +52,10 @@ const moduleOf = (given: string): string | undefined =>
 
 const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
-  if (moduleOf(next.module_type) === undefined) errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
-  if (listed(next) && next.list_name_id === null) errors["list_name_id"] = ["A field that chooses from a list needs one."]
+  if (moduleOf(next.module_type) === undefined)
+    errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
+  if (listed(next) && next.list_name_id === null)
+    errors["list_name_id"] = ["A field that chooses from a list needs one."]
   const numbering = next.field_type === auto_number ? autoNumberProblem(next) : undefined
   if (numbering !== undefined) errors["settings"] = [numbering]
   if (next.visibility_rules?.some((rule) => !isVisibilityRule(rule)) === true) {
@@ -43,7 +63,11 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
   }
   for (const key of ["min_length", "max_length"]) {
     const length = next.validation_rules?.[key]
-    if (length !== undefined && length !== null && !(typeof length === "number" && Number.isInteger(length) && length >= 0)) {
+    if (
+      length !== undefined &&
+      length !== null &&
+      !(typeof length === "number" && Number.isInteger(length) && length >= 0)
+    ) {
       errors["validation_rules"] = [`The validation rule ${key} must be a whole number.`]
     }
   }
@@ -53,10 +77,13 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
       errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
     }
   }
-  if (next.is_personal && moduleOf(next.module_type) !== "Member") errors["is_personal"] = ["Only custom fields of members describe a person."]
+  if (next.is_personal && moduleOf(next.module_type) !== "Member")
+    errors["is_personal"] = ["Only custom fields of members describe a person."]
   const pattern = next.validation_rules?.["pattern"]
   if (pattern !== undefined && pattern !== null && patternOf(next) === undefined) {
-    errors["validation_rules"] = ["The validation rule pattern must be a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length."]
+    errors["validation_rules"] = [
+      "The validation rule pattern must be a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length."
+    ]
   }
   if (errors["validation_rules"] === undefined) {
     const problem = defaultProblem(next, { definitions: [next], values })
@@ -68,13 +95,16 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
 const written: ReadonlySet<number> = new Set([0, 1, 7, 8, 13, 15, 16])
 /** Whoever defines a field for members is told what becomes of its values, while none of them is entered yet. */
 const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
-  row.module_type !== "Member" || row.is_personal || !written.has(row.field_type) ? undefined : {
-    hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
-  }
+  row.module_type !== "Member" || row.is_personal || !written.has(row.field_type)
+    ? undefined
+    : {
+        hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
+      }
 /** Numbers given so far were counted from it: another start would give some of them twice, or leave some out. */
 const startProblem = (next: CustomFieldRow, before: CustomFieldRow): FieldErrors =>
   before.field_type === auto_number && (next.settings?.["start"] ?? null) !== (before.settings?.["start"] ?? null)
-    ? { settings: ["The setting start of a numbering stays as it was; make another field to number anew."] } : {}
+    ? { settings: ["The setting start of a numbering stays as it was; make another field to number anew."] }
+    : {}
 const isVisibilityRule = (rule: unknown): boolean =>
   isJsonObject(rule) && typeof rule["field"] === "string" && operators.includes(String(rule["operator"]))
 
@@ -85,13 +115,15 @@ export const customFieldDefinitions = crudResource({
   path: "/api/v1/custom_fields",
   access,
   rules: {
-    facts: (input, before) => Effect.gen(function*() {
-      const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
-      return list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
-    }),
+    facts: (input, before) =>
+      Effect.gen(function* () {
+        const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
+        return list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
+      }),
     save: ({ next, before, facts }) => {
       const errors = { ...problems(next, facts), ...(before === undefined ? {} : startProblem(next, before)) }
-      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors))
+      return Object.keys(errors).length > 0
+        ? Result.fail(invalid(errors))
         : Result.succeed({ set: { module_type: moduleOf(next.module_type)! } })
     },
     meta: (row) => Effect.succeed(hintOf(row)),
@@ -105,7 +137,12 @@ export const customFieldGroupResource: Resource<typeof custom_field_groups, "cus
   filters: ["name", "created_at"],
   sorts: ["name", "sort_order", "created_at"],
   includes: {
-    custom_fields: { kind: "many", via: "custom_field_group_id", resource: () => customFieldResource as Resource, order: ["sort_order", "id"] }
+    custom_fields: {
+      kind: "many",
+      via: "custom_field_group_id",
+      resource: () => customFieldResource as Resource,
+      order: ["sort_order", "id"]
+    }
   }
 })
 const groups = crudResource({
@@ -118,10 +155,20 @@ const groups = crudResource({
 /** One group always shows its fields. */
 const showGroup = get("/api/v1/custom_field_groups/{id}", {
   answer: { custom_field_group: Shown.row(() => customFieldGroupResource) },
-  name: "custom_field_groups.show", summary: "Show one custom field group with its fields", ability: access.read, permission: access.view,
+  name: "custom_field_groups.show",
+  summary: "Show one custom field group with its fields",
+  ability: access.read,
+  permission: access.view,
   params: { id: { table: custom_field_groups } },
-  run: (input) => Effect.map(
-    renderOne(customFieldGroupResource, input.rows.id, [...input.query, ["include", "custom_fields"]], viewContext(input)),
-    ok)
+  run: (input) =>
+    Effect.map(
+      renderOne(
+        customFieldGroupResource,
+        input.rows.id,
+        [...input.query, ["include", "custom_fields"]],
+        viewContext(input)
+      ),
+      ok
+    )
 })
-export const customFieldGroups = { ...groups, endpoints: [...groups.endpoints ?? [], showGroup] }
+export const customFieldGroups = { ...groups, endpoints: [...(groups.endpoints ?? []), showGroup] }

@@ -37,26 +37,38 @@ const lists = crudResource({
   access,
   only: ["list", "create", "update", "delete"],
   rules: {
-    facts: (_input, before) => Effect.gen(function*() {
-      const store = yield* Store
-      return { values: before === undefined ? [] : yield* store.find(list_values, { list_name_id: before.id }) }
-    }),
-    save: ({ next, before }) => before?.is_system === true && next.name !== before.name
-      ? Result.fail(invalidField("name", "A system list keeps its name."))
-      : Result.succeed({}),
-    delete: ({ row, facts }) => row.is_system ? Result.fail(invalidField("list_name", "A system list cannot be deleted."))
-      : Result.succeed(facts.values.map((value) => deletedEvent(list_values, value.id)))
+    facts: (_input, before) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        return { values: before === undefined ? [] : yield* store.find(list_values, { list_name_id: before.id }) }
+      }),
+    save: ({ next, before }) =>
+      before?.is_system === true && next.name !== before.name
+        ? Result.fail(invalidField("name", "A system list keeps its name."))
+        : Result.succeed({}),
+    delete: ({ row, facts }) =>
+      row.is_system
+        ? Result.fail(invalidField("list_name", "A system list cannot be deleted."))
+        : Result.succeed(facts.values.map((value) => deletedEvent(list_values, value.id)))
   }
 })
 /** One list always shows its values. */
 const showList = get("/api/v1/list_names/{id}", {
   answer: { list_name: Shown.row(() => listNameResource) },
-  name: "list_names.show", summary: "Show one list with its values", ability: access.read, permission: access.view,
+  name: "list_names.show",
+  summary: "Show one list with its values",
+  ability: access.read,
+  permission: access.view,
   params: { id: { table: list_names } },
-  run: (input) => Effect.map(renderOne(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)), ok)
+  run: (input) =>
+    Effect.map(
+      renderOne(listNameResource, input.rows.id, [...input.query, ["include", "values"]], viewContext(input)),
+      ok
+    )
 })
 export const listNames: Slice = {
-  ...lists, endpoints: [...lists.endpoints ?? [], showList],
+  ...lists,
+  endpoints: [...(lists.endpoints ?? []), showList],
   // Older clients of the family know them by this name (rules/conventions 17); values lie below it as well.
   path_aliases: { "/api/v1/list_names": ["/api/v1/list_of_values"] }
 }
@@ -71,21 +83,39 @@ const circular = (id: number, parent: number | null, values: ReadonlyArray<ListV
   return false
 }
 /** A row of any module whose custom fields hold the value. Values are kept by the definition's id, one or a list of them. */
-const chosenBy = Effect.fnUntraced(function*(value: ListValueRow) {
+const chosenBy = Effect.fnUntraced(function* (value: ListValueRow) {
   const store = yield* Store
   const { resources } = (yield* CommandRuntime).catalogue
-  for (const definition of yield* store.find(custom_fields, { list_name_id: value.list_name_id, field_type: [9, 10] })) {
-    const tables = new Set(resources.filter((one) => one.custom_module === definition.module_type).map((one) => one.table))
+  for (const definition of yield* store.find(custom_fields, {
+    list_name_id: value.list_name_id,
+    field_type: [9, 10]
+  })) {
+    const tables = new Set(
+      resources.filter((one) => one.custom_module === definition.module_type).map((one) => one.table)
+    )
     for (const table of tables) {
-      const holds = store.dialect === "pg" ? `custom_fields -> '${definition.id}' @> to_jsonb($1::bigint)`
-        : `exists (select 1 from json_each(custom_fields, '$."${definition.id}"') where value = ?)`
-      const [found] = yield* store.run<{ id: unknown; name?: unknown }>(`select * from ${quote(table.name)} where ${holds} order by id limit 1`, [value.id])
-      if (found !== undefined) return `${definition.name} of ${table.entity.replaceAll("_", " ")} ${String(found.id)}${typeof found.name === "string" ? ` "${found.name}"` : ""}`
+      const holds =
+        store.dialect === "pg"
+          ? `custom_fields -> '${definition.id}' @> to_jsonb($1::bigint)`
+          : `exists (select 1 from json_each(custom_fields, '$."${definition.id}"') where value = ?)`
+      const [found] = yield* store.run<{ id: unknown; name?: unknown }>(
+        `select * from ${quote(table.name)} where ${holds} order by id limit 1`,
+        [value.id]
+      )
+      if (found !== undefined)
+        return `${definition.name} of ${table.entity.replaceAll("_", " ")} ${String(found.id)}${typeof found.name === "string" ? ` "${found.name}"` : ""}`
     }
   }
   return undefined
 })
-const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, list_name_id: _l, ...listValueFields } = list_values.columns
+const {
+  id: _id,
+  created_at: _c,
+  updated_at: _u,
+  deleted_at: _d,
+  list_name_id: _l,
+  ...listValueFields
+} = list_values.columns
 export const listValues = crudResource({
   resource: listValueResource,
   fields: listValueFields,
@@ -94,21 +124,27 @@ export const listValues = crudResource({
   unpaged: true,
   parent: { param: "list_name", table: list_names, column: "list_name_id" },
   rules: {
-    facts: (input, before) => Effect.gen(function*() {
-      const list_name_id = (input.rows as { readonly list_name: { readonly id: number } }).list_name.id
-      return {
-        values: yield* (yield* Store).find(list_values, { list_name_id }),
-        chosen_by: before === undefined ? undefined : yield* chosenBy(before)
-      }
-    }),
-    save: ({ next, facts: { values } }) => next.parent_id !== null && !values.some((one) => one.id === next.parent_id)
-      ? Result.fail(invalidField("parent_id", "The parent must be a value of the same list."))
-      : circular(next.id, next.parent_id, values) ? Result.fail(invalidField("parent_id", "A value cannot lie below itself."))
-      : Result.succeed({}),
-    delete: ({ row, facts }) => row.is_system
-      ? Result.fail(invalidField("list_value", "A system value cannot be deleted; make it inactive instead."))
-      : facts.chosen_by !== undefined
-      ? Result.fail(invalidField("list_value", `The value is chosen as ${facts.chosen_by}; make it inactive instead.`))
-      : Result.succeed([])
+    facts: (input, before) =>
+      Effect.gen(function* () {
+        const list_name_id = (input.rows as { readonly list_name: { readonly id: number } }).list_name.id
+        return {
+          values: yield* (yield* Store).find(list_values, { list_name_id }),
+          chosen_by: before === undefined ? undefined : yield* chosenBy(before)
+        }
+      }),
+    save: ({ next, facts: { values } }) =>
+      next.parent_id !== null && !values.some((one) => one.id === next.parent_id)
+        ? Result.fail(invalidField("parent_id", "The parent must be a value of the same list."))
+        : circular(next.id, next.parent_id, values)
+          ? Result.fail(invalidField("parent_id", "A value cannot lie below itself."))
+          : Result.succeed({}),
+    delete: ({ row, facts }) =>
+      row.is_system
+        ? Result.fail(invalidField("list_value", "A system value cannot be deleted; make it inactive instead."))
+        : facts.chosen_by !== undefined
+          ? Result.fail(
+              invalidField("list_value", `The value is chosen as ${facts.chosen_by}; make it inactive instead.`)
+            )
+          : Result.succeed([])
   }
 })

@@ -7,7 +7,15 @@ import { type RowOf, table } from "../kernel/table.ts"
 
 /** What custom fields can be added to (rules/members-activities 5). */
 export const modules = [
-  "Member", "Product", "ProductGroup", "StockLevel", "Activity", "Store", "Opportunity", "Invoice", "PurchaseOrder"
+  "Member",
+  "Product",
+  "ProductGroup",
+  "StockLevel",
+  "Activity",
+  "Store",
+  "Opportunity",
+  "Invoice",
+  "PurchaseOrder"
 ] as const
 
 export const customFieldGroupFields = {

@@ -1,6 +1,13 @@
 /** A demand on stock as rules see it: who wants how much of what, from when to when (rules/availability 2). */
 
-export const phase_labels = { draft: "Draft", held: "Held", reserved: "Reserved", on_hire: "On hire", closed: "Closed", void: "Void" } as const
+export const phase_labels = {
+  draft: "Draft",
+  held: "Held",
+  reserved: "Reserved",
+  on_hire: "On hire",
+  closed: "Closed",
+  void: "Void"
+} as const
 /** What the status of whoever demands means for stock. */
 export type Phase = keyof typeof phase_labels
 

@@ -5,42 +5,98 @@ import { plainTable, type RowOf, table } from "../kernel/table.ts"
 import { openEnd } from "../values/time.ts"
 
 /** Demands that count now, or will once their quotation does. */
-const live = [{ is_active: true }, { pending_checkin: true, phase: ["draft", "held", "reserved", "on_hire"] }, { phase: ["draft", "held"] }]
+const live = [
+  { is_active: true },
+  { pending_checkin: true, phase: ["draft", "held", "reserved", "on_hire"] },
+  { phase: ["draft", "held"] }
+]
 
-export const demands = table("claims", {
-  product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { is_active: true } }),
-  store_id: ref("stores", { on_delete: "refuse", while: live, way_out: "end that hire or give it another store first" }),
-  asset_id: ref("stock_levels", { nullable: true, on_delete: "refuse", while: live, way_out: "release the unit first" }),
-  quantity: integer({ min: 1 }),
-  starts_at: timestamp(),
-  ends_at: timestamp(),
-  buffered_starts_at: timestamp(),
-  buffered_ends_at: timestamp(),
-  source_type: text(),
-  source_id: integer(),
-  phase: choice({ draft: "Draft", held: "Held", reserved: "Reserved", on_hire: "On Hire", closed: "Closed", void: "Void" }),
-  is_active: boolean(),
-  out: boolean(),
-  pending_checkin: boolean(),
-  returned_at: timestamp({ nullable: true }),
-  checked_at: timestamp({ nullable: true }),
-  opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
-  container_id: ref("containers", { nullable: true, on_delete: "keep" }),
-  /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
-  reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
-}, {
-  lease_block_size: 2_000,
-  visibility: { all_columns: ["availability.view", "containers.*", "kits.*", "opportunities.*", "settings.manage", "shortages.*", "stock.*"] },
-  indexes: [
-    ["product_id", "store_id", "reaches_to"], ["store_id", "reaches_to"], ["asset_id", "reaches_to"],
-    ["source_type", "source_id"], ["opportunity_id"], ["container_id"]
-  ],
-  references: [
-    { column: "source_id", where: { source_type: "opportunity_item" }, table: "opportunity_items", rule: { on_delete: "handled" } },
-    { column: "source_id", where: { source_type: "container" }, table: "container_items", rule: { on_delete: "handled" } }
-  ],
-  no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]
-})
+export const demands = table(
+  "claims",
+  {
+    product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { is_active: true } }),
+    store_id: ref("stores", {
+      on_delete: "refuse",
+      while: live,
+      way_out: "end that hire or give it another store first"
+    }),
+    asset_id: ref("stock_levels", {
+      nullable: true,
+      on_delete: "refuse",
+      while: live,
+      way_out: "release the unit first"
+    }),
+    quantity: integer({ min: 1 }),
+    starts_at: timestamp(),
+    ends_at: timestamp(),
+    buffered_starts_at: timestamp(),
+    buffered_ends_at: timestamp(),
+    source_type: text(),
+    source_id: integer(),
+    phase: choice({
+      draft: "Draft",
+      held: "Held",
+      reserved: "Reserved",
+      on_hire: "On Hire",
+      closed: "Closed",
+      void: "Void"
+    }),
+    is_active: boolean(),
+    out: boolean(),
+    pending_checkin: boolean(),
+    returned_at: timestamp({ nullable: true }),
+    checked_at: timestamp({ nullable: true }),
+    opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
+    container_id: ref("containers", { nullable: true, on_delete: "keep" }),
+    /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
+    reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
+  },
+  {
+    lease_block_size: 2_000,
+    visibility: {
+      all_columns: [
+        "availability.view",
+        "containers.*",
+        "kits.*",
+        "opportunities.*",
+        "settings.manage",
+        "shortages.*",
+        "stock.*"
+      ]
+    },
+    indexes: [
+      ["product_id", "store_id", "reaches_to"],
+      ["store_id", "reaches_to"],
+      ["asset_id", "reaches_to"],
+      ["source_type", "source_id"],
+      ["opportunity_id"],
+      ["container_id"]
+    ],
+    references: [
+      {
+        column: "source_id",
+        where: { source_type: "opportunity_item" },
+        table: "opportunity_items",
+        rule: { on_delete: "handled" }
+      },
+      {
+        column: "source_id",
+        where: { source_type: "container" },
+        table: "container_items",
+        rule: { on_delete: "handled" }
+      }
+    ],
+    no_overlap: [
+      {
+        name: "claims_asset_overlap",
+        key: "asset_id",
+        from: "buffered_starts_at",
+        to: "buffered_ends_at",
+        active: "is_active"
+      }
+    ]
+  }
+)
 export type StoredClaim = RowOf<typeof demands>
 /** A demand as rules see it; how far it reaches is for reading alone. */
 export type DemandRow = { readonly [C in keyof StoredClaim as C extends "reaches_to" ? never : C]: StoredClaim[C] }
@@ -57,19 +113,32 @@ export const relevantUntil = (demand: RelevanceFields): string | null => {
  * Which streams of the journal ever moved stock, demands, parts or cases of a product: what it takes to say what was
  * believed at an earlier time without reading everything that ever happened.
  */
-export const product_streams = plainTable("product_streams", "key", { key: text(), product_id: ref("products", { on_delete: "keep" }), stream: text() }, {
-  visibility: { all_columns: ["availability.view"] }, indexes: [["product_id"]], on_conflict_ignore: true
-})
-export const noted = (product_id: number, stream: string) => insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
+export const product_streams = plainTable(
+  "product_streams",
+  "key",
+  { key: text(), product_id: ref("products", { on_delete: "keep" }), stream: text() },
+  { visibility: { all_columns: ["availability.view"] }, indexes: [["product_id"]], on_conflict_ignore: true }
+)
+export const noted = (product_id: number, stream: string) =>
+  insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
 /**
  * Which stores ever had which stock level: a product is counted where it once was, as 0 of 0 after its last level is gone.
  * Rows outlive what they name. A move says where to and not of which product; the row of the level's making does.
  */
-export const stock_places = plainTable("stock_places", "key", {
-  key: text(), stock_level_id: ref("stock_levels", { on_delete: "keep" }),
-  product_id: ref("products", { nullable: true, on_delete: "keep", on_merge: "follow" }), store_id: ref("stores", { on_delete: "keep" })
-}, {
-  visibility: { all_columns: ["availability.view"] }, indexes: [["product_id"], ["stock_level_id"], ["store_id"]], on_conflict_ignore: true
-})
+export const stock_places = plainTable(
+  "stock_places",
+  "key",
+  {
+    key: text(),
+    stock_level_id: ref("stock_levels", { on_delete: "keep" }),
+    product_id: ref("products", { nullable: true, on_delete: "keep", on_merge: "follow" }),
+    store_id: ref("stores", { on_delete: "keep" })
+  },
+  {
+    visibility: { all_columns: ["availability.view"] },
+    indexes: [["product_id"], ["stock_level_id"], ["store_id"]],
+    on_conflict_ignore: true
+  }
+)
 export const placed = (stock_level_id: number, product_id: number | null, store_id: number) =>
   insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })

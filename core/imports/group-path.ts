@@ -5,7 +5,11 @@ import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
 import { foldCase } from "../kernel/table.ts"
 import { product_groups } from "../products/groups.ts"
 
-export interface Group { readonly id: number; readonly name: string; readonly parent_id: number | null }
+export interface Group {
+  readonly id: number
+  readonly name: string
+  readonly parent_id: number | null
+}
 
 /** The tree as it grows while rows are carried out. */
 export interface GroupTree {
@@ -36,10 +40,12 @@ const name_max = 255
 export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
   const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
   if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
-  if (names.some((name) => [...name].length > name_max)) return { error: `A group's name must not be longer than ${name_max} characters.` }
+  if (names.some((name) => [...name].length > name_max))
+    return { error: `A group's name must not be longer than ${name_max} characters.` }
   const single = names.length === 1 ? tree.named(names[0]!) : []
   const top = single.find((group) => group.parent_id === null)
-  if (top === undefined && single.length > 1) return { error: `Several groups are called ${names[0]}; give the path, such as "Lighting / ${names[0]}".` }
+  if (top === undefined && single.length > 1)
+    return { error: `Several groups are called ${names[0]}; give the path, such as "Lighting / ${names[0]}".` }
   const found = top ?? single[0]
   if (found !== undefined) return { parent_id: found.id, missing: [] }
   let parent_id: number | null = null
@@ -53,13 +59,17 @@ export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
 
 /** Makes what is missing. Gives the id of the last group of the path. */
 export const makeGroups = (
-  plan: Exclude<GroupPlan, { readonly error: string }>, tree: GroupTree, context: DecideContext
+  plan: Exclude<GroupPlan, { readonly error: string }>,
+  tree: GroupTree,
+  context: DecideContext
 ): { readonly id: number | null; readonly events: ReadonlyArray<NewEvent> } => {
   const events: Array<NewEvent> = []
   let parent_id = plan.parent_id
   for (const name of plan.missing) {
     const id = context.id(product_groups)
-    events.push(createdEvent(product_groups, { ...initialRow(product_groups, product_groups.columns), id, name, parent_id }))
+    events.push(
+      createdEvent(product_groups, { ...initialRow(product_groups, product_groups.columns), id, name, parent_id })
+    )
     tree.add({ id, name, parent_id })
     parent_id = id
   }

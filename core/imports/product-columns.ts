@@ -7,28 +7,79 @@ import { type ProductRow, product_types, productFields } from "../products/schem
 import type { Columns } from "./rows.ts"
 
 const {
-  name, sku, barcode, description, product_type, stock_method, allowed_stock_type, weight, replacement_charge, sub_rental_price, purchase_price,
-  buffer_percent, buffer_before_minutes, post_rent_unavailability, track_availability, accessory_only, discountable, is_active, tag_list
+  name,
+  sku,
+  barcode,
+  description,
+  product_type,
+  stock_method,
+  allowed_stock_type,
+  weight,
+  replacement_charge,
+  sub_rental_price,
+  purchase_price,
+  buffer_percent,
+  buffer_before_minutes,
+  post_rent_unavailability,
+  track_availability,
+  accessory_only,
+  discountable,
+  is_active,
+  tag_list
 } = productFields
 /** Columns that are a product's own fields. */
 const ownColumns: Fields = {
-  name, sku, barcode, description, product_type, stock_method, allowed_stock_type, weight, replacement_charge, sub_rental_price, purchase_price,
-  buffer_percent, buffer_before_minutes, post_rent_unavailability, track_availability, accessory_only, discountable, is_active, tag_list
+  name,
+  sku,
+  barcode,
+  description,
+  product_type,
+  stock_method,
+  allowed_stock_type,
+  weight,
+  replacement_charge,
+  sub_rental_price,
+  purchase_price,
+  buffer_percent,
+  buffer_before_minutes,
+  post_rent_unavailability,
+  track_availability,
+  accessory_only,
+  discountable,
+  is_active,
+  tag_list
 }
 
 export const productColumns: Columns = {
   known: new Set([...Object.keys(ownColumns), "group", "tax_class", "stock", "rate", "components", "custom_fields"]),
   aliases: {
-    product_name: "name", type: "product_type", product_group: "group", product_group_name: "group", tags: "tag_list", active: "is_active",
-    tax_class_name: "tax_class", product_tax_class: "tax_class", quantity: "stock", quantity_held: "stock", rates: "rate", cf: "custom_fields",
-    kit_components: "components", post_rent_unavailability_minutes: "post_rent_unavailability"
+    product_name: "name",
+    type: "product_type",
+    product_group: "group",
+    product_group_name: "group",
+    tags: "tag_list",
+    active: "is_active",
+    tax_class_name: "tax_class",
+    product_tax_class: "tax_class",
+    quantity: "stock",
+    quantity_held: "stock",
+    rates: "rate",
+    cf: "custom_fields",
+    kit_components: "components",
+    post_rent_unavailability_minutes: "post_rent_unavailability"
   },
   spread: new Set(["stock", "rate", "custom_fields"])
 }
 
 const yes = new Set(["yes", "y", "true", "t", "1", "on"])
 const no = new Set(["no", "n", "false", "f", "0", "off"])
-const stockMethods: { readonly [word: string]: number } = { bulk: 1, serialised: 2, serialized: 2, serialised_stock: 2, bulk_stock: 1 }
+const stockMethods: { readonly [word: string]: number } = {
+  bulk: 1,
+  serialised: 2,
+  serialized: 2,
+  serialised_stock: 2,
+  bulk_stock: 1
+}
 const stockTypes: { readonly [word: string]: number } = { rental: 1, sale: 2, both: 3 }
 
 /** A cell as a body would hold it: what people write in a column of a spreadsheet. */
@@ -40,8 +91,15 @@ const asWritten = (column: string, cell: Json): Json => {
   if (kind === "boolean") return yes.has(word) ? true : no.has(word) ? false : cell
   if (column === "stock_method") return stockMethods[word] ?? cell
   if (column === "allowed_stock_type") return stockTypes[word] ?? cell
-  if (column === "tag_list") return cell.split(/[,;]/).map((tag) => tag.trim()).filter((tag) => tag !== "")
-  if (column === "product_type") return Object.entries(product_types).find(([, label]) => label.toLowerCase() === word)?.[0] ?? word.replaceAll(" ", "_")
+  if (column === "tag_list")
+    return cell
+      .split(/[,;]/)
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== "")
+  if (column === "product_type")
+    return (
+      Object.entries(product_types).find(([, label]) => label.toLowerCase() === word)?.[0] ?? word.replaceAll(" ", "_")
+    )
   return cell
 }
 
@@ -55,8 +113,11 @@ export interface ReadProduct {
 
 /** A row's values for a new product, or what it says about the one there is. Errors are keyed by column. */
 export const readProduct = (cells: JsonObject, before: ProductRow | undefined, base_currency: string): ReadProduct => {
-  const body = Object.fromEntries(Object.entries(cells).filter(([column]) => ownColumns[column] !== undefined)
-    .map(([column, cell]) => [column, asWritten(column, cell)]))
+  const body = Object.fromEntries(
+    Object.entries(cells)
+      .filter(([column]) => ownColumns[column] !== undefined)
+      .map(([column, cell]) => [column, asWritten(column, cell)])
+  )
   const read = readFields(ownColumns, body, { mode: before === undefined ? "create" : "update", base_currency })
   const errors: { [column: string]: ReadonlyArray<string> } = { ...read.errors }
   const word = (column: string): string | undefined => {
@@ -68,11 +129,20 @@ export const readProduct = (cells: JsonObject, before: ProductRow | undefined, b
   }
   const custom = cells["custom_fields"]
   if (custom !== undefined && !isJsonObject(custom)) errors["custom_fields"] = ["The custom fields must be an object."]
-  if (before !== undefined && typeof read.values["stock_method"] === "number" && read.values["stock_method"] !== before.stock_method) {
-    errors["stock_method"] = ["An import does not change how stock is kept; make another product, or change it by hand."]
+  if (
+    before !== undefined &&
+    typeof read.values["stock_method"] === "number" &&
+    read.values["stock_method"] !== before.stock_method
+  ) {
+    errors["stock_method"] = [
+      "An import does not change how stock is kept; make another product, or change it by hand."
+    ]
   }
   return {
-    values: read.values, errors, group: word("group"), tax_class: word("tax_class"),
+    values: read.values,
+    errors,
+    group: word("group"),
+    tax_class: word("tax_class"),
     custom_fields: custom !== undefined && isJsonObject(custom) ? custom : undefined
   }
 }
@@ -80,5 +150,9 @@ export const readProduct = (cells: JsonObject, before: ProductRow | undefined, b
 /** What a row is recognised by. Numbers in a spreadsheet's sku column are text here. */
 export const textCell = (cells: JsonObject, column: string): string | undefined => {
   const cell = cells[column]
-  return typeof cell === "string" && isStorableText(cell) ? cell.trim() : typeof cell === "number" ? String(cell) : undefined
+  return typeof cell === "string" && isStorableText(cell)
+    ? cell.trim()
+    : typeof cell === "number"
+      ? String(cell)
+      : undefined
 }

@@ -39,7 +39,9 @@ export interface ProductFacts extends ImportContext {
   readonly in_containers: ReadonlySet<number>
 }
 
-export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<ProductFacts, Failure, Store> {
+export const productFacts = Effect.fnUntraced(function* (
+  input: Input<{}, typeof importFields>
+): Effect.fn.Return<ProductFacts, Failure, Store> {
   const store = yield* Store
   const rows = readRows(input.values.rows ?? [], productColumns)
   const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)
@@ -49,53 +51,74 @@ export const productFacts = Effect.fnUntraced(function*(input: Input<{}, typeof 
   const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
   yield* lockForImport(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
   return {
-    rows, dry_run: input.values.dry_run ?? false,
+    rows,
+    dry_run: input.values.dry_run ?? false,
     // Read again once nobody else can change them.
-    products: yield* store.getMany(products, found.map(({ id }) => id)),
+    products: yield* store.getMany(
+      products,
+      found.map(({ id }) => id)
+    ),
     groups: has("group") ? yield* store.find(product_groups, {}) : [],
     tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
-    stores: [...yield* store.find(stores, {}), ...promisedStores(input)],
+    stores: [...(yield* store.find(stores, {})), ...promisedStores(input)],
     definitions: has("rate") ? yield* store.find(rate_definitions, {}) : [],
     rates: has("rate") ? yield* store.find(product_rates, { product_id: found.map(({ id }) => id) }) : [],
     levels: yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false }),
     numbered: yield* unitsNumbered(rows),
     custom: yield* customFieldFacts("Product"),
     components: has("components") ? yield* store.find(product_components, {}) : [],
-    in_containers: new Set(has("components") ? (yield* store.find(containers, {
-      product_id: found.map(({ id }) => id), status: ["open", "sealed", "dispatched", "returned"]
-    })).flatMap(({ product_id }) => product_id ?? []) : [])
+    in_containers: new Set(
+      has("components")
+        ? (yield* store.find(containers, {
+            product_id: found.map(({ id }) => id),
+            status: ["open", "sealed", "dispatched", "returned"]
+          })).flatMap(({ product_id }) => product_id ?? [])
+        : []
+    )
   }
 })
 
-const productsNamed = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
+const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const store = yield* Store
-  const skus = new Set(rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat()))
+  const skus = new Set(
+    rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat())
+  )
   const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
   if (skus.size === 0 && names.size === 0) return []
   const bound = bindings(store.dialect)
   const oneOf = (column: string, values: ReadonlySet<string>): string =>
     values.size === 0 ? "1 = 0" : `${quote(column)} in (${[...values].map(bound.bind).join(", ")})`
   const found = yield* store.run(
-    `select ${columnList(products)} from products where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`, bound.values)
+    `select ${columnList(products)} from products where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`,
+    bound.values
+  )
   return found.map((row) => store.decode(products, row))
 })
 
-const partSkus = (cell: Json | undefined): ReadonlyArray<string> => cell === undefined ? [] : partsIn(cell).flatMap((part) => textCell(part, "sku") ?? [])
+const partSkus = (cell: Json | undefined): ReadonlyArray<string> =>
+  cell === undefined ? [] : partsIn(cell).flatMap((part) => textCell(part, "sku") ?? [])
 
 /** Asset and serial numbers are everyone's: units of other products count. */
-const unitsNumbered = Effect.fnUntraced(function*(rows: ReadonlyArray<Row>) {
+const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const store = yield* Store
-  const lists = rows.flatMap(({ cells: { stock } }) => stock === undefined ? [] : isJsonObject(stock) ? Object.values(stock) : [stock])
-  const units = lists.flatMap((list) => Array.isArray(list) ? list as ReadonlyArray<Json> : [])
-    .map((unit) => isJsonObject(unit) ? unit : { asset_number: unit })
-  const numbers = (name: string): ReadonlyArray<string> => [...new Set(units.flatMap((unit) => textCell(unit, name) ?? []))]
+  const lists = rows.flatMap(({ cells: { stock } }) =>
+    stock === undefined ? [] : isJsonObject(stock) ? Object.values(stock) : [stock]
+  )
+  const units = lists
+    .flatMap((list) => (Array.isArray(list) ? (list as ReadonlyArray<Json>) : []))
+    .map((unit) => (isJsonObject(unit) ? unit : { asset_number: unit }))
+  const numbers = (name: string): ReadonlyArray<string> => [
+    ...new Set(units.flatMap((unit) => textCell(unit, name) ?? []))
+  ]
   const found = [
-    ...yield* store.find(stock_levels, { asset_number: numbers("asset_number") }),
-    ...yield* store.find(stock_levels, { serial_number: numbers("serial_number") })
+    ...(yield* store.find(stock_levels, { asset_number: numbers("asset_number") })),
+    ...(yield* store.find(stock_levels, { serial_number: numbers("serial_number") }))
   ]
   return [...new Map(found.map((level) => [level.id, level])).values()]
 })
 
 /** Stores a dry run takes for granted: they stand for those that would be made before the rows. */
-const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> => values.dry_run !== true ? []
-  : (values.promised_stores ?? []).map((name, at) => ({ ...initialRow(stores, {}), id: -1 - at, name } as StoreRow))
+const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> =>
+  values.dry_run !== true
+    ? []
+    : (values.promised_stores ?? []).map((name, at) => ({ ...initialRow(stores, {}), id: -1 - at, name }) as StoreRow)

@@ -16,7 +16,18 @@ import { partEvents, planParts } from "./part-rows.ts"
 import { readProduct, textCell } from "./product-columns.ts"
 import { type ProductFacts, productFacts } from "./product-facts.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents } from "./rate-rows.ts"
-import { answerVerdicts, verdictsResult, verdictsShown, checkRows, decideRows, importContext, importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
+import {
+  answerVerdicts,
+  verdictsResult,
+  verdictsShown,
+  checkRows,
+  decideRows,
+  importContext,
+  importFields,
+  type Plan,
+  rejectedPlan,
+  type Row
+} from "./rows.ts"
 import { planStock, stockEvents, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
 
@@ -46,14 +57,27 @@ const grouped = <K, A>(items: ReadonlyArray<A>, key: (item: A) => K): Map<K, Rea
   return groups
 }
 
-export const decideProducts = (facts: ProductFacts, input: Input<{}, typeof importFields>, context: DecideContext): VerdictsDecided => {
+export const decideProducts = (
+  facts: ProductFacts,
+  input: Input<{}, typeof importFields>,
+  context: DecideContext
+): VerdictsDecided => {
   const working: Working = {
-    facts, context: importContext(context, facts.dry_run), base_currency: baseCurrency(input.settings), viewer: input.viewer,
-    bySku: grouped(facts.products.filter(({ sku }) => sku !== null), ({ sku }) => sku ?? ""),
+    facts,
+    context: importContext(context, facts.dry_run),
+    base_currency: baseCurrency(input.settings),
+    viewer: input.viewer,
+    bySku: grouped(
+      facts.products.filter(({ sku }) => sku !== null),
+      ({ sku }) => sku ?? ""
+    ),
     promised: new Set(facts.dry_run ? input.values.promised_skus : []),
     byName: grouped(facts.products, ({ name }) => name),
-    groups: groupTree(facts.groups), definitions: definitionsOf(facts.definitions), numbers: unitNumbers([...facts.levels, ...facts.numbered]),
-    edges: [...facts.components], depth_max: kitDepthIn(input.settings)
+    groups: groupTree(facts.groups),
+    definitions: definitionsOf(facts.definitions),
+    numbers: unitNumbers([...facts.levels, ...facts.numbered]),
+    edges: [...facts.components],
+    depth_max: kitDepthIn(input.settings)
   }
   return decideRows(facts, (row) => planProduct(row, working))
 }
@@ -66,66 +90,111 @@ const planProduct = (row: Row, working: Working): Plan => {
   if (key === null) return rejectedPlan(null, readProduct(row.cells, undefined, working.base_currency).errors)
   const same = (sku === undefined ? working.byName.get(key) : working.bySku.get(key)) ?? []
   if (same.length > 1) {
-    return rejectedPlan(key, sku === undefined
-      ? { name: [`${same.length} products are called ${key}; give the sku.`] }
-      : { sku: [`${same.length} products have the sku ${key}; give each its own.`] })
+    return rejectedPlan(
+      key,
+      sku === undefined
+        ? { name: [`${same.length} products are called ${key}; give the sku.`] }
+        : { sku: [`${same.length} products have the sku ${key}; give each its own.`] }
+    )
   }
-  const namesake = sku !== undefined && same.length === 0 && name !== undefined && (working.byName.get(name) ?? []).length > 0
+  const namesake =
+    sku !== undefined && same.length === 0 && name !== undefined && (working.byName.get(name) ?? []).length > 0
   const identities = [sku === undefined ? `name ${key}` : `sku ${key}`, ...same.map(({ id }) => `id ${id}`)]
-  return planFor(row, key, identities, same[0], [
-    ...(sku === undefined ? ["Without a sku the row is recognised by its name."] : []),
-    ...(namesake ? [`Another product is called ${name} too.`] : [])
-  ], working)
+  return planFor(
+    row,
+    key,
+    identities,
+    same[0],
+    [
+      ...(sku === undefined ? ["Without a sku the row is recognised by its name."] : []),
+      ...(namesake ? [`Another product is called ${name} too.`] : [])
+    ],
+    working
+  )
 }
 
 /** Permissions beside the import's own: an import gives nobody more than the single requests would. */
 const partPermissions = { stock: "stock.adjust", rate: "rates.create", components: "kits.manage" } as const
 
-const planFor = (row: Row, key: string, identities: ReadonlyArray<string>, before: ProductRow | undefined, hints: ReadonlyArray<string>, working: Working): Plan => {
+const planFor = (
+  row: Row,
+  key: string,
+  identities: ReadonlyArray<string>,
+  before: ProductRow | undefined,
+  hints: ReadonlyArray<string>,
+  working: Working
+): Plan => {
   const { facts, viewer, base_currency } = working
   const { cells } = row
   const read = readProduct(cells, before, base_currency)
   const errors: { [column: string]: ReadonlyArray<string> } = { ...read.errors }
   for (const [column, permission] of Object.entries(partPermissions)) {
-    if (cells[column] !== undefined && !hasOnePermission(viewer, permission)) errors[column] = [`This needs the permission ${permission}.`]
+    if (cells[column] !== undefined && !hasOnePermission(viewer, permission))
+      errors[column] = [`This needs the permission ${permission}.`]
   }
   const group = read.group === undefined ? undefined : planGroup(read.group, working.groups)
   if (group !== undefined && "error" in group) errors["group"] = [group.error]
-  const tax_class = read.tax_class === undefined ? undefined : facts.tax_classes.find((one) => foldCase(one.name) === foldCase(read.tax_class ?? ""))
-  if (read.tax_class !== undefined && tax_class === undefined) errors["tax_class"] = [`There is no product tax class ${read.tax_class}.`]
+  const tax_class =
+    read.tax_class === undefined
+      ? undefined
+      : facts.tax_classes.find((one) => foldCase(one.name) === foldCase(read.tax_class ?? ""))
+  if (read.tax_class !== undefined && tax_class === undefined)
+    errors["tax_class"] = [`There is no product tax class ${read.tax_class}.`]
   const custom = readCustom(facts, read.custom_fields, before)
   Object.assign(errors, custom?.errors)
-  const stock_method = before?.stock_method ?? (typeof read.values["stock_method"] === "number" ? read.values["stock_method"] : 1)
+  const stock_method =
+    before?.stock_method ?? (typeof read.values["stock_method"] === "number" ? read.values["stock_method"] : 1)
   const around = {
-    stores: facts.stores, numbers: working.numbers, levels: before === undefined ? [] : facts.levels.filter((level) => level.product_id === before.id)
+    stores: facts.stores,
+    numbers: working.numbers,
+    levels: before === undefined ? [] : facts.levels.filter((level) => level.product_id === before.id)
   }
   const stock = planStock(cells["stock"] ?? {}, stock_method, before, around)
-  const rates = planRates(cells["rate"] ?? [], String(read.values["product_type"] ?? before?.product_type), { ...working, stores: facts.stores })
-  Object.assign(errors, stock.errors, rates.errors)
-  const parts = cells["components"] === undefined ? undefined : planParts(cells["components"], textCell(cells, "sku"), before, {
-    bySku: working.bySku, promised: working.promised, edges: working.edges, depth_max: working.depth_max,
-    present: facts.components.filter((one) => one.product_id === before?.id), has_containers: facts.in_containers.has(before?.id ?? 0)
+  const rates = planRates(cells["rate"] ?? [], String(read.values["product_type"] ?? before?.product_type), {
+    ...working,
+    stores: facts.stores
   })
+  Object.assign(errors, stock.errors, rates.errors)
+  const parts =
+    cells["components"] === undefined
+      ? undefined
+      : planParts(cells["components"], textCell(cells, "sku"), before, {
+          bySku: working.bySku,
+          promised: working.promised,
+          edges: working.edges,
+          depth_max: working.depth_max,
+          present: facts.components.filter((one) => one.product_id === before?.id),
+          has_containers: facts.in_containers.has(before?.id ?? 0)
+        })
   Object.assign(errors, parts?.errors)
   return {
-    key, identities, id: before?.id ?? null, errors, warnings: [...hints, ...stock.warnings, ...rates.warnings],
+    key,
+    identities,
+    id: before?.id ?? null,
+    errors,
+    warnings: [...hints, ...stock.warnings, ...rates.warnings],
     carryOut: () => {
       const { context } = working
       const made = group === undefined || "error" in group ? undefined : makeGroups(group, working.groups, context)
       const set = {
-        ...read.values, ...(made === undefined ? {} : { product_group_id: made.id }), ...(tax_class === undefined ? {} : { tax_class_id: tax_class.id }),
+        ...read.values,
+        ...(made === undefined ? {} : { product_group_id: made.id }),
+        ...(tax_class === undefined ? {} : { tax_class_id: tax_class.id }),
         ...(custom === undefined ? {} : { custom_fields: custom.stored })
       }
       const { product, events } = saveProduct(before, set, context)
       if (before === undefined) remember(product, working)
       const present = facts.rates.filter((rate) => rate.product_id === product.id)
-      for (const part of parts?.parts ?? []) working.edges.push({ product_id: product.id, component_product_id: part.component_product_id })
+      for (const part of parts?.parts ?? [])
+        working.edges.push({ product_id: product.id, component_product_id: part.component_product_id })
       return {
         id: product.id,
         events: [
-          ...made?.events ?? [], ...events,
-          ...stockEvents(product, before === undefined, stock.holdings, around, context), ...rateEvents(product.id, rates.rates, present, context),
-          ...parts === undefined ? [] : partEvents(product, parts, context)
+          ...(made?.events ?? []),
+          ...events,
+          ...stockEvents(product, before === undefined, stock.holdings, around, context),
+          ...rateEvents(product.id, rates.rates, present, context),
+          ...(parts === undefined ? [] : partEvents(product, parts, context))
         ]
       }
     }
@@ -133,12 +202,19 @@ const planFor = (row: Row, key: string, identities: ReadonlyArray<string>, befor
 }
 
 const readCustom = (
-  facts: ProductFacts, given: JsonObject | undefined, before: ProductRow | undefined
+  facts: ProductFacts,
+  given: JsonObject | undefined,
+  before: ProductRow | undefined
 ): { readonly stored: JsonObject; readonly errors: FieldErrors } | undefined =>
-  given === undefined && before !== undefined ? undefined
+  given === undefined && before !== undefined
+    ? undefined
     : readCustomFields(facts.custom, given, before?.custom_fields ?? {}, before === undefined ? "create" : "update")
 
-const saveProduct = (before: ProductRow | undefined, set: AnyRow, context: DecideContext): { readonly product: ProductRow; readonly events: ReadonlyArray<NewEvent> } => {
+const saveProduct = (
+  before: ProductRow | undefined,
+  set: AnyRow,
+  context: DecideContext
+): { readonly product: ProductRow; readonly events: ReadonlyArray<NewEvent> } => {
   if (before !== undefined) {
     const updated = updatedEvent(products, before, set)
     return { product: { ...before, ...set }, events: updated === undefined ? [] : [updated] }
@@ -149,15 +225,18 @@ const saveProduct = (before: ProductRow | undefined, set: AnyRow, context: Decid
 
 /** Later rows of the batch see it: a kit's parts may stand above the kit. */
 const remember = (product: ProductRow, { bySku, byName }: Working): void => {
-  if (product.sku !== null) bySku.set(product.sku, [...bySku.get(product.sku) ?? [], product])
-  byName.set(product.name, [...byName.get(product.name) ?? [], product])
+  if (product.sku !== null) bySku.set(product.sku, [...(bySku.get(product.sku) ?? []), product])
+  byName.set(product.name, [...(byName.get(product.name) ?? []), product])
 }
 
 export const importProducts = command("POST", "/api/v1/products/import", {
   answer: verdictsShown,
-  name: "products.import", summary: "Make and change many products, with groups, stock and rates; a verdict for each row",
-  ability: "products:write", permission: "products.create",
-  fields: importFields, check: checkRows,
+  name: "products.import",
+  summary: "Make and change many products, with groups, stock and rates; a verdict for each row",
+  ability: "products:write",
+  permission: "products.create",
+  fields: importFields,
+  check: checkRows,
   // Two imports of one catalogue at once would each make what the other makes.
   streams: () => ["import:products", "compositions"],
   facts: productFacts,

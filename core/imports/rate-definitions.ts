@@ -16,37 +16,69 @@ import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "
 import { textCell } from "./product-columns.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 import {
-  answerVerdicts, verdictsShown, checkRows, type Columns, decideRows, importContext, importFields, type ImportContext, type Plan, readRows, rejectedPlan, type Row, lockForImport
+  answerVerdicts,
+  verdictsShown,
+  checkRows,
+  type Columns,
+  decideRows,
+  importContext,
+  importFields,
+  type ImportContext,
+  type Plan,
+  readRows,
+  rejectedPlan,
+  type Row,
+  lockForImport
 } from "./rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
 import { verdictsResult } from "./rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
-const methodColumns = ["calculation_strategy", "base_period", "enabled_modifiers", "strategy_config", "modifier_configs"] as const
+const methodColumns = [
+  "calculation_strategy",
+  "base_period",
+  "enabled_modifiers",
+  "strategy_config",
+  "modifier_configs"
+] as const
 
 const columns: Columns = {
   known: new Set(["name", "description", "preset", "engine", ...methodColumns]),
   aliases: {
-    slug: "preset", preset_slug: "preset", rate_engine: "engine", source_engine: "engine", strategy: "calculation_strategy", period: "base_period",
+    slug: "preset",
+    preset_slug: "preset",
+    rate_engine: "engine",
+    source_engine: "engine",
+    strategy: "calculation_strategy",
+    period: "base_period",
     modifiers: "enabled_modifiers"
   },
   spread: new Set(["strategy_config", "modifier_configs"])
 }
 
-interface DefinitionFacts extends ImportContext { readonly definitions: ReadonlyArray<RateDefinitionRow> }
+interface DefinitionFacts extends ImportContext {
+  readonly definitions: ReadonlyArray<RateDefinitionRow>
+}
 
-const definitionFacts = Effect.fnUntraced(function*(input: Input<{}, typeof importFields>): Effect.fn.Return<DefinitionFacts, Failure, Store> {
+const definitionFacts = Effect.fnUntraced(function* (
+  input: Input<{}, typeof importFields>
+): Effect.fn.Return<DefinitionFacts, Failure, Store> {
   const store = yield* Store
   const present = yield* store.find(rate_definitions, {})
   yield* lockForImport(present.map(({ id }) => `rate_definition:${id}`))
   return {
-    rows: readRows(input.values.rows ?? [], columns), dry_run: input.values.dry_run ?? false,
+    rows: readRows(input.values.rows ?? [], columns),
+    dry_run: input.values.dry_run ?? false,
     // Read again once nobody else can change them.
     definitions: yield* store.find(rate_definitions, {})
   }
 })
 
-const decideDefinitions = (facts: DefinitionFacts, _input: Input<{}, typeof importFields>, given: DecideContext): VerdictsDecided => {
+const decideDefinitions = (
+  facts: DefinitionFacts,
+  _input: Input<{}, typeof importFields>,
+  given: DecideContext
+): VerdictsDecided => {
   const context = importContext(given, facts.dry_run)
   const working: Working = { definitions: new Map(facts.definitions.map((one) => [one.id, one])), named: new Set() }
   return decideRows(facts, (row) => planDefinition(row, working, context))
@@ -67,24 +99,48 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
   if ("errors" in target) return rejectedPlan(key, target.errors)
   const { before, warning } = target
   const template = templateOf(engine)
-  if (engine !== undefined && template === undefined) return rejectedPlan(key, { engine: [`There is no rate engine ${engine}.`] }, before?.id ?? null)
+  if (engine !== undefined && template === undefined)
+    return rejectedPlan(key, { engine: [`There is no rate engine ${engine}.`] }, before?.id ?? null)
   // A name that only says which preset is meant does not rename it.
   const renamed = name === undefined || (before !== undefined && sourceEngineSlug(name) !== undefined) ? {} : { name }
-  const text = readFields(described, { ...renamed, description: cells["description"] ?? null }, { mode: before === undefined ? "create" : "update", base_currency: "GBP" })
+  const text = readFields(
+    described,
+    { ...renamed, description: cells["description"] ?? null },
+    { mode: before === undefined ? "create" : "update", base_currency: "GBP" }
+  )
   const sent = { ...template, ...methodCells(cells) }
   // A row that says nothing about the method leaves it as it is, also where presets keep what a new one would not.
-  const method: Result.Result<RateMethod, FieldErrors> = before === undefined ? composeMethod(sent)
-    : Object.keys(sent).length === 0 ? Result.succeed(methodOf(before)) : updateMethod(before, sent)
-  const errors: { [field: string]: ReadonlyArray<string> } = { ...text.errors, ...(Result.isFailure(method) ? method.failure : {}) }
-  const saved = (id: number): RateDefinitionRow => ({
-    ...(before ?? initialRow(rate_definitions, rateDefinitionFields)), ...text.values, ...Result.getOrThrow(method), id
-  } as RateDefinitionRow)
+  const method: Result.Result<RateMethod, FieldErrors> =
+    before === undefined
+      ? composeMethod(sent)
+      : Object.keys(sent).length === 0
+        ? Result.succeed(methodOf(before))
+        : updateMethod(before, sent)
+  const errors: { [field: string]: ReadonlyArray<string> } = {
+    ...text.errors,
+    ...(Result.isFailure(method) ? method.failure : {})
+  }
+  const saved = (id: number): RateDefinitionRow =>
+    ({
+      ...(before ?? initialRow(rate_definitions, rateDefinitionFields)),
+      ...text.values,
+      ...Result.getOrThrow(method),
+      id
+    }) as RateDefinitionRow
   // Two names of one preset (Daily Rate, Days Used Rate) may both stand in a batch, but not with different contents.
-  if (before !== undefined && working.named.has(before.id) && Object.keys(errors).length === 0 && changes(before, saved(before.id)).length > 0) {
+  if (
+    before !== undefined &&
+    working.named.has(before.id) &&
+    Object.keys(errors).length === 0 &&
+    changes(before, saved(before.id)).length > 0
+  ) {
     errors["row"] = [`An earlier row is about ${before.name} already and says otherwise.`]
   }
   return {
-    key, identities: [preset === undefined ? `name ${foldCase(key)}` : `preset ${foldCase(key)}`], id: before?.id ?? null, errors,
+    key,
+    identities: [preset === undefined ? `name ${foldCase(key)}` : `preset ${foldCase(key)}`],
+    id: before?.id ?? null,
+    errors,
     warnings: warning === undefined ? [] : [warning],
     carryOut: () => {
       const row = saved(before?.id ?? context.id(rate_definitions))
@@ -99,24 +155,44 @@ const changes = (before: RateDefinitionRow, saved: RateDefinitionRow): ReadonlyA
   return updated === undefined ? [] : [updated]
 }
 
-const methodOf = ({ base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config }: RateDefinitionRow): RateMethod =>
-  ({ base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config })
+const methodOf = ({
+  base_period,
+  calculation_strategy,
+  enabled_modifiers,
+  modifier_configs,
+  strategy_config
+}: RateDefinitionRow): RateMethod => ({
+  base_period,
+  calculation_strategy,
+  enabled_modifiers,
+  modifier_configs,
+  strategy_config
+})
 
-interface Words { readonly preset: string | undefined; readonly name: string | undefined; readonly engine: string | undefined }
-type Target = { readonly before: RateDefinitionRow | undefined; readonly warning: string | undefined } | { readonly errors: FieldErrors }
+interface Words {
+  readonly preset: string | undefined
+  readonly name: string | undefined
+  readonly engine: string | undefined
+}
+type Target =
+  | { readonly before: RateDefinitionRow | undefined; readonly warning: string | undefined }
+  | { readonly errors: FieldErrors }
 
 /** The definition a row means: a preset by its slug, any definition by its name, else the preset of an engine's name. */
 const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Target => {
   const presetOf = (word: string): Target | undefined => {
     const source = sourceEngineSlug(word)
-    const before = definitions.bySlug.get(foldCase(word)) ?? (source === undefined ? undefined : definitions.bySlug.get(source.slug))
+    const before =
+      definitions.bySlug.get(foldCase(word)) ?? (source === undefined ? undefined : definitions.bySlug.get(source.slug))
     return before === undefined ? undefined : { before, warning: source?.warning }
   }
   const warning = engine === undefined ? undefined : sourceEngineSlug(engine)?.warning
   if (preset !== undefined) return presetOf(preset) ?? { errors: { preset: [`There is no preset ${preset}.`] } }
-  if (name === undefined) return presetOf(engine ?? "") ?? { errors: { engine: [`There is no rate engine ${engine}.`] } }
+  if (name === undefined)
+    return presetOf(engine ?? "") ?? { errors: { engine: [`There is no rate engine ${engine}.`] } }
   const named = definitions.byName(name)
-  if (named.length > 1) return { errors: { name: [`Several rate definitions are called ${name}; rename all but one.`] } }
+  if (named.length > 1)
+    return { errors: { name: [`Several rate definitions are called ${name}; rename all but one.`] } }
   if (named[0] !== undefined) return { before: named[0], warning }
   const only_names_it = engine === undefined || foldCase(engine) === foldCase(name)
   const known = only_names_it && sourceEngineSlug(name) !== undefined ? presetOf(name) : undefined
@@ -128,21 +204,46 @@ const templateOf = (engine: string | undefined): SubmittedMethod | undefined => 
   if (engine === undefined) return undefined
   const slug = sourceEngineSlug(engine)?.slug ?? foldCase(engine)
   const found = presets.find((one) => one.slug === slug || foldCase(one.name) === slug)
-  return found === undefined ? undefined
-    : { calculation_strategy: found.calculation_strategy, base_period: found.base_period, enabled_modifiers: found.enabled_modifiers }
+  return found === undefined
+    ? undefined
+    : {
+        calculation_strategy: found.calculation_strategy,
+        base_period: found.base_period,
+        enabled_modifiers: found.enabled_modifiers
+      }
 }
 
 /** The method's columns as a body would hold them: labels for words, lists written with commas, JSON in a cell. */
 const methodCells = (cells: JsonObject): SubmittedMethod => {
-  const written = Object.fromEntries(methodColumns.filter((column) => cells[column] !== undefined).map((column) => [column, cells[column]!]))
+  const written = Object.fromEntries(
+    methodColumns.filter((column) => cells[column] !== undefined).map((column) => [column, cells[column]!])
+  )
   const strategy = written["calculation_strategy"]
   const period = written["base_period"]
   const modifiers = written["enabled_modifiers"]
   return {
     ...written,
-    ...(typeof strategy === "string" ? { calculation_strategy: strategies.find(({ label }) => foldCase(label) === foldCase(strategy))?.identifier ?? foldCase(strategy) } : {}),
-    ...(typeof period === "string" ? { base_period: Object.entries(basePeriods).find(([, { label }]) => foldCase(label) === foldCase(period))?.[0] ?? foldCase(period) } : {}),
-    ...(typeof modifiers === "string" ? { enabled_modifiers: modifiers.split(/[,;]/).map((one) => foldCase(one.trim())).filter((one) => one !== "") } : {}),
+    ...(typeof strategy === "string"
+      ? {
+          calculation_strategy:
+            strategies.find(({ label }) => foldCase(label) === foldCase(strategy))?.identifier ?? foldCase(strategy)
+        }
+      : {}),
+    ...(typeof period === "string"
+      ? {
+          base_period:
+            Object.entries(basePeriods).find(([, { label }]) => foldCase(label) === foldCase(period))?.[0] ??
+            foldCase(period)
+        }
+      : {}),
+    ...(typeof modifiers === "string"
+      ? {
+          enabled_modifiers: modifiers
+            .split(/[,;]/)
+            .map((one) => foldCase(one.trim()))
+            .filter((one) => one !== "")
+        }
+      : {}),
     ...(written["strategy_config"] === undefined ? {} : { strategy_config: fromText(written["strategy_config"]) }),
     ...(written["modifier_configs"] === undefined ? {} : { modifier_configs: fromText(written["modifier_configs"]) })
   }
@@ -150,16 +251,25 @@ const methodCells = (cells: JsonObject): SubmittedMethod => {
 
 /** JSON written into a cell, also inside a spread column; anything else as it is. */
 const fromText = (value: Json): Json => {
-  if (isJsonObject(value)) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fromText(inner)]))
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fromText(inner)]))
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value
-  try { return JSON.parse(value) as Json } catch { return value }
+  try {
+    return JSON.parse(value) as Json
+  } catch {
+    return value
+  }
 }
 
 export const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
   answer: verdictsShown,
-  name: "rate_definitions.import", summary: "Make and change many rate definitions, also by the names of another system's engines; a verdict for each row",
-  ability: "rates:write", permission: "rates.create",
-  fields: importFields, check: checkRows,
+  name: "rate_definitions.import",
+  summary:
+    "Make and change many rate definitions, also by the names of another system's engines; a verdict for each row",
+  ability: "rates:write",
+  permission: "rates.create",
+  fields: importFields,
+  check: checkRows,
   streams: () => ["import:rate_definitions"],
   facts: definitionFacts,
   decide: decideDefinitions,

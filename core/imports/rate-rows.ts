@@ -15,12 +15,18 @@ import type { StoreRow } from "../stores/stores.ts"
 
 /** The preset slug a name from the system rates come from stands for: its engine's name, or that name as a slug. */
 export const sourceEngineSlug = (name: string): { readonly slug: string; readonly warning?: string } | undefined => {
-  const word = foldCase(name).replace(/[\s_-]+/g, " ").trim()
+  const word = foldCase(name)
+    .replace(/[\s_-]+/g, " ")
+    .trim()
   const found = Object.entries(presetSlugOfSourceEngine).find(([engine]) => foldCase(engine) === word)
   if (found === undefined) return undefined
   const [engine, slug] = found
   return engine === "Days Used Rate"
-    ? { slug, warning: "Days Used Rate has no equal here: it is imported as the daily rate, which charges every day of the hire." }
+    ? {
+        slug,
+        warning:
+          "Days Used Rate has no equal here: it is imported as the daily rate, which charges every day of the hire."
+      }
     : { slug }
 }
 
@@ -29,14 +35,16 @@ export interface Definitions {
   readonly byName: (name: string) => ReadonlyArray<RateDefinitionRow>
 }
 export const definitionsOf = (rows: ReadonlyArray<RateDefinitionRow>): Definitions => ({
-  bySlug: new Map(rows.flatMap((row) => row.preset_slug === null ? [] : [[row.preset_slug, row]])),
+  bySlug: new Map(rows.flatMap((row) => (row.preset_slug === null ? [] : [[row.preset_slug, row]]))),
   byName: (name) => {
     const exact = rows.filter((row) => row.name === name)
     return exact.length > 0 ? exact : rows.filter((row) => foldCase(row.name) === foldCase(name))
   }
 })
 
-export type DefinitionMatch = { readonly definition: RateDefinitionRow; readonly warning?: string } | { readonly error: string }
+export type DefinitionMatch =
+  | { readonly definition: RateDefinitionRow; readonly warning?: string }
+  | { readonly error: string }
 
 /** The definition a word means: a preset's slug, a definition's name, or an engine's name in the system rates come from. */
 export const findDefinition = (word: string, definitions: Definitions): DefinitionMatch => {
@@ -48,7 +56,9 @@ export const findDefinition = (word: string, definitions: Definitions): Definiti
   const engine = sourceEngineSlug(word)
   const preset = engine === undefined ? undefined : definitions.bySlug.get(engine.slug)
   return preset === undefined
-    ? { error: `There is no rate definition ${word}; give a preset's slug, such as daily-rate, or a definition's name.` }
+    ? {
+        error: `There is no rate definition ${word}; give a preset's slug, such as daily-rate, or a definition's name.`
+      }
     : { definition: preset, ...(engine?.warning === undefined ? {} : { warning: engine.warning }) }
 }
 
@@ -72,23 +82,40 @@ export interface RatesPlan {
   readonly warnings: ReadonlyArray<string>
   readonly rates: ReadonlyArray<NewRate>
 }
-type NewRate = Pick<ProductRateRow,
-  "rate_definition_id" | "store_id" | "transaction_type" | "price" | "currency" | "valid_from" | "valid_to" | "priority">
+type NewRate = Pick<
+  ProductRateRow,
+  "rate_definition_id" | "store_id" | "transaction_type" | "price" | "currency" | "valid_from" | "valid_to" | "priority"
+>
 
 /** Reads one rate or a list of them. A sale product's rate is a sale rate unless it says otherwise. */
 export const planRates = (
-  cell: Json, product_type: string,
-  around: { readonly definitions: Definitions; readonly stores: ReadonlyArray<StoreRow>; readonly base_currency: string }
+  cell: Json,
+  product_type: string,
+  around: {
+    readonly definitions: Definitions
+    readonly stores: ReadonlyArray<StoreRow>
+    readonly base_currency: string
+  }
 ): RatesPlan => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const warnings: Array<string> = []
   const rates: Array<NewRate> = []
   const many = Array.isArray(cell)
-  const fields = rateFields(around.base_currency, Object.hasOwn(rateTransactionTypes, product_type) ? product_type : "rental")
-  for (const [index, one] of (many ? cell as ReadonlyArray<Json> : [cell]).entries()) {
+  const fields = rateFields(
+    around.base_currency,
+    Object.hasOwn(rateTransactionTypes, product_type) ? product_type : "rental"
+  )
+  for (const [index, one] of (many ? (cell as ReadonlyArray<Json>) : [cell]).entries()) {
     const path = many ? `rate.${index}` : "rate"
-    if (!isJsonObject(one)) { errors[path] = ["The rate must be an object: preset, price, and what it holds for."]; continue }
-    const body = { ...one, preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? null, currency: one["currency"] ?? around.base_currency }
+    if (!isJsonObject(one)) {
+      errors[path] = ["The rate must be an object: preset, price, and what it holds for."]
+      continue
+    }
+    const body = {
+      ...one,
+      preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? null,
+      currency: one["currency"] ?? around.base_currency
+    }
     const read = readFields(fields, body, { mode: "create", base_currency: around.base_currency, path: `${path}.` })
     Object.assign(errors, read.errors)
     if (Object.keys(read.errors).length > 0) continue
@@ -99,28 +126,52 @@ export const planRates = (
     if (typeof named === "string" && store === undefined) errors[`${path}.store`] = [`There is no store ${named}.`]
     if ("error" in found || (typeof named === "string" && store === undefined)) continue
     if (found.warning !== undefined) warnings.push(found.warning)
-    const { currency, price, priority, transaction_type, valid_from, valid_to } = read.values as Pick<NewRate, Exclude<keyof NewRate, "rate_definition_id" | "store_id">>
-    const rate: NewRate = { rate_definition_id: found.definition.id, store_id: store?.id ?? null, transaction_type, price, currency, valid_from, valid_to, priority }
+    const { currency, price, priority, transaction_type, valid_from, valid_to } = read.values as Pick<
+      NewRate,
+      Exclude<keyof NewRate, "rate_definition_id" | "store_id">
+    >
+    const rate: NewRate = {
+      rate_definition_id: found.definition.id,
+      store_id: store?.id ?? null,
+      transaction_type,
+      price,
+      currency,
+      valid_from,
+      valid_to,
+      priority
+    }
     const wrong = productRateErrors(rate, undefined, true)
     if (wrong !== undefined) for (const [field, texts] of Object.entries(wrong)) errors[`${path}.${field}`] = texts
-    if (rates.some((other) => holdsForTheSame(other, rate))) errors[path] = ["Another rate of this row already holds for the same store, type, dates and priority."]
+    if (rates.some((other) => holdsForTheSame(other, rate)))
+      errors[path] = ["Another rate of this row already holds for the same store, type, dates and priority."]
     rates.push(rate)
   }
   return { errors, warnings, rates }
 }
 
 const holdsForTheSame = (a: NewRate, b: NewRate): boolean =>
-  a.transaction_type === b.transaction_type && a.store_id === b.store_id && a.currency === b.currency &&
-  a.valid_from === b.valid_from && a.valid_to === b.valid_to && a.priority === b.priority
+  a.transaction_type === b.transaction_type &&
+  a.store_id === b.store_id &&
+  a.currency === b.currency &&
+  a.valid_from === b.valid_from &&
+  a.valid_to === b.valid_to &&
+  a.priority === b.priority
 
 /** New rates are added; one that holds for the same gets the price and the definition of the row. */
 export const rateEvents = (
-  product_id: number, planned: ReadonlyArray<NewRate>, present: ReadonlyArray<ProductRateRow>, context: DecideContext
+  product_id: number,
+  planned: ReadonlyArray<NewRate>,
+  present: ReadonlyArray<ProductRateRow>,
+  context: DecideContext
 ): ReadonlyArray<NewEvent> =>
   planned.flatMap((rate) => {
     const same = present.filter((one) => holdsForTheSame(one, rate)).sort((a, b) => b.id - a.id)
     if (same.some((one) => one.price === rate.price && one.rate_definition_id === rate.rate_definition_id)) return []
-    if (same[0] === undefined) return [createdEvent(product_rates, { ...rate, id: context.id(product_rates), product_id })]
-    const updated = updatedEvent(product_rates, same[0], { price: rate.price, rate_definition_id: rate.rate_definition_id })
+    if (same[0] === undefined)
+      return [createdEvent(product_rates, { ...rate, id: context.id(product_rates), product_id })]
+    const updated = updatedEvent(product_rates, same[0], {
+      price: rate.price,
+      rate_definition_id: rate.rate_definition_id
+    })
     return updated === undefined ? [] : [updated]
   })

@@ -18,16 +18,28 @@ export const rows_max = 500
 /** The body of every import. */
 export const importFields = {
   // A row that cannot be stored is refused by itself.
-  rows: json<ReadonlyArray<Json>, { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }>(
-    { form: "array", by_item: true, required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
+  rows: json<
+    ReadonlyArray<Json>,
+    { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }
+  >({ form: "array", by_item: true, required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
   dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" }),
-  promised_skus: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: skus that earlier requests of the same file would have made" }),
-  promised_stores: list(text(), { default: [], max_items: 100, describe: "Dry runs: names of stores that would be made before" })
+  promised_skus: list(text(), {
+    default: [],
+    max_items: 20_000,
+    describe: "Dry runs: skus that earlier requests of the same file would have made"
+  }),
+  promised_stores: list(text(), {
+    default: [],
+    max_items: 100,
+    describe: "Dry runs: names of stores that would be made before"
+  })
 }
 
 /** Too many are refused before anything is read. */
 export const checkRows = ({ rows }: JsonObject): FieldErrors =>
-  Array.isArray(rows) && rows.length > rows_max ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] } : {}
+  Array.isArray(rows) && rows.length > rows_max
+    ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] }
+    : {}
 
 export type Status = "created" | "updated" | "unchanged" | "rejected"
 export interface Verdict {
@@ -60,9 +72,14 @@ export interface Columns {
 }
 
 /** `Product Group` → `product_group`. */
-const columnName = (header: string): string => header.trim().toLowerCase().replace(/[\s-]+/g, "_")
+const columnName = (header: string): string =>
+  header
+    .trim()
+    .toLowerCase()
+    .replace(/[\s-]+/g, "_")
 
-const isBlank = (value: Json | undefined): boolean => value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+const isBlank = (value: Json | undefined): boolean =>
+  value === undefined || value === null || (typeof value === "string" && value.trim() === "")
 
 /** Reads rows by the columns an import knows. An empty cell is one that was not given: it changes nothing. */
 export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
@@ -78,7 +95,10 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
       const column = columns.aliases[head] ?? head
       if (dot >= 0 && columns.spread.has(column)) {
         const before = cells[column]
-        cells[column] = { ...(before !== undefined && isJsonObject(before) ? before : {}), [header.slice(dot + 1).trim()]: value }
+        cells[column] = {
+          ...(before !== undefined && isJsonObject(before) ? before : {}),
+          [header.slice(dot + 1).trim()]: value
+        }
       } else if (dot < 0 && columns.known.has(column)) cells[column] = value
       else unknown.push(header)
     }
@@ -87,7 +107,13 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
 const problemOf = (row: Json): FieldErrors | undefined => {
   if (!isJsonObject(row)) return { row: ["The row must be an object of columns."] }
   const wrong = findUnstorableText(row, json_levels_max)
-  return wrong === undefined ? undefined : { [wrong.at.join(".") || "row"]: [`The ${wrong.at.length === 0 ? "row" : columnName(wrong.at[0]!).replaceAll("_", " ")} ${wrong.says}`] }
+  return wrong === undefined
+    ? undefined
+    : {
+        [wrong.at.join(".") || "row"]: [
+          `The ${wrong.at.length === 0 ? "row" : columnName(wrong.at[0]!).replaceAll("_", " ")} ${wrong.says}`
+        ]
+      }
 }
 
 /** One row's plan: what is wrong, what is worth saying, and how it is carried out when nothing is wrong. */
@@ -104,7 +130,14 @@ export interface Plan {
 }
 
 export const rejectedPlan = (key: string | null, errors: FieldErrors, id: number | null = null): Plan => ({
-  key, identities: [], id, errors, warnings: [], carryOut: () => { throw new Error("a rejected row is not carried out") }
+  key,
+  identities: [],
+  id,
+  errors,
+  warnings: [],
+  carryOut: () => {
+    throw new Error("a rejected row is not carried out")
+  }
 })
 
 export interface ImportContext {
@@ -126,11 +159,19 @@ export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) =>
   const results = rows.map((row): RowVerdict => {
     const ignored = row.unknown.filter((column) => !told.has(column))
     for (const column of ignored) told.add(column)
-    const planned = row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), row, keys)
-    const warnings = [...ignored.map((column) => `There is no column ${column}; it is passed over.`), ...planned.warnings]
+    const planned =
+      row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), row, keys)
+    const warnings = [
+      ...ignored.map((column) => `There is no column ${column}; it is passed over.`),
+      ...planned.warnings
+    ]
     const verdict = (status: Status, id: number | null): RowVerdict => ({
-      row: row.number, status, id, key: planned.key,
-      ...(Object.keys(planned.errors).length === 0 ? {} : { errors: planned.errors }), ...(warnings.length === 0 ? {} : { warnings })
+      row: row.number,
+      status,
+      id,
+      key: planned.key,
+      ...(Object.keys(planned.errors).length === 0 ? {} : { errors: planned.errors }),
+      ...(warnings.length === 0 ? {} : { warnings })
     })
     if (Object.keys(planned.errors).length > 0) return verdict("rejected", planned.id)
     const done = planned.carryOut()
@@ -146,21 +187,38 @@ export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) =>
 const withoutRepeat = (plan: Plan, row: Row, keys: Map<string, number>): Plan => {
   const earlier = plan.identities.map((identity) => keys.get(identity)).find((number) => number !== undefined)
   for (const identity of plan.identities) keys.set(identity, earlier ?? row.number)
-  return earlier === undefined ? plan : rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] })
+  return earlier === undefined
+    ? plan
+    : rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] })
 }
 
 const countOf = (results: ReadonlyArray<RowVerdict>) => {
   const count = (status: Status): number => results.filter((one) => one.status === status).length
-  return { created: count("created"), updated: count("updated"), unchanged: count("unchanged"), rejected: count("rejected") }
+  return {
+    created: count("created"),
+    updated: count("updated"),
+    unchanged: count("unchanged"),
+    rejected: count("rejected")
+  }
 }
 
 /** `MergeResult` by `MergeResult`, and how many there are of each. */
 export const verdictsShown = {
   results: Shown.objects({
-    row: integer(), status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }), id: integer({ nullable: true }),
-    key: text({ nullable: true }), errors: Shown.optional(Shown.map(list(text()))), warnings: Shown.optional(list(text()))
+    row: integer(),
+    status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }),
+    id: integer({ nullable: true }),
+    key: text({ nullable: true }),
+    errors: Shown.optional(Shown.map(list(text()))),
+    warnings: Shown.optional(list(text()))
   }),
-  meta: Shown.keys({ created: integer(), updated: integer(), unchanged: integer(), rejected: integer(), dry_run: boolean() })
+  meta: Shown.keys({
+    created: integer(),
+    updated: integer(),
+    unchanged: integer(),
+    rejected: integer(),
+    dry_run: boolean()
+  })
 }
 export const verdictsResult = Shown.keys(verdictsShown)
 type Verdicts = typeof verdictsResult.Type
@@ -169,10 +227,11 @@ type RowVerdict = Verdicts["results"][number]
 export const answerVerdicts = (result: Verdicts) => Effect.succeed(ok(result))
 
 /** Makes this import wait for whoever is changing one of these streams: which they are is only known from the rows. */
-export const lockForImport = Effect.fnUntraced(function*(streams: ReadonlyArray<string>) {
+export const lockForImport = Effect.fnUntraced(function* (streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg" || streams.length === 0) return
   yield* store.run(
     `select pg_advisory_xact_lock(hashtextextended(stream, 0)) from unnest($1::text[]) with ordinality as wanted(stream, at) order by at`,
-    [[...new Set(streams)].sort()])
+    [[...new Set(streams)].sort()]
+  )
 })

@@ -19,7 +19,8 @@ const unitFields = { asset_number, serial_number, barcode, item_name, location }
 type Unit = ValuesOf<typeof unitFields>
 const new_units_max = 1_000
 const quantity_max = 1_000_000_000
-const increase = 2, decrease = 3
+const increase = 2,
+  decrease = 3
 
 /** Units by their numbers, wherever they are; it grows while rows are carried out. */
 export interface UnitNumbers {
@@ -27,14 +28,24 @@ export interface UnitNumbers {
   readonly serials: Map<string, StockLevelRow>
 }
 export const unitNumbers = (levels: ReadonlyArray<StockLevelRow>): UnitNumbers => ({
-  assets: new Map(levels.flatMap((one) => one.asset_number === null ? [] : [[one.asset_number, one]])),
-  serials: new Map(levels.flatMap((one) => one.serial_number === null ? [] : [[one.serial_number, one]]))
+  assets: new Map(levels.flatMap((one) => (one.asset_number === null ? [] : [[one.asset_number, one]]))),
+  serials: new Map(levels.flatMap((one) => (one.serial_number === null ? [] : [[one.serial_number, one]])))
 })
 
 type Holding =
-  | { readonly kind: "quantity"; readonly store: StoreRow; readonly level: StockLevelRow | undefined; readonly quantity: string }
+  | {
+      readonly kind: "quantity"
+      readonly store: StoreRow
+      readonly level: StockLevelRow | undefined
+      readonly quantity: string
+    }
   | { readonly kind: "units"; readonly store: StoreRow; readonly count: number }
-  | { readonly kind: "unit"; readonly store: StoreRow; readonly level: StockLevelRow | undefined; readonly unit: Partial<Unit> }
+  | {
+      readonly kind: "unit"
+      readonly store: StoreRow
+      readonly level: StockLevelRow | undefined
+      readonly unit: Partial<Unit>
+    }
 export interface StockPlan {
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
@@ -48,10 +59,19 @@ export interface StockFacts {
 }
 
 /** Compares what the row says with what is there. `product` is undefined for a new one. */
-export const planStock = (cell: Json, stock_method: number, product: ProductRow | undefined, around: StockFacts): StockPlan => {
+export const planStock = (
+  cell: Json,
+  stock_method: number,
+  product: ProductRow | undefined,
+  around: StockFacts
+): StockPlan => {
   const standard = around.stores.find((one) => one.is_default) ?? around.stores[0]
   // A plain number means the default store.
-  const byStore = isJsonObject(cell) ? Object.entries(cell) : standard === undefined ? [] : [[standard.name, cell] as const]
+  const byStore = isJsonObject(cell)
+    ? Object.entries(cell)
+    : standard === undefined
+      ? []
+      : [[standard.name, cell] as const]
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const warnings: Array<string> = []
   const holdings: Array<Holding> = []
@@ -59,7 +79,9 @@ export const planStock = (cell: Json, stock_method: number, product: ProductRow 
   for (const [name, value] of byStore) {
     const path = `stock.${name}`
     const store = storeNamed(name, around.stores)
-    const fail = (text: string): void => { errors[path] = [text] }
+    const fail = (text: string): void => {
+      errors[path] = [text]
+    }
     if (store === undefined) fail(`There is no store ${name}.`)
     else if (holdings.some((one) => one.store.id === store.id)) fail("The row names this store twice.")
     else if (Array.isArray(value) && stock_method !== bulk) {
@@ -70,7 +92,11 @@ export const planStock = (cell: Json, stock_method: number, product: ProductRow 
     } else {
       const quantity = wholeNumber(value)
       if (quantity === undefined || quantity < 0 || quantity > quantity_max) {
-        fail(stock_method === bulk ? "The quantity must be a whole number of at least 0." : "Give the units, or how many there are.")
+        fail(
+          stock_method === bulk
+            ? "The quantity must be a whole number of at least 0."
+            : "Give the units, or how many there are."
+        )
       } else if (stock_method === bulk) {
         const levels = around.levels.filter((one) => one.store_id === store.id)
         if (levels.length > 1) fail("The store has several stock levels of this product; put them together first.")
@@ -78,7 +104,10 @@ export const planStock = (cell: Json, stock_method: number, product: ProductRow 
       } else {
         const present = around.levels.filter((one) => one.store_id === store.id && !one.is_gone).length
         if (quantity - present > new_units_max) fail(`At most ${new_units_max} new units fit one row.`)
-        if (quantity < present) warnings.push(`${store.name} holds ${present} units, more than the ${quantity} of the row; write off what is no longer there.`)
+        if (quantity < present)
+          warnings.push(
+            `${store.name} holds ${present} units, more than the ${quantity} of the row; write off what is no longer there.`
+          )
         holdings.push({ kind: "units", store, count: Math.max(0, quantity - present) })
       }
     }
@@ -87,28 +116,53 @@ export const planStock = (cell: Json, stock_method: number, product: ProductRow 
 }
 
 const planUnits = (
-  units: ReadonlyArray<Json>, path: string, store: StoreRow, product: ProductRow | undefined, around: StockFacts, seen: Set<string>
+  units: ReadonlyArray<Json>,
+  path: string,
+  store: StoreRow,
+  product: ProductRow | undefined,
+  around: StockFacts,
+  seen: Set<string>
 ): StockPlan => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const warnings: Array<string> = []
   const holdings = units.flatMap((given, index): ReadonlyArray<Holding> => {
     const at = `${path}.${index}`
-    const body: JsonObject | undefined = isJsonObject(given) ? given
-      : typeof given === "string" || typeof given === "number" ? { asset_number: String(given) } : undefined
-    if (body === undefined) { errors[at] = ["A unit is an object, or its asset number."]; return [] }
-    const texts = Object.fromEntries(Object.entries(body).map(([name, value]) => [name, typeof value === "number" ? String(value) : value]))
+    const body: JsonObject | undefined = isJsonObject(given)
+      ? given
+      : typeof given === "string" || typeof given === "number"
+        ? { asset_number: String(given) }
+        : undefined
+    if (body === undefined) {
+      errors[at] = ["A unit is an object, or its asset number."]
+      return []
+    }
+    const texts = Object.fromEntries(
+      Object.entries(body).map(([name, value]) => [name, typeof value === "number" ? String(value) : value])
+    )
     const read = readFields(unitFields, texts, { mode: "update", base_currency: "GBP", path: `${at}.` })
     Object.assign(errors, read.errors)
     if (Object.keys(read.errors).length > 0) return []
     const unit: Partial<Unit> = Object.fromEntries(Object.entries(read.values).filter(([, value]) => value !== null))
-    const repeated = (["asset_number", "serial_number"] as const).find((name) => unit[name] !== undefined && seen.has(`${name} ${unit[name]}`))
-    for (const name of ["asset_number", "serial_number"] as const) if (unit[name] !== undefined) seen.add(`${name} ${unit[name]}`)
-    if (repeated !== undefined) { errors[`${at}.${repeated}`] = ["The row names this unit twice."]; return [] }
+    const repeated = (["asset_number", "serial_number"] as const).find(
+      (name) => unit[name] !== undefined && seen.has(`${name} ${unit[name]}`)
+    )
+    for (const name of ["asset_number", "serial_number"] as const)
+      if (unit[name] !== undefined) seen.add(`${name} ${unit[name]}`)
+    if (repeated !== undefined) {
+      errors[`${at}.${repeated}`] = ["The row names this unit twice."]
+      return []
+    }
     const found = findUnit(unit, at, product, around)
-    if ("errors" in found) { Object.assign(errors, found.errors); return [] }
+    if ("errors" in found) {
+      Object.assign(errors, found.errors)
+      return []
+    }
     const { level } = found
     const shown = unit.asset_number ?? unit.serial_number ?? unit.barcode ?? ""
-    if (level?.is_gone === true) { warnings.push(`Unit ${shown} was written off or sold and stays so.`); return [] }
+    if (level?.is_gone === true) {
+      warnings.push(`Unit ${shown} was written off or sold and stays so.`)
+      return []
+    }
     if (level !== undefined && level.store_id !== store.id) {
       const where = around.stores.find((one) => one.id === level.store_id)?.name ?? "another store"
       warnings.push(`Unit ${shown} is at ${where}; an import does not move it.`)
@@ -120,14 +174,23 @@ const planUnits = (
 
 /** The unit a row means: by asset number, serial number, else its barcode among the product's own. */
 const findUnit = (
-  unit: Partial<Unit>, path: string, product: ProductRow | undefined, { numbers, levels }: StockFacts
+  unit: Partial<Unit>,
+  path: string,
+  product: ProductRow | undefined,
+  { numbers, levels }: StockFacts
 ): { readonly level: StockLevelRow | undefined } | { readonly errors: FieldErrors } => {
   const byAsset = typeof unit.asset_number === "string" ? numbers.assets.get(unit.asset_number) : undefined
   const bySerial = typeof unit.serial_number === "string" ? numbers.serials.get(unit.serial_number) : undefined
   const numbered = unit.asset_number !== undefined || unit.serial_number !== undefined
-  if (!numbered && unit.barcode === undefined) return { errors: { [path]: ["Give the unit an asset number, a serial number or a barcode; or give how many there are."] } }
-  const taken = (name: "asset_number" | "serial_number") => ({ errors: { [`${path}.${name}`]: [`The ${name.replace("_", " ")} has already been taken.`] } })
-  const isForeign = (level: StockLevelRow | undefined): boolean => level !== undefined && (level.product_id !== product?.id || level.is_sub_hired)
+  if (!numbered && unit.barcode === undefined)
+    return {
+      errors: { [path]: ["Give the unit an asset number, a serial number or a barcode; or give how many there are."] }
+    }
+  const taken = (name: "asset_number" | "serial_number") => ({
+    errors: { [`${path}.${name}`]: [`The ${name.replace("_", " ")} has already been taken.`] }
+  })
+  const isForeign = (level: StockLevelRow | undefined): boolean =>
+    level !== undefined && (level.product_id !== product?.id || level.is_sub_hired)
   if (isForeign(byAsset)) return taken("asset_number")
   if (isForeign(bySerial)) return taken("serial_number")
   if (byAsset !== undefined && bySerial !== undefined && byAsset.id !== bySerial.id) return taken("serial_number")
@@ -136,28 +199,48 @@ const findUnit = (
 
 /** The events that make stock what the row says; every move stands in the ledger. */
 export const stockEvents = (
-  product: ProductRow, is_new: boolean, holdings: ReadonlyArray<Holding>, around: StockFacts, context: DecideContext
+  product: ProductRow,
+  is_new: boolean,
+  holdings: ReadonlyArray<Holding>,
+  around: StockFacts,
+  context: DecideContext
 ): ReadonlyArray<NewEvent> => {
   const events = holdings.flatMap((holding): ReadonlyArray<NewEvent> => {
     if (holding.kind === "quantity") return quantityEvents(product, holding, context)
-    if (holding.kind === "units") return Array.from({ length: holding.count }, () => newUnit(product, holding.store, {}, around.numbers, context)).flat()
+    if (holding.kind === "units")
+      return Array.from({ length: holding.count }, () =>
+        newUnit(product, holding.store, {}, around.numbers, context)
+      ).flat()
     if (holding.level === undefined) return newUnit(product, holding.store, holding.unit, around.numbers, context)
     const updated = updatedEvent(stock_levels, holding.level, holding.unit)
     if (updated !== undefined) remember({ ...holding.level, ...holding.unit }, around.numbers)
     return updated === undefined ? [] : [updated]
   })
   const standard = around.stores.find((one) => one.is_default) ?? around.stores[0]
-  const first = is_new && !holdings.some((one) => one.store.id === standard?.id) ? firstStockLevel(product, around.stores, context) : []
+  const first =
+    is_new && !holdings.some((one) => one.store.id === standard?.id)
+      ? firstStockLevel(product, around.stores, context)
+      : []
   return [...first, ...events]
 }
 
 const newLevel = (product: ProductRow, store: StoreRow, over: Partial<StockLevelRow>, context: DecideContext) => {
   const level = {
-    ...initialRow(stock_levels, stock_levels.columns), ...over, id: context.id(stock_levels), product_id: product.id, store_id: store.id
+    ...initialRow(stock_levels, stock_levels.columns),
+    ...over,
+    id: context.id(stock_levels),
+    product_id: product.id,
+    store_id: store.id
   } as StockLevelRow
   return { level, events: [createdEvent(stock_levels, level), ...openingEvents(level, context)] }
 }
-const newUnit = (product: ProductRow, store: StoreRow, unit: Partial<Unit>, numbers: UnitNumbers, context: DecideContext): ReadonlyArray<NewEvent> => {
+const newUnit = (
+  product: ProductRow,
+  store: StoreRow,
+  unit: Partial<Unit>,
+  numbers: UnitNumbers,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
   const { level, events } = newLevel(product, store, { ...unit, stock_category: 50, quantity_held: "1.00" }, context)
   remember(level, numbers)
   return events
@@ -167,17 +250,29 @@ const remember = (level: StockLevelRow, { assets, serials }: UnitNumbers): void 
   if (level.serial_number !== null) serials.set(level.serial_number, level)
 }
 
-const quantityEvents = (product: ProductRow, { level, quantity, store }: Holding & { kind: "quantity" }, context: DecideContext): ReadonlyArray<NewEvent> => {
-  if (level === undefined) return newLevel(product, store, { stock_category: 10, quantity_held: quantity }, context).events
+const quantityEvents = (
+  product: ProductRow,
+  { level, quantity, store }: Holding & { kind: "quantity" },
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  if (level === undefined)
+    return newLevel(product, store, { stock_category: 10, quantity_held: quantity }, context).events
   const difference = exact(quantity).minus(level.quantity_held)
   const updated = updatedEvent(stock_levels, level, { quantity_held: quantity })
   if (updated === undefined) return []
   return [
     createdEvent(stock_transactions, {
-      ...initialRow(stock_transactions, stock_transactions.columns), id: context.id(stock_transactions),
-      stock_level_id: level.id, product_id: product.id, store_id: store.id, transaction_type: compareDecimals(difference, 0) > 0 ? increase : decrease,
-      transaction_at: context.now, quantity: formatDecimal(difference.abs(), 2), quantity_move: formatDecimal(difference, 2),
-      description: "Import", manual: false
+      ...initialRow(stock_transactions, stock_transactions.columns),
+      id: context.id(stock_transactions),
+      stock_level_id: level.id,
+      product_id: product.id,
+      store_id: store.id,
+      transaction_type: compareDecimals(difference, 0) > 0 ? increase : decrease,
+      transaction_at: context.now,
+      quantity: formatDecimal(difference.abs(), 2),
+      quantity_move: formatDecimal(difference, 2),
+      description: "Import",
+      manual: false
     }),
     updated
   ]

@@ -15,10 +15,18 @@ const pad_max = 20
 const start_max = 1_000_000_000
 
 /** What stands before the number, how many digits it has at least, and the first one. */
-interface Form { readonly prefix: string; readonly pad: number; readonly start: number }
+interface Form {
+  readonly prefix: string
+  readonly pad: number
+  readonly start: number
+}
 const formOf = (settings: JsonObject | null): Form => {
   const { pad, prefix, start } = settings ?? {}
-  return { prefix: typeof prefix === "string" ? prefix : "", pad: typeof pad === "number" ? pad : 0, start: typeof start === "number" ? start : 1 }
+  return {
+    prefix: typeof prefix === "string" ? prefix : "",
+    pad: typeof pad === "number" ? pad : 0,
+    start: typeof start === "number" ? start : 1
+  }
 }
 const written = (definition: CustomFieldRow, nth: number): string => {
   const { pad, prefix, start } = formOf(definition.settings)
@@ -28,8 +36,13 @@ const written = (definition: CustomFieldRow, nth: number): string => {
 /** What is wrong with the settings of such a field; undefined when they hold. */
 export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
   const { pad, prefix, start } = settings ?? {}
-  const isWhole = (value: unknown, min: number, max: number): boolean => value === undefined || value === null || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max)
-  if (prefix !== undefined && prefix !== null && !(typeof prefix === "string" && [...prefix].length <= prefix_max && isStorableText(prefix))) {
+  const isWhole = (value: unknown, min: number, max: number): boolean =>
+    value === undefined || value === null || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max)
+  if (
+    prefix !== undefined &&
+    prefix !== null &&
+    !(typeof prefix === "string" && [...prefix].length <= prefix_max && isStorableText(prefix))
+  ) {
     return `The setting prefix must be a text of at most ${prefix_max} characters.`
   }
   if (!isWhole(pad, 0, pad_max)) return `The setting pad must be a whole number from 0 to ${pad_max}.`
@@ -42,21 +55,29 @@ const modules = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
 const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
   let found = modules.get(catalogue)
   if (found === undefined) {
-    found = new Map(catalogue.resources.flatMap(({ custom_module, table }) => custom_module === undefined ? [] : [[`${table.entity}.created`, custom_module] as const]))
+    found = new Map(
+      catalogue.resources.flatMap(({ custom_module, table }) =>
+        custom_module === undefined ? [] : [[`${table.entity}.created`, custom_module] as const]
+      )
+    )
     modules.set(catalogue, found)
   }
   return found
 }
 
 /** The same events, with the numbers in what they make. */
-export const withAutoNumbers = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>) {
+export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
   const runtime = yield* CommandRuntime
   const moduleOf = modulesOf(runtime.catalogue)
   const wanted = [...new Set(events.flatMap(({ type }) => moduleOf.get(type) ?? []))]
-  const definitions = (yield* Effect.forEach(wanted, customFieldsFor)).flat()
-    .filter((one) => one.field_type === auto_number).toSorted((one, other) => one.id - other.id)
+  const definitions = (yield* Effect.forEach(wanted, customFieldsFor))
+    .flat()
+    .filter((one) => one.field_type === auto_number)
+    .toSorted((one, other) => one.id - other.id)
   if (definitions.length === 0) return events
-  const made = events.map((event): { [key: string]: string | null } | undefined => moduleOf.has(event.type) ? {} : undefined)
+  const made = events.map((event): { [key: string]: string | null } | undefined =>
+    moduleOf.has(event.type) ? {} : undefined
+  )
   // Field by field, in one order for everybody: whoever wants numbers of two sequences never waits for who waits for them.
   for (const definition of definitions) {
     for (const [at, event] of events.entries()) {
@@ -65,6 +86,18 @@ export const withAutoNumbers = Effect.fnUntraced(function*(events: ReadonlyArray
       made[at]![String(definition.id)] = nth === null ? null : written(definition, nth)
     }
   }
-  return events.map((event, at) => made[at] === undefined ? event
-    : { ...event, data: { ...event.data, custom_fields: { ...isJsonObject(event.data["custom_fields"]) ? event.data["custom_fields"] : {}, ...made[at] } } })
+  return events.map((event, at) =>
+    made[at] === undefined
+      ? event
+      : {
+          ...event,
+          data: {
+            ...event.data,
+            custom_fields: {
+              ...(isJsonObject(event.data["custom_fields"]) ? event.data["custom_fields"] : {}),
+              ...made[at]
+            }
+          }
+        }
+  )
 })

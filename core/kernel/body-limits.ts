@@ -19,13 +19,16 @@ export const isDeeperThan = (text: string, max: number): boolean => {
       if (char === 0x5c) at++
       else if (char === 0x22) inText = false
     } else if (char === 0x22) inText = true
-    else if (char === 0x5b || char === 0x7b) { if (++depth > max) return true }
-    else if (char === 0x5d || char === 0x7d) depth--
+    else if (char === 0x5b || char === 0x7b) {
+      if (++depth > max) return true
+    } else if (char === 0x5d || char === 0x7d) depth--
   }
   return false
 }
 export class TooDeep extends SyntaxError {
-  constructor(max: number) { super(`it nests deeper than ${max} levels`) }
+  constructor(max: number) {
+    super(`it nests deeper than ${max} levels`)
+  }
 }
 
 /** Text from outside as data; a SyntaxError says what is wrong with it, its depth included. */
@@ -40,8 +43,14 @@ export const isLongerThan = (value: Json, max: number): boolean => {
   const fits = (one: Json): boolean => {
     if (typeof one === "string") left -= one.length + 2
     else if (typeof one !== "object" || one === null) left -= String(one).length
-    else if (Array.isArray(one)) { left -= 2 + Math.max(0, one.length - 1); return left >= 0 && one.every(fits) }
-    else for (const [key, inner] of Object.entries(one)) { left -= key.length + 4; if (left < 0 || !fits(inner)) return false }
+    else if (Array.isArray(one)) {
+      left -= 2 + Math.max(0, one.length - 1)
+      return left >= 0 && one.every(fits)
+    } else
+      for (const [key, inner] of Object.entries(one)) {
+        left -= key.length + 4
+        if (left < 0 || !fits(inner)) return false
+      }
     return left >= 0
   }
   return !fits(value)

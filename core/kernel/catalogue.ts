@@ -91,10 +91,12 @@ const eventsOf = (declared: ReadonlyArray<AnyEventType>): ReadonlyMap<string, An
 }
 /** The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds as they meant it. */
 export const foldStored = (
-  { events, projection }: Pick<Catalogue, "events" | "projection">, { data, type }: { readonly type: string; readonly data: JsonObject }, meta: ProjectionContext
+  { events, projection }: Pick<Catalogue, "events" | "projection">,
+  { data, type }: { readonly type: string; readonly data: JsonObject },
+  meta: ProjectionContext
 ): ReturnType<Projector> => {
   const kind = events.get(type)
-  return kind === undefined ? [] : projection[type]?.(decodeData(kind, data), meta) ?? []
+  return kind === undefined ? [] : (projection[type]?.(decodeData(kind, data), meta) ?? [])
 }
 
 export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
@@ -109,15 +111,25 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     throw new Error(`two endpoints share a name: ${names.filter((name, at) => names.indexOf(name) !== at).join(", ")}`)
   }
   const references = referencesOf(tables)
-  const events = eventsOf([...slices.flatMap((slice) => slice.events ?? []), ...clearableTables(references).map(referenceClearedEvent), rowsToldEvent((name) => byName.get(name))])
+  const events = eventsOf([
+    ...slices.flatMap((slice) => slice.events ?? []),
+    ...clearableTables(references).map(referenceClearedEvent),
+    rowsToldEvent((name) => byName.get(name))
+  ])
   const resources = slices.flatMap((slice) => slice.resources ?? [])
   for (const [plural, includes] of slices.flatMap((slice) => Object.entries(slice.includes ?? {}))) {
     const target = resources.find((one) => one.plural === plural)
-    if (target === undefined) throw new Error(`no resource ${plural} in the catalogue to include ${Object.keys(includes).join(", ")}`)
+    if (target === undefined)
+      throw new Error(`no resource ${plural} in the catalogue to include ${Object.keys(includes).join(", ")}`)
     includeAlso(target, includes)
   }
   return {
-    references, slices, tables, server_tables, endpoints, events,
+    references,
+    slices,
+    tables,
+    server_tables,
+    endpoints,
+    events,
     table: (name) => {
       const found = byName.get(name)
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
@@ -125,14 +137,20 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     },
     projection: withReferences(projectionOf(events, slices), tables, references),
     endpoint: (name) => endpointByName.get(name),
-    pathsOf: ({ path }) => [path, ...path_aliases.flatMap(([of, others]) =>
-      path === of || path.startsWith(`${of}/`) ? others.map((other) => other + path.slice(of.length)) : [])],
+    pathsOf: ({ path }) => [
+      path,
+      ...path_aliases.flatMap(([of, others]) =>
+        path === of || path.startsWith(`${of}/`) ? others.map((other) => other + path.slice(of.length)) : []
+      )
+    ],
     resources,
     reactions: reactionsOf(slices.flatMap((slice) => slice.react ?? [])),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
-    scrubs: Object.fromEntries([...events.values()].flatMap((kind) => {
-      const { scrub } = kind
-      return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
-    }))
+    scrubs: Object.fromEntries(
+      [...events.values()].flatMap((kind) => {
+        const { scrub } = kind
+        return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
+      })
+    )
   }
 }

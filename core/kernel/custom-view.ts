@@ -20,7 +20,10 @@ export type Logic = keyof typeof logics
 
 const filterFields = {
   field: text({ required: true }),
-  predicate: choice(Object.fromEntries(predicates.toSorted().map((one) => [one, one])) as { readonly [P in Predicate]: P }, { required: true }),
+  predicate: choice(
+    Object.fromEntries(predicates.toSorted().map((one) => [one, one])) as { readonly [P in Predicate]: P },
+    { required: true }
+  ),
   value: json<Json, { readonly form: "any"; readonly nullable: true }>({ form: "any", nullable: true }),
   logic: choice(logics, { default: "and" })
 }
@@ -31,26 +34,48 @@ export const viewFields = {
   description: longText({ nullable: true, max: 1000 }),
   entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as members" }),
   visibility: choice({ personal: "Personal", shared: "Shared" }, { default: "personal" }),
-  columns: list(text(), { required: true, min_items: 1, max_items: 200, distinct: true, describe: "Keys of the columns; custom fields as cf.<name>" }),
+  columns: list(text(), {
+    required: true,
+    min_items: 1,
+    max_items: 200,
+    distinct: true,
+    describe: "Keys of the columns; custom fields as cf.<name>"
+  }),
   filters: list(object(filterFields), { default: [], max_items: 100 }),
   sort_column: text({ nullable: true, max: 100 }),
   sort_direction: choice({ asc: "Ascending", desc: "Descending" }, { default: "asc" }),
   per_page: integer({ min: 1, max: 100, default: 20 }),
-  role_ids: list(ref("roles", { on_delete: "clear" }), { default: [], distinct: true, max_items: 100, describe: "Roles that see it when it is shared" })
+  role_ids: list(ref("roles", { on_delete: "clear" }), {
+    default: [],
+    distinct: true,
+    max_items: 100,
+    describe: "Roles that see it when it is shared"
+  })
 }
-interface Sharing { readonly visibility: keyof typeof visibilities; readonly user_id: number | null; readonly role_ids: ReadonlyArray<number> }
-export const custom_views = table("custom_views", {
-  ...viewFields,
-  visibility: choice(visibilities),
-  /** Whose it is; only personal views are somebody's. */
-  user_id: ref("users", { computed: true, nullable: true, on_delete: "keep" }),
-  is_default: boolean({ computed: true, default: false }),
-  config: json<JsonObject>({ computed: true, default: {} })
-}, {
-  indexes: [["visibility", "name_folded"], ["user_id"]],
-  // Whether a view is for somebody lies in the row: events of views carry whole rows.
-  visibility: { all_columns: ["settings.manage"], by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer) }
-})
+interface Sharing {
+  readonly visibility: keyof typeof visibilities
+  readonly user_id: number | null
+  readonly role_ids: ReadonlyArray<number>
+}
+export const custom_views = table(
+  "custom_views",
+  {
+    ...viewFields,
+    visibility: choice(visibilities),
+    /** Whose it is; only personal views are somebody's. */
+    user_id: ref("users", { computed: true, nullable: true, on_delete: "keep" }),
+    is_default: boolean({ computed: true, default: false }),
+    config: json<JsonObject>({ computed: true, default: {} })
+  },
+  {
+    indexes: [["visibility", "name_folded"], ["user_id"]],
+    // Whether a view is for somebody lies in the row: events of views carry whole rows.
+    visibility: {
+      all_columns: ["settings.manage"],
+      by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer)
+    }
+  }
+)
 export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */
 export type ViewFilter = CustomViewRow["filters"][number]
@@ -58,18 +83,25 @@ export type ViewFilter = CustomViewRow["filters"][number]
 /** Personal views are for their maker, shared ones for the roles they name and whoever keeps the settings, system views for all. */
 export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
-    case "system": return true
-    case "personal": return view.user_id === viewer.user_id
-    case "shared": return hasOnePermission(viewer, "settings.manage") || view.role_ids.some((role) => viewer.role_ids.includes(role))
+    case "system":
+      return true
+    case "personal":
+      return view.user_id === viewer.user_id
+    case "shared":
+      return hasOnePermission(viewer, "settings.manage") || view.role_ids.some((role) => viewer.role_ids.includes(role))
   }
 }
 
 export const noSuchView = () => notFound("No such view of this list.")
 /** The view a list is asked with; one that is not there, lists something else or is not for this person is not found. */
-export const requestedView = (query: Query, entity_type: string, viewer: Viewer): StoreRead<CustomViewRow | undefined> => {
+export const requestedView = (
+  query: Query,
+  entity_type: string,
+  viewer: Viewer
+): StoreRead<CustomViewRow | undefined> => {
   const asked = valueOf(query, "view_id")?.trim() ?? ""
   if (asked === "") return Effect.succeed(undefined)
-  return Effect.gen(function*() {
+  return Effect.gen(function* () {
     const id = /^[1-9]\d{0,15}$/.test(asked) ? Number(asked) : undefined
     const view = id === undefined || !Number.isSafeInteger(id) ? undefined : yield* (yield* Store).get(custom_views, id)
     if (view === undefined || view.entity_type !== entity_type || !isVisible(view, viewer)) return yield* noSuchView()
@@ -93,9 +125,12 @@ const keyOf = (name: string, columns: ViewColumns): string => {
 export const valueless: ReadonlySet<string> = new Set(["true", "false", "null", "not_null", "present", "blank"])
 /** The conditions of a view, but those that were asked for in so many words: what is asked wins. */
 export const viewConditions = (
-  view: CustomViewRow, columns: ViewColumns, aliases: Listing["aliases"], asked: ReadonlyArray<Condition>
+  view: CustomViewRow,
+  columns: ViewColumns,
+  aliases: Listing["aliases"],
+  asked: ReadonlyArray<Condition>
 ): ReadonlyArray<Condition & { readonly logic: Logic }> => {
-  const plain = (name: string): string => Object.hasOwn(aliases, name) ? aliases[name]! : name
+  const plain = (name: string): string => (Object.hasOwn(aliases, name) ? aliases[name]! : name)
   const taken = new Set(asked.map((one) => `${plain(one.name)}_${one.predicate}`))
   return view.filters.flatMap(({ field, predicate, value, logic }) => {
     const name = keyOf(field, columns)
@@ -106,7 +141,10 @@ export const viewConditions = (
 }
 const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
   const many = predicate === "in" || predicate === "not_in"
-  if (Array.isArray(value)) return (value as ReadonlyArray<Json>).flatMap((one) => one === null || typeof one === "object" ? [] : [String(one)])
+  if (Array.isArray(value))
+    return (value as ReadonlyArray<Json>).flatMap((one) =>
+      one === null || typeof one === "object" ? [] : [String(one)]
+    )
   if (value === null || isJsonObject(value)) return []
   return many ? String(value).split(",") : [String(value)]
 }
@@ -114,7 +152,10 @@ const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
 const joins: { readonly [L in Logic]: string } = { and: "and", or: "or", nand: "and not", nor: "or not" }
 /** As one bracket, flat: "and" binds before "or". Fields the list does not offer are passed over. */
 export const viewSql = (
-  conditions: ReadonlyArray<Condition & { readonly logic: Logic }>, listing: Listing, dialect: Dialect, bound: Bindings
+  conditions: ReadonlyArray<Condition & { readonly logic: Logic }>,
+  listing: Listing,
+  dialect: Dialect,
+  bound: Bindings
 ): string | undefined => {
   let sql: string | undefined
   for (const condition of conditions) {
@@ -125,7 +166,12 @@ export const viewSql = (
 }
 
 /** The column a view sorts by, as `order` takes it; undefined for what is no column that can be ordered or is not for this person. */
-export const viewOrder = (view: CustomViewRow, columns: ViewColumns, listing: Listing, viewer: Viewer): string | undefined => {
+export const viewOrder = (
+  view: CustomViewRow,
+  columns: ViewColumns,
+  listing: Listing,
+  viewer: Viewer
+): string | undefined => {
   if (view.sort_column === null) return undefined
   const key = keyOf(view.sort_column, columns)
   const name = Object.hasOwn(listing.aliases, key) ? listing.aliases[key]! : key
@@ -138,8 +184,11 @@ export const viewOrder = (view: CustomViewRow, columns: ViewColumns, listing: Li
 /**
  * Whole answers → what the view shows of them: the id, and its columns that this person may see (rules/conventions 6).
  */
-export const selectColumns = Effect.fnUntraced(function*(
-  view: CustomViewRow, columns: ViewColumns, rows: ReadonlyArray<AnyRow>, answers: ReadonlyArray<JsonObject>
+export const selectColumns = Effect.fnUntraced(function* (
+  view: CustomViewRow,
+  columns: ViewColumns,
+  rows: ReadonlyArray<AnyRow>,
+  answers: ReadonlyArray<JsonObject>
 ) {
   const plain = view.columns.filter((name) => !name.startsWith("cf."))
   const custom = new Set(view.columns.filter((name) => name.startsWith("cf.")).map((name) => name.slice(3)))
@@ -157,7 +206,8 @@ export const selectColumns = Effect.fnUntraced(function*(
       else if (Object.hasOwn(answer, key)) out[name] = answer[key]!
     }
     const values = answer["custom_fields"]
-    if (custom.size > 0 && isJsonObject(values)) out["custom_fields"] = Object.fromEntries(Object.entries(values).filter(([name]) => custom.has(name)))
+    if (custom.size > 0 && isJsonObject(values))
+      out["custom_fields"] = Object.fromEntries(Object.entries(values).filter(([name]) => custom.has(name)))
     return out
   })
 })

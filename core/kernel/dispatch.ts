@@ -28,7 +28,9 @@ const rootOf = (catalogue: Catalogue): Branch => {
   const known = roots.get(catalogue)
   if (known !== undefined) return known
   const root = branch()
-  for (const [endpoint, path] of catalogue.endpoints.flatMap((one) => catalogue.pathsOf(one).map((path) => [one, path] as const))) {
+  for (const [endpoint, path] of catalogue.endpoints.flatMap((one) =>
+    catalogue.pathsOf(one).map((path) => [one, path] as const)
+  )) {
     const names: Array<string> = []
     let at = root
     for (const segment of segmentsOf(path)) {
@@ -54,14 +56,21 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   const segments: Array<string> = []
   for (const segment of segmentsOf(path)) {
     let name = segment
-    try { if (segment.includes("%")) name = decodeURIComponent(segment) } catch { return notFound() }
+    try {
+      if (segment.includes("%")) name = decodeURIComponent(segment)
+    } catch {
+      return notFound()
+    }
     // No name holds a NUL, and a database asked for one answers with a fault.
     if (name.includes("\u0000")) return notFound()
     segments.push(name)
   }
   const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []
   const walk = (at: Branch, depth: number, values: ReadonlyArray<string>): void => {
-    if (depth === segments.length) { if (at.endpoints.size > 0) leaves.push({ at, values }); return }
+    if (depth === segments.length) {
+      if (at.endpoints.size > 0) leaves.push({ at, values })
+      return
+    }
     const segment = segments[depth]!
     const literal = at.literal.get(segment)
     if (literal !== undefined) walk(literal, depth + 1, values)
@@ -71,33 +80,60 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   if (leaves.length === 0) return notFound()
   const wanted = method === "HEAD" ? "GET" : method
   for (const { at, values } of leaves) {
-    const found = at.endpoints.get(wanted)
-    // PATCH and PUT are one verb to most clients; where only one is declared the other means it (rules/conventions 8).
-      ?? (wanted === "PATCH" ? at.endpoints.get("PUT") : wanted === "PUT" ? at.endpoints.get("PATCH") : undefined)
-    if (found !== undefined) return { endpoint: found.endpoint, params: Object.fromEntries(found.names.map((name, index) => [name, values[index]!])) }
+    const found =
+      at.endpoints.get(wanted) ??
+      // PATCH and PUT are one verb to most clients; where only one is declared the other means it (rules/conventions 8).
+      (wanted === "PATCH" ? at.endpoints.get("PUT") : wanted === "PUT" ? at.endpoints.get("PATCH") : undefined)
+    if (found !== undefined)
+      return {
+        endpoint: found.endpoint,
+        params: Object.fromEntries(found.names.map((name, index) => [name, values[index]!]))
+      }
   }
   const allowed = [...new Set(leaves.flatMap(({ at }) => [...at.endpoints.keys()]))].sort().join(", ")
-  return new Rejection({ kind: "method_not_allowed", message: `This path answers to ${allowed}.`, headers: { allow: allowed } })
+  return new Rejection({
+    kind: "method_not_allowed",
+    message: `This path answers to ${allowed}.`,
+    headers: { allow: allowed }
+  })
 }
 
 /** Answers a read, or decides and records a write. */
-export const dispatch = (call: EndpointCall, command_metadata?: CommandMetadata): Effect.Effect<Answer, Failure, Store | CommandRuntime> =>
-  call.endpoint.kind === "query" ? answerQuery(call)
-    : Effect.map(runCommand(call, command_metadata), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
+export const dispatch = (
+  call: EndpointCall,
+  command_metadata?: CommandMetadata
+): Effect.Effect<Answer, Failure, Store | CommandRuntime> =>
+  call.endpoint.kind === "query"
+    ? answerQuery(call)
+    : Effect.map(runCommand(call, command_metadata), ({ answer, result }: Outcome): Answer => ({
+        ...answer,
+        about: result
+      }))
 
-const answerQuery = Effect.fnUntraced(function*(call: EndpointCall): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+const answerQuery = Effect.fnUntraced(function* (
+  call: EndpointCall
+): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
   // A list that took no notice of the view it was asked with is one that no view is of.
-  if (call.request.method !== "POST" && (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" && isPlainList(answered.body)) return yield* noSuchView()
+  if (
+    call.request.method !== "POST" &&
+    (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" &&
+    isPlainList(answered.body)
+  )
+    return yield* noSuchView()
   return answered
 })
 const isPlainList = (body: Answer["body"]): boolean =>
   isJsonObject(body) && Array.isArray(Object.values(body)[0]) && !(isJsonObject(body["meta"]) && "view" in body["meta"])
 
 /** Matches and answers in one go, for a viewer already known. */
-export const answer = (catalogue: Catalogue, request: Request, viewer: Viewer): Effect.Effect<Answer, Failure, Store | CommandRuntime> => {
+export const answer = (
+  catalogue: Catalogue,
+  request: Request,
+  viewer: Viewer
+): Effect.Effect<Answer, Failure, Store | CommandRuntime> => {
   const found = match(catalogue, request.method, request.path)
   return found instanceof Rejection ? Effect.fail(found) : dispatch({ ...found, request, viewer })
 }

@@ -31,7 +31,11 @@ export type Params = { readonly [name: string]: Param }
 export type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
 
 /** A file sent with a form; its fields arrive as the body. */
-export interface UploadedFile { readonly name: string; readonly type: string; readonly bytes: Uint8Array }
+export interface UploadedFile {
+  readonly name: string
+  readonly type: string
+  readonly bytes: Uint8Array
+}
 
 export interface Request {
   readonly method: string
@@ -84,7 +88,9 @@ export interface DecideContext {
   readonly number: (sequence: string) => number | null
 }
 /** What most commands come to: the row they are about. */
-export interface Id { readonly id: number }
+export interface Id {
+  readonly id: number
+}
 export interface Decision<out R = Id> {
   readonly events: ReadonlyArray<NewEvent>
   /** What the answer is about, e.g. `{id: 12}`. */
@@ -104,7 +110,10 @@ export type Streams = (params: { readonly [name: string]: string }, body: JsonOb
 export type CallerContext<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
 export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
 /** The body of a refusal as every endpoint gives it. */
-export interface ErrorBody { readonly message: string; readonly errors?: { readonly [field: string]: ReadonlyArray<string> } }
+export interface ErrorBody {
+  readonly message: string
+  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
+}
 type RefusalShown<X extends ErrorAnswers> = RefusalOf<X[keyof X]>
 type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
 
@@ -161,7 +170,13 @@ export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fie
   readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Failure, Store | CommandRuntime>
 }
 /** `F`: its facts; `R`: its result; `A`: the body of its answers. */
-export interface CommandEndpoint<P extends Params = Params, B extends Fields = Fields, F = unknown, R = JsonObject, A = Json> extends Common<P, B> {
+export interface CommandEndpoint<
+  P extends Params = Params,
+  B extends Fields = Fields,
+  F = unknown,
+  R = JsonObject,
+  A = Json
+> extends Common<P, B> {
   readonly kind: "command"
   /** What deciding gives its answer; results that were stored are read by it. */
   readonly result: Schema.Codec<R>
@@ -202,36 +217,80 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly reads_history?: History
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
-const common = <P extends Params, B extends Fields>(method: Method, path: string, draft: Draft<P, B, AnswerShown, ErrorAnswers>): Common<P, B> => ({
-  name: draft.name, method, path, summary: draft.summary, ability: draft.ability, permission: draft.permission,
-  metering_weight: draft.metering_weight ?? 1, params: draft.params ?? {} as P, fields: draft.fields ?? {} as B,
-  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"), server_only: draft.server_only ?? false,
-  public: draft.public ?? false, unlimited: draft.unlimited ?? false, body_max: draft.body_max, authorize: draft.authorize, uploads: draft.uploads ?? false, success_status: draft.success_status,
-  answer: draft.answer === undefined ? undefined : answerSchema(draft.answer), error_answers: refusalsOf(draft.error_answers ?? {}),
-  answer_headers: draft.answer_headers ?? {}, produces: draft.produces, check: draft.check,
-  together: draft.together ?? [], reads_history: draft.reads_history
+const common = <P extends Params, B extends Fields>(
+  method: Method,
+  path: string,
+  draft: Draft<P, B, AnswerShown, ErrorAnswers>
+): Common<P, B> => ({
+  name: draft.name,
+  method,
+  path,
+  summary: draft.summary,
+  ability: draft.ability,
+  permission: draft.permission,
+  metering_weight: draft.metering_weight ?? 1,
+  params: draft.params ?? ({} as P),
+  fields: draft.fields ?? ({} as B),
+  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"),
+  server_only: draft.server_only ?? false,
+  public: draft.public ?? false,
+  unlimited: draft.unlimited ?? false,
+  body_max: draft.body_max,
+  authorize: draft.authorize,
+  uploads: draft.uploads ?? false,
+  success_status: draft.success_status,
+  answer: draft.answer === undefined ? undefined : answerSchema(draft.answer),
+  error_answers: refusalsOf(draft.error_answers ?? {}),
+  answer_headers: draft.answer_headers ?? {},
+  produces: draft.produces,
+  check: draft.check,
+  together: draft.together ?? [],
+  reads_history: draft.reads_history
 })
 const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
-  Object.fromEntries(Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)]))
+  Object.fromEntries(
+    Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)])
+  )
 
 /** What it answers with: its good answer, or one of the refusals it declares. */
 type Answered<A extends AnswerShown, X extends ErrorAnswers> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
 type Read<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = Draft<P, B, A, X> & {
   readonly run: (input: Input<P, B>) => Effect.Effect<NoInfer<Answered<A, X>>, Failure, Store | CommandRuntime>
 }
-type ReadEndpoint<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = QueryEndpoint<P, B, BodyShown<A> | RefusalShown<X>>
+type ReadEndpoint<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = QueryEndpoint<
+  P,
+  B,
+  BodyShown<A> | RefusalShown<X>
+>
 
 /** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
-export const get = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends ErrorAnswers = {}>(
-  path: string, draft: Read<P, B, A, X>
+export const get = <
+  const P extends Params = {},
+  const B extends Fields = {},
+  const A extends AnswerShown = never,
+  const X extends ErrorAnswers = {}
+>(
+  path: string,
+  draft: Read<P, B, A, X>
 ): ReadEndpoint<P, B, A, X> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
 
 /** A read with a body (calculations): it writes nothing, needs no transaction and leaves no trace. */
-export const postQuery = <const P extends Params = {}, const B extends Fields = {}, const A extends AnswerShown = never, const X extends ErrorAnswers = {}>(
-  path: string, draft: Read<P, B, A, X>
+export const postQuery = <
+  const P extends Params = {},
+  const B extends Fields = {},
+  const A extends AnswerShown = never,
+  const X extends ErrorAnswers = {}
+>(
+  path: string,
+  draft: Read<P, B, A, X>
 ): ReadEndpoint<P, B, A, X> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
 
-type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends ErrorAnswers> = Draft<P, B, A, X> & {
+type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends ErrorAnswers> = Draft<
+  P,
+  B,
+  A,
+  X
+> & {
   readonly streams?: Streams
   readonly creates?: ReadonlyArray<Table>
   /** What deciding gives `respond`; without it the id of a row. */
@@ -242,19 +301,33 @@ type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShow
 }
 /** A write: `command("POST", "/api/v1/products/{id}/merge", { …, facts, decide, respond })`. */
 export const command = <
-  const P extends Params = {}, const B extends Fields = {}, F = unknown, R = Id, const A extends AnswerShown = never, const X extends ErrorAnswers = {}
+  const P extends Params = {},
+  const B extends Fields = {},
+  F = unknown,
+  R = Id,
+  const A extends AnswerShown = never,
+  const X extends ErrorAnswers = {}
 >(
-  method: Exclude<Method, "GET">, path: string, draft: CommandDraft<P, B, F, R, A, X>
+  method: Exclude<Method, "GET">,
+  path: string,
+  draft: CommandDraft<P, B, F, R, A, X>
 ): CommandEndpoint<P, B, F, R, BodyShown<A> | RefusalShown<X>> => ({
-  ...common(method, path, draft), kind: "command", streams: draft.streams, creates: draft.creates ?? [],
+  ...common(method, path, draft),
+  kind: "command",
+  streams: draft.streams,
+  creates: draft.creates ?? [],
   // Without one R is Id, its default.
-  result: draft.result ?? idResult as unknown as Schema.Codec<R>,
-  facts: draft.facts, decide: draft.decide, respond: draft.respond
+  result: draft.result ?? (idResult as unknown as Schema.Codec<R>),
+  facts: draft.facts,
+  decide: draft.decide,
+  respond: draft.respond
 })
 
 /** The resource and the operation a route name stands for: `products.index` → products, index. */
-export const resourceOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
-export const operationOf = (endpoint: { readonly name: string }): string => endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
+export const resourceOf = (endpoint: { readonly name: string }): string =>
+  endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
+export const operationOf = (endpoint: { readonly name: string }): string =>
+  endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
 /** The status of a good answer: as declared, or as its name says. */
 export const statusOfAnswer = (endpoint: Endpoint): number => {
   if (endpoint.success_status !== undefined) return endpoint.success_status
@@ -262,4 +335,5 @@ export const statusOfAnswer = (endpoint: Endpoint): number => {
   return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
 }
 /** The names of the parameters in a path, in order. */
-export const paramNames = (path: string): ReadonlyArray<string> => [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]!)
+export const paramNames = (path: string): ReadonlyArray<string> =>
+  [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]!)

@@ -19,34 +19,57 @@ interface JsonSchema {
   readonly additionalProperties?: JsonSchema | boolean
 }
 /** Type by field; a field that may be absent ends in `?`. */
-export interface Described { readonly [field: string]: string }
+export interface Described {
+  readonly [field: string]: string
+}
 export interface EventList {
   readonly events: { readonly [type: string]: Described }
   /** Columns by table: what "columns of" and "a row of" in the events stand for. */
   readonly columns: { readonly [table: string]: Described }
 }
 
-const documentOf = (schema: Schema.Top): { readonly schema: JsonSchema; readonly definitions: { readonly [name: string]: JsonSchema } } =>
-  Schema.toJsonSchemaDocument(schema) as unknown as { readonly schema: JsonSchema; readonly definitions: { readonly [name: string]: JsonSchema } }
+const documentOf = (
+  schema: Schema.Top
+): { readonly schema: JsonSchema; readonly definitions: { readonly [name: string]: JsonSchema } } =>
+  Schema.toJsonSchemaDocument(schema) as unknown as {
+    readonly schema: JsonSchema
+    readonly definitions: { readonly [name: string]: JsonSchema }
+  }
 /** The name a reference stands for; JSON pointers escape `~` and `/`, addresses escape blanks. */
 const nameOf = (ref: string): string => decodeURIComponent(ref.slice(ref.lastIndexOf("/") + 1))
-const json_names: { readonly [identifier: string]: string } = { Json: "any JSON", JsonObject: "an object", JsonArray: "a list" }
+const json_names: { readonly [identifier: string]: string } = {
+  Json: "any JSON",
+  JsonObject: "an object",
+  JsonArray: "a list"
+}
 
 const typeText = (schema: JsonSchema): string => {
   if (schema.$ref !== undefined) return json_names[nameOf(schema.$ref)] ?? nameOf(schema.$ref)
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeText).join(" or ")
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" or ")
   switch (schema.type) {
-    case "array": return `list of (${typeText(schema.items ?? {})})`
-    case "object": return schema.properties !== undefined ? `{ ${fieldList(schema)} }`
-      : typeof schema.additionalProperties === "object" ? `map to (${typeText(schema.additionalProperties)})` : "an object"
-    case undefined: return "any JSON"
-    default: return schema.type === "string" ? "text" : schema.type
+    case "array":
+      return `list of (${typeText(schema.items ?? {})})`
+    case "object":
+      return schema.properties !== undefined
+        ? `{ ${fieldList(schema)} }`
+        : typeof schema.additionalProperties === "object"
+          ? `map to (${typeText(schema.additionalProperties)})`
+          : "an object"
+    case undefined:
+      return "any JSON"
+    default:
+      return schema.type === "string" ? "text" : schema.type
   }
 }
 const fieldsOf = ({ properties = {}, required = [] }: JsonSchema): Described =>
-  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [required.includes(name) ? name : `${name}?`, typeText(schema)]))
-const fieldList = (schema: JsonSchema): string => Object.entries(fieldsOf(schema)).map(([name, type]) => `${name}: ${type}`).join(", ")
+  Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [required.includes(name) ? name : `${name}?`, typeText(schema)])
+  )
+const fieldList = (schema: JsonSchema): string =>
+  Object.entries(fieldsOf(schema))
+    .map(([name, type]) => `${name}: ${type}`)
+    .join(", ")
 
 const describe = (kind: AnyEventType): Described => {
   const { definitions, schema } = documentOf(kind.schema())
@@ -56,35 +79,66 @@ const describe = (kind: AnyEventType): Described => {
   return / of /.test(name) ? { "": name } : fieldsOf(definitions[name]!)
 }
 const columnsOf = (columns: Fields): Described =>
-  Object.fromEntries(Object.entries(columns).map(([name, field]: readonly [string, Field]) => [name, typeText(documentOf(storedValue(field)).schema)]))
+  Object.fromEntries(
+    Object.entries(columns).map(([name, field]: readonly [string, Field]) => [
+      name,
+      typeText(documentOf(storedValue(field)).schema)
+    ])
+  )
 
 /** Every event with its fields, and every table whose columns events carry; sorted, so that two lists compare line by line. */
 export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<Table>): EventList => {
-  const described = [...events].map((kind) => [kind.type, describe(kind)] as const).toSorted(([one], [other]) => one < other ? -1 : 1)
-  const named = new Set(described.flatMap(([, fields]) => Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map((found) => found[1]!))))
+  const described = [...events]
+    .map((kind) => [kind.type, describe(kind)] as const)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const named = new Set(
+    described.flatMap(([, fields]) =>
+      Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map((found) => found[1]!))
+    )
+  )
   return {
     events: Object.fromEntries(described),
-    columns: Object.fromEntries(tables.filter(({ name }) => named.has(name)).toSorted((one, other) => one.name < other.name ? -1 : 1)
-      .map(({ columns, name }) => [name, columnsOf(columns)]))
+    columns: Object.fromEntries(
+      tables
+        .filter(({ name }) => named.has(name))
+        .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+        .map(({ columns, name }) => [name, columnsOf(columns)])
+    )
   }
 }
 
 /** What a later list takes away from an earlier one, or says otherwise; empty where it only adds. */
 export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<string> =>
-  (["events", "columns"] as const).flatMap((part) => Object.entries(kept[part]).flatMap(([name, fields]) => {
-    const present = now[part][name]
-    if (present === undefined) return [`${part} ${name} is gone`]
-    return [
-      ...Object.entries(fields).flatMap(([field, type]) => present[field] === type ? []
-        : [`${part} ${name}: ${field || "it"} held ${type}, and ${present[field] === undefined ? "is gone" : `holds ${present[field]}`}`]),
-      // Earlier events lack what was added since.
-      ...(part === "columns" ? [] : Object.keys(present).flatMap((field) => field in fields || field.endsWith("?") || field === "" ? []
-        : [`${part} ${name}: ${field} was added and must be optional`]))
-    ]
-  }))
+  (["events", "columns"] as const).flatMap((part) =>
+    Object.entries(kept[part]).flatMap(([name, fields]) => {
+      const present = now[part][name]
+      if (present === undefined) return [`${part} ${name} is gone`]
+      return [
+        ...Object.entries(fields).flatMap(([field, type]) =>
+          present[field] === type
+            ? []
+            : [
+                `${part} ${name}: ${field || "it"} held ${type}, and ${present[field] === undefined ? "is gone" : `holds ${present[field]}`}`
+              ]
+        ),
+        // Earlier events lack what was added since.
+        ...(part === "columns"
+          ? []
+          : Object.keys(present).flatMap((field) =>
+              field in fields || field.endsWith("?") || field === ""
+                ? []
+                : [`${part} ${name}: ${field} was added and must be optional`]
+            ))
+      ]
+    })
+  )
 
-const fieldRows = (fields: Described): ReadonlyArray<string> => Object.entries(fields).map(([name, type]) =>
-  name === "" ? `- ${type}` : `- \`${name.replace(/\?$/, "")}\`${name.endsWith("?") ? " (may be absent)" : ""}: ${type}`)
+const fieldRows = (fields: Described): ReadonlyArray<string> =>
+  Object.entries(fields).map(([name, type]) =>
+    name === ""
+      ? `- ${type}`
+      : `- \`${name.replace(/\?$/, "")}\`${name.endsWith("?") ? " (may be absent)" : ""}: ${type}`
+  )
 
 /** The page: every event with its meaning and what it holds, by what it happens to. */
 export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyArray<Table>): string => {
@@ -99,12 +153,15 @@ export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyA
     "ever: `docs/events.json` lists what is promised; fields are added, never changed or taken away.",
     "",
     ...[...groups].flatMap(([entity, types]) => [
-      `## ${entity.replaceAll("_", " ")}`, "",
+      `## ${entity.replaceAll("_", " ")}`,
+      "",
       ...types.flatMap((type) => [`### ${type}`, "", meanings.get(type)!, "", ...fieldRows(list.events[type]!), ""])
     ]),
-    "# Columns", "",
+    "# Columns",
+    "",
     "What events carry of rows. A row that is made has all of its table's columns but the stamps; an event of a release that did not",
-    "have a column yet lacks it, and the row then has its default.", "",
+    "have a column yet lacks it, and the row then has its default.",
+    "",
     ...Object.entries(list.columns).flatMap(([table, columns]) => [`## ${table}`, "", ...fieldRows(columns), ""])
   ].join("\n")
 }

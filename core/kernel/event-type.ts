@@ -13,7 +13,10 @@ import { type ProjectionContext, type Projector, type NewEvent, type Scrub, stre
 import type { JsonObject } from "./json.ts"
 import type { Stored } from "./stored-schema.ts"
 
-export interface ActivityValues { readonly old_values: JsonObject | null; readonly new_values: JsonObject | null }
+export interface ActivityValues {
+  readonly old_values: JsonObject | null
+  readonly new_values: JsonObject | null
+}
 
 export interface EventType<Data = unknown, Made = Data> {
   /** Entity and what happened to it: `container.sealed`. */
@@ -50,33 +53,47 @@ interface Declaration<Data> {
 }
 
 /** Builds a value when it is first asked for: nothing of an event is built while modules load. */
-const once = <A>(build: () => A): () => A => {
+const once = <A>(build: () => A): (() => A) => {
   let built: { readonly value: A } | undefined
   return () => (built ??= { value: build() }).value
 }
-const ownStream = (type: string, data: { readonly id?: unknown }): string => streamOf(type.slice(0, type.indexOf(".")), data.id as number | string)
+const ownStream = (type: string, data: { readonly id?: unknown }): string =>
+  streamOf(type.slice(0, type.indexOf(".")), data.id as number | string)
 
 /** Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack columns. */
-export const eventType = <Data extends object, Made = Data>(type: string, declared: Declaration<Data>): EventType<Data, Made> => {
+export const eventType = <Data extends object, Made = Data>(
+  type: string,
+  declared: Declaration<Data>
+): EventType<Data, Made> => {
   const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
   return {
-    type, meaning, schema: once(schema), upcast,
+    type,
+    meaning,
+    schema: once(schema),
+    upcast,
     // What is made holds at least what is read: all of a row, where a row of earlier releases may lack columns.
     make: (made, of) => {
       const data = made as unknown as Data & { readonly id?: unknown }
       return { stream: of ?? stream?.(data) ?? ownStream(type, data), type, data: data as object as JsonObject }
     },
     // A catalogue asks by type and hands over data of that type: typed when it was made, decoded when it was read.
-    project: project === "changes_no_table" ? undefined : project as unknown as Projector,
+    project: project === "changes_no_table" ? undefined : (project as unknown as Projector),
     activity: activity as unknown as EventType["activity"],
     scrub: scrub as unknown as EventType["scrub"]
   }
 }
 
 /** Some rows of a slice that follow what happens elsewhere: its own fold of an event that another slice declares. */
-export interface Follower { readonly type: string; readonly fold: Projector }
+export interface Follower {
+  readonly type: string
+  readonly fold: Projector
+}
 /** `data`: the part of the event's data that the fold reads. */
-export const follow = <Data>(type: string, data: () => Schema.Codec<Data, unknown>, fold: (data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>): Follower => {
+export const follow = <Data>(
+  type: string,
+  data: () => Schema.Codec<Data, unknown>,
+  fold: (data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>
+): Follower => {
   const read = once(() => Schema.decodeUnknownSync(data()))
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }
@@ -88,10 +105,13 @@ const decoders = new WeakMap<AnyEventType, (data: JsonObject) => unknown>()
  */
 export const decodeData = (kind: AnyEventType, data: JsonObject): JsonObject => {
   let decode = decoders.get(kind)
-  if (decode === undefined) decoders.set(kind, decode = Schema.decodeUnknownSync(kind.schema()))
+  if (decode === undefined) decoders.set(kind, (decode = Schema.decodeUnknownSync(kind.schema())))
   try {
     return decode(kind.upcast === undefined ? data : kind.upcast(data)) as JsonObject
   } catch (cause) {
-    throw new Error(`A stored ${kind.type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new Error(
+      `A stored ${kind.type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause }
+    )
   }
 }

@@ -48,8 +48,13 @@ export const event = (stream: string, type: string, data: JsonObject): NewEvent 
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
 /** The stream of a row's events: its own, or that of the row it belongs to. */
 export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
-  table.stream === undefined ? streamOf(table.entity, row.id) : streamOf(table.stream.entity, row[table.stream.column] as number)
+  table.stream === undefined
+    ? streamOf(table.entity, row.id)
+    : streamOf(table.stream.entity, row[table.stream.column] as number)
 
 /** The row changes of an event that was just made; none for a type this version does not know (it stays in the journal for one that does). */
-export const projectEvent = (projection: Projection, event: { readonly type: string; readonly data: JsonObject }, meta: ProjectionContext): ReadonlyArray<RowChange> =>
-  projection[event.type]?.(event.data, meta) ?? []
+export const projectEvent = (
+  projection: Projection,
+  event: { readonly type: string; readonly data: JsonObject },
+  meta: ProjectionContext
+): ReadonlyArray<RowChange> => projection[event.type]?.(event.data, meta) ?? []

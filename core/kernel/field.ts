@@ -8,13 +8,26 @@
 import type { Json, JsonObject } from "./json.ts"
 
 export type FieldType =
-  | { readonly kind: "text"; readonly max: number; readonly search: boolean; readonly format?: TextFormat; readonly length?: number }
+  | {
+      readonly kind: "text"
+      readonly max: number
+      readonly search: boolean
+      readonly format?: TextFormat
+      readonly length?: number
+    }
   /** `names`: the table of the row it is the id of, where the rule itself says whether there is one (else `ref`). */
   | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable }
   | { readonly kind: "boolean" }
   /** Minor units. `currency` names the sibling field that holds the currency; without it the base currency counts. */
   | { readonly kind: "money"; readonly currency?: string; readonly minor_only: boolean; readonly signed: boolean }
-  | { readonly kind: "decimal"; readonly scale: number; readonly min?: string; readonly max?: string; readonly strict: boolean; readonly shown_scale?: number }
+  | {
+      readonly kind: "decimal"
+      readonly scale: number
+      readonly min?: string
+      readonly max?: string
+      readonly strict: boolean
+      readonly shown_scale?: number
+    }
   | { readonly kind: "date" }
   | { readonly kind: "timestamp" }
   | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
@@ -24,8 +37,20 @@ export type FieldType =
    * `search`: the texts of the document are folded in a twin, like searchable text. `by_item`: whether an item can be stored
    * is for its reader to judge, so that one wrong item does not refuse the others.
    */
-  | { readonly kind: "json"; readonly form: "object" | "array" | "any"; readonly search?: boolean; readonly by_item?: boolean; readonly levels: number }
-  | { readonly kind: "list"; readonly of: Field; readonly min_items: number; readonly max_items: number; readonly distinct: boolean }
+  | {
+      readonly kind: "json"
+      readonly form: "object" | "array" | "any"
+      readonly search?: boolean
+      readonly by_item?: boolean
+      readonly levels: number
+    }
+  | {
+      readonly kind: "list"
+      readonly of: Field
+      readonly min_items: number
+      readonly max_items: number
+      readonly distinct: boolean
+    }
   | { readonly kind: "object"; readonly fields: Fields }
 
 /**
@@ -35,7 +60,9 @@ export type FieldType =
  * `handled`: the events of the deletion itself move or delete the holders.
  */
 export type OnDelete = "refuse" | "clear" | "delete" | "keep" | "handled"
-export type ColumnValues = { readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number> }
+export type ColumnValues = {
+  readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number>
+}
 export interface ReferenceRule {
   readonly on_delete: OnDelete
   /** With `refuse`: the holders that count, by their own columns; any of several conditions. Without it all do. */
@@ -93,7 +120,9 @@ export interface Field<out T = unknown, out S = T> {
 export type Fields = { readonly [name: string]: Field }
 export type ValueOf<F> = F extends Field<infer T, unknown> ? T : never
 export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
-export type ValuesShown<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never }
+export type ValuesShown<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never
+}
 
 export interface Options {
   readonly nullable?: boolean
@@ -124,78 +153,192 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
 })
 
 /** `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a folded twin column `<name>_folded`. */
-export const text = <const O extends Options & {
-  readonly max?: number; readonly search?: boolean; readonly format?: TextFormat; readonly length?: number
-}>(o?: O): Field<Out<O, string>> =>
-  field<string, O>({
-    kind: "text", max: o?.max ?? 255, search: o?.search ?? false,
-    ...(o?.format === undefined ? {} : { format: o.format }), ...(o?.length === undefined ? {} : { length: o.length })
-  }, o)
+export const text = <
+  const O extends Options & {
+    readonly max?: number
+    readonly search?: boolean
+    readonly format?: TextFormat
+    readonly length?: number
+  }
+>(
+  o?: O
+): Field<Out<O, string>> =>
+  field<string, O>(
+    {
+      kind: "text",
+      max: o?.max ?? 255,
+      search: o?.search ?? false,
+      ...(o?.format === undefined ? {} : { format: o.format }),
+      ...(o?.length === undefined ? {} : { length: o.length })
+    },
+    o
+  )
 /** Free text of some length: descriptions, notes. */
-export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(o?: O): Field<Out<O, string>> =>
-  field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
-export const integer = <const O extends Options & { readonly min?: number; readonly max?: number; readonly names?: NamedTable }>(o?: O): Field<Out<O, number>> =>
-  field<number, O>({
-    kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, ...(o?.names === undefined ? {} : { names: o.names })
-  }, o)
+export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
+  o?: O
+): Field<Out<O, string>> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
+export const integer = <
+  const O extends Options & { readonly min?: number; readonly max?: number; readonly names?: NamedTable }
+>(
+  o?: O
+): Field<Out<O, number>> =>
+  field<number, O>(
+    {
+      kind: "integer",
+      min: o?.min ?? -2_147_483_648,
+      max: o?.max ?? 2_147_483_647,
+      ...(o?.names === undefined ? {} : { names: o.names })
+    },
+    o
+  )
 /** The table a whole number names a row of, by what stands beside it. */
 export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined =>
   typeof names !== "object" ? names : names.tables[String(beside[names.by])]
-export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> => field<boolean, O>({ kind: "boolean" }, o)
-export const money = <const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }>(
+export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> =>
+  field<boolean, O>({ kind: "boolean" }, o)
+export const money = <
+  const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }
+>(
   o?: O
 ): Field<Out<O, number>, Out<O, string>> =>
-  field<number, O, string>({
-    kind: "money", minor_only: o?.minor_only ?? false, signed: o?.signed ?? false,
-    ...(o?.currency === undefined ? {} : { currency: o.currency })
-  }, o)
+  field<number, O, string>(
+    {
+      kind: "money",
+      minor_only: o?.minor_only ?? false,
+      signed: o?.signed ?? false,
+      ...(o?.currency === undefined ? {} : { currency: o.currency })
+    },
+    o
+  )
 /** `strict`: more decimals than the scale are refused; otherwise they are rounded half away from zero. */
-export const decimal = <const O extends Options & {
-  readonly scale: number; readonly min?: string; readonly max?: string; readonly strict?: boolean; readonly shown_scale?: number
-}>(o: O): Field<Out<O, string>> =>
-  field<string, O>({
-    kind: "decimal", scale: o.scale, strict: o.strict ?? true,
-    ...(o.min === undefined ? {} : { min: o.min }), ...(o.max === undefined ? {} : { max: o.max }),
-    ...(o.shown_scale === undefined ? {} : { shown_scale: o.shown_scale })
-  }, o)
+export const decimal = <
+  const O extends Options & {
+    readonly scale: number
+    readonly min?: string
+    readonly max?: string
+    readonly strict?: boolean
+    readonly shown_scale?: number
+  }
+>(
+  o: O
+): Field<Out<O, string>> =>
+  field<string, O>(
+    {
+      kind: "decimal",
+      scale: o.scale,
+      strict: o.strict ?? true,
+      ...(o.min === undefined ? {} : { min: o.min }),
+      ...(o.max === undefined ? {} : { max: o.max }),
+      ...(o.shown_scale === undefined ? {} : { shown_scale: o.shown_scale })
+    },
+    o
+  )
 export const date = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "date" }, o)
-export const timestamp = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "timestamp" }, o)
-export const choice = <const L extends { readonly [value: string]: string }, const O extends Options & { readonly any_case?: boolean }>(
-  labels: L, o?: O
-): Field<Out<O, keyof L & string>> => field<keyof L & string, O>({ kind: "choice", labels, any_case: o?.any_case ?? false }, o)
+export const timestamp = <const O extends Options>(o?: O): Field<Out<O, string>> =>
+  field<string, O>({ kind: "timestamp" }, o)
+export const choice = <
+  const L extends { readonly [value: string]: string },
+  const O extends Options & { readonly any_case?: boolean }
+>(
+  labels: L,
+  o?: O
+): Field<Out<O, keyof L & string>> =>
+  field<keyof L & string, O>({ kind: "choice", labels, any_case: o?.any_case ?? false }, o)
 /** An integer with a name: 1 Bulk, 2 Serialised. */
-export const code = <const O extends Options>(labels: { readonly [code: number]: string }, o?: O): Field<Out<O, number>> =>
-  field<number, O>({ kind: "code", labels }, o)
+export const code = <const O extends Options>(
+  labels: { readonly [code: number]: string },
+  o?: O
+): Field<Out<O, number>> => field<number, O>({ kind: "code", labels }, o)
 /**
  * The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs.
  * Columns say with `on_delete` what deleting that row does to theirs (see {@link ReferenceRule}); a body's field need not.
  */
-export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(table: string, o?: O): Field<Out<O, number>> =>
-  field<number, O>({ kind: "ref", table, live: o?.live ?? true, ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) }) }, o)
-const ruleOf = ({ clears, clears_into, merge_once_per, merge_while, on_merge, otherwise, way_out, while: counts, while_of }: Partial<ReferenceRule>, on_delete: OnDelete): ReferenceRule => ({
+export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(
+  table: string,
+  o?: O
+): Field<Out<O, number>> =>
+  field<number, O>(
+    {
+      kind: "ref",
+      table,
+      live: o?.live ?? true,
+      ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) })
+    },
+    o
+  )
+const ruleOf = (
+  {
+    clears,
+    clears_into,
+    merge_once_per,
+    merge_while,
+    on_merge,
+    otherwise,
+    way_out,
+    while: counts,
+    while_of
+  }: Partial<ReferenceRule>,
+  on_delete: OnDelete
+): ReferenceRule => ({
   on_delete,
-  ...(counts === undefined ? {} : { while: counts }), ...(while_of === undefined ? {} : { while_of }),
-  ...(otherwise === undefined ? {} : { otherwise }), ...(clears === undefined ? {} : { clears }), ...(clears_into === undefined ? {} : { clears_into }), ...(way_out === undefined ? {} : { way_out }),
-  ...(on_merge === undefined ? {} : { on_merge }), ...(merge_while === undefined ? {} : { merge_while }),
+  ...(counts === undefined ? {} : { while: counts }),
+  ...(while_of === undefined ? {} : { while_of }),
+  ...(otherwise === undefined ? {} : { otherwise }),
+  ...(clears === undefined ? {} : { clears }),
+  ...(clears_into === undefined ? {} : { clears_into }),
+  ...(way_out === undefined ? {} : { way_out }),
+  ...(on_merge === undefined ? {} : { on_merge }),
+  ...(merge_while === undefined ? {} : { merge_while }),
   ...(merge_once_per === undefined ? {} : { merge_once_per })
 })
 /** Levels of a document: well below what a request's body may have. */
 export const json_levels_max = 32
 export const json = <
-  T = Json, const O extends Options & { readonly form?: "object" | "array" | "any"; readonly levels?: number; readonly by_item?: boolean } = {}
->(o?: O): Field<Out<O, T>> =>
-  field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max, ...(o?.by_item === true ? { by_item: true } : {}) }, o)
-export const list = <T, S, const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }>(
-  of: Field<T, S>, o?: O
+  T = Json,
+  const O extends Options & {
+    readonly form?: "object" | "array" | "any"
+    readonly levels?: number
+    readonly by_item?: boolean
+  } = {}
+>(
+  o?: O
+): Field<Out<O, T>> =>
+  field<T, O>(
+    {
+      kind: "json",
+      form: o?.form ?? "object",
+      levels: o?.levels ?? json_levels_max,
+      ...(o?.by_item === true ? { by_item: true } : {})
+    },
+    o
+  )
+export const list = <
+  T,
+  S,
+  const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }
+>(
+  of: Field<T, S>,
+  o?: O
 ): Field<Out<O, ReadonlyArray<T>>, Out<O, ReadonlyArray<S>>> =>
-  field<ReadonlyArray<T>, O, ReadonlyArray<S>>({
-    kind: "list", of, min_items: o?.min_items ?? 0, max_items: o?.max_items ?? 10_000, distinct: o?.distinct ?? false
-  }, o)
-export const object = <F extends Fields, const O extends Options>(fields: F, o?: O): Field<Out<O, ValuesOf<F>>, Out<O, ValuesShown<F>>> =>
+  field<ReadonlyArray<T>, O, ReadonlyArray<S>>(
+    {
+      kind: "list",
+      of,
+      min_items: o?.min_items ?? 0,
+      max_items: o?.max_items ?? 10_000,
+      distinct: o?.distinct ?? false
+    },
+    o
+  )
+export const object = <F extends Fields, const O extends Options>(
+  fields: F,
+  o?: O
+): Field<Out<O, ValuesOf<F>>, Out<O, ValuesShown<F>>> =>
   field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
 /** Labels people put on things; a null or an empty list clears them. */
 export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
   list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })
 
 /** The id of the row itself. */
-export const id = (): Field<number> => field<number, Options>({ kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER }, { computed: true })
+export const id = (): Field<number> =>
+  field<number, Options>({ kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER }, { computed: true })

@@ -5,77 +5,114 @@ import { integer, text } from "./field.ts"
 import { Store, type StoreShape } from "./store/store.ts"
 import { plainTable, type Table } from "./table.ts"
 
-export const id_sequences = plainTable("id_sequences", "name", { name: text(), next: integer({ max: Number.MAX_SAFE_INTEGER }) })
-export const number_sequences = plainTable("number_sequences", "name", { name: text(), next: integer({ max: Number.MAX_SAFE_INTEGER }) })
+export const id_sequences = plainTable("id_sequences", "name", {
+  name: text(),
+  next: integer({ max: Number.MAX_SAFE_INTEGER })
+})
+export const number_sequences = plainTable("number_sequences", "name", {
+  name: text(),
+  next: integer({ max: Number.MAX_SAFE_INTEGER })
+})
 
 const sequenceName = (table: string): string => `ids_${table}`
 export const hasOwnIds = (table: Table): boolean => table.key === "id" && table.columns["id"]?.computed === true
 
 /** Draws ids. On Postgres by a native sequence, which no writer waits for; on SQLite inside the one writer's transaction. */
-export const allocateIds = Effect.fnUntraced(function*(table: string, count: number) {
+export const allocateIds = Effect.fnUntraced(function* (table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {
-    const rows = yield* store.run<{ id: number }>(`select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)`, [count])
+    const rows = yield* store.run<{ id: number }>(
+      `select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)`,
+      [count]
+    )
     return rows.map((row) => Number(row.id))
   }
-  const [row] = yield* store.run<{ next: number }>("update id_sequences set next = next + ? where name = ? returning next", [count, table])
+  const [row] = yield* store.run<{ next: number }>(
+    "update id_sequences set next = next + ? where name = ? returning next",
+    [count, table]
+  )
   const after = Number(row!.next)
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
 
 /** Draws ids as unbroken runs, in order: writers beside us may draw in between, and what they drew is theirs. */
-export const allocateIdRanges = Effect.fnUntraced(function*(table: string, count: number) {
+export const allocateIdRanges = Effect.fnUntraced(function* (table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {
     const rows = yield* store.run<{ from: number; to: number }>(
       `select min(id) as "from", max(id) as "to" from (select id, id - row_number() over (order by id) as run ` +
-      `from (select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)) drawn) numbered group by run order by 1`, [count])
+        `from (select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)) drawn) numbered group by run order by 1`,
+      [count]
+    )
     return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
   }
-  const [row] = yield* store.run<{ next: number }>("update id_sequences set next = next + ? where name = ? returning next", [count, table])
+  const [row] = yield* store.run<{ next: number }>(
+    "update id_sequences set next = next + ? where name = ? returning next",
+    [count, table]
+  )
   const after = Number(row!.next)
   return [{ from: after - count, to: after - 1 }]
 })
 
 /** Returns the last ids drawn; only where nobody else can have drawn since. */
-export const releaseIds = Effect.fnUntraced(function*(table: string, ids: ReadonlyArray<number>) {
+export const releaseIds = Effect.fnUntraced(function* (table: string, ids: ReadonlyArray<number>) {
   const store = yield* Store
   if (store.dialect === "pg" || ids.length === 0) return
-  yield* store.run("update id_sequences set next = next - ? where name = ? and next = ?", [ids.length, table, ids.at(-1)! + 1])
+  yield* store.run("update id_sequences set next = next - ? where name = ? and next = ?", [
+    ids.length,
+    table,
+    ids.at(-1)! + 1
+  ])
 })
 
 /** Makes a sequence for each table that lacks one and moves each past the highest id in use. */
-export const ensureSequences = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>) {
+export const ensureSequences = Effect.fnUntraced(function* (tables: ReadonlyArray<Table>) {
   const store = yield* Store
   for (const table of tables.filter(hasOwnIds)) {
     const [row] = yield* store.run<{ top: number | null }>(`select max("id") as top from "${table.name}"`)
     const top = Number(row?.top ?? 0)
     if (store.dialect === "pg") {
       yield* store.run(`create sequence if not exists ${sequenceName(table.name)}`)
-      if (top > 0) yield* store.run(`select setval('${sequenceName(table.name)}', greatest((select last_value from ${sequenceName(table.name)}), $1::bigint))`, [top])
+      if (top > 0)
+        yield* store.run(
+          `select setval('${sequenceName(table.name)}', greatest((select last_value from ${sequenceName(table.name)}), $1::bigint))`,
+          [top]
+        )
     } else {
-      yield* store.run("insert into id_sequences (name, next) values (?, 1) on conflict (name) do nothing", [table.name])
+      yield* store.run("insert into id_sequences (name, next) values (?, 1) on conflict (name) do nothing", [
+        table.name
+      ])
       yield* store.run("update id_sequences set next = ? where name = ? and next <= ?", [top + 1, table.name, top])
     }
   }
 })
 
 /** The next id of each table, none of them drawn. */
-export const nextIds = Effect.fnUntraced(function*(tables: ReadonlyArray<Table>): Effect.fn.Return<ReadonlyArray<readonly [string, number]>, SqlError.SqlError, Store> {
+export const nextIds = Effect.fnUntraced(function* (
+  tables: ReadonlyArray<Table>
+): Effect.fn.Return<ReadonlyArray<readonly [string, number]>, SqlError.SqlError, Store> {
   const store = yield* Store
   if (store.dialect === "pg") {
-    return yield* Effect.forEach(tables, ({ name }) => Effect.map(
-      store.run<{ next: number }>(`select last_value + is_called::int as next from ${sequenceName(name)}`), (rows) => [name, Number(rows[0]!.next)] as const))
+    return yield* Effect.forEach(tables, ({ name }) =>
+      Effect.map(
+        store.run<{ next: number }>(`select last_value + is_called::int as next from ${sequenceName(name)}`),
+        (rows) => [name, Number(rows[0]!.next)] as const
+      )
+    )
   }
   const next = new Map((yield* store.find(id_sequences, {})).map((row) => [row.name, row.next]))
   return tables.map(({ name }) => [name, next.get(name) ?? 1] as const)
 })
 
 /** From now on ids of this table begin at `next` at the lowest. */
-export const advanceIdSequence = Effect.fnUntraced(function*(table: string, next: number) {
+export const advanceIdSequence = Effect.fnUntraced(function* (table: string, next: number) {
   const store = yield* Store
   const name = sequenceName(table)
-  if (store.dialect === "pg") yield* store.run(`select setval('${name}', greatest($1::bigint, (select last_value + is_called::int from ${name})), false)`, [next])
+  if (store.dialect === "pg")
+    yield* store.run(
+      `select setval('${name}', greatest($1::bigint, (select last_value + is_called::int from ${name})), false)`,
+      [next]
+    )
   else yield* store.run("update id_sequences set next = ? where name = ? and next < ?", [next, table, next])
 })
 
@@ -85,6 +122,8 @@ export const nextDocumentNumber = (store: StoreShape, sequence: string): Effect.
   return Effect.map(
     store.run<{ next: number }>(
       `insert into number_sequences (name, next) values (${first}, 2) on conflict (name) do update set next = number_sequences.next + 1 where number_sequences.name = ${second} returning next`,
-      [sequence]),
-    (rows) => Number(rows[0]!.next) - 1)
+      [sequence]
+    ),
+    (rows) => Number(rows[0]!.next) - 1
+  )
 }

@@ -8,7 +8,12 @@ import { parseDate, parseTimestamp } from "../values/time.ts"
 import { Result } from "effect"
 
 export type Values = { readonly [name: string]: Json }
-export interface Reference { readonly path: string; readonly table: string; readonly live: boolean; readonly id: number }
+export interface Reference {
+  readonly path: string
+  readonly table: string
+  readonly live: boolean
+  readonly id: number
+}
 export interface ReadResult {
   /** Only what was sent and is to be changed (update), or everything with defaults in place (create). */
   readonly values: Values
@@ -45,8 +50,9 @@ export const readFields = (fields: Fields, body: JsonObject, options: ReadOption
       continue
     }
     if (raw === null) {
-      if (field.on_null === "reject") context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
-      if (field.on_null === "clear") values[name] = field.nullable ? null : field.default ?? null
+      if (field.on_null === "reject")
+        context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
+      if (field.on_null === "clear") values[name] = field.nullable ? null : (field.default ?? null)
       continue
     }
     if (typeof raw === "string" && raw.trim() === "") {
@@ -72,34 +78,51 @@ interface Context {
 /** A value that fits, or undefined after having said why not. */
 const readValue = (field: Field, raw: Json, path: string, name: string, context: Context): Json | undefined => {
   const type = field.type
-  const fail = (text: string): undefined => { context.fail(path, `The ${fieldLabel(name)} field ${text}`) }
+  const fail = (text: string): undefined => {
+    context.fail(path, `The ${fieldLabel(name)} field ${text}`)
+  }
   switch (type.kind) {
-    case "text": return readText(type, raw, fail)
+    case "text":
+      return readText(type, raw, fail)
     case "boolean":
-      return raw === true || raw === 1 || raw === "1" ? true
-        : raw === false || raw === 0 || raw === "0" ? false
-        : fail("must be true or false.")
+      return raw === true || raw === 1 || raw === "1"
+        ? true
+        : raw === false || raw === 0 || raw === "0"
+          ? false
+          : fail("must be true or false.")
     case "integer": {
       const value = wholeNumber(raw)
-      return value === undefined ? fail("must be an integer.")
-        : value < type.min ? fail(`must be at least ${type.min}.`)
-        : value > type.max ? fail(`must not be greater than ${type.max}.`)
-        : value
+      return value === undefined
+        ? fail("must be an integer.")
+        : value < type.min
+          ? fail(`must be at least ${type.min}.`)
+          : value > type.max
+            ? fail(`must not be greater than ${type.max}.`)
+            : value
     }
     case "code": {
       const value = wholeNumber(raw)
-      return value !== undefined && Object.hasOwn(type.labels, String(value)) ? value
-        : fail(`must be one of ${Object.entries(type.labels).map(([k, v]) => `${k} (${v})`).join(", ")}.`)
+      return value !== undefined && Object.hasOwn(type.labels, String(value))
+        ? value
+        : fail(
+            `must be one of ${Object.entries(type.labels)
+              .map(([k, v]) => `${k} (${v})`)
+              .join(", ")}.`
+          )
     }
     case "choice": {
       const value = typeof raw === "string" ? (type.any_case ? raw.trim().toLowerCase() : raw.trim()) : undefined
-      return value !== undefined && Object.hasOwn(type.labels, value) ? value
+      return value !== undefined && Object.hasOwn(type.labels, value)
+        ? value
         : fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
     }
     case "ref": {
       const value = wholeNumber(raw)
       if (value === undefined) return fail("must be an integer.")
-      if (value < 1 || value > Number.MAX_SAFE_INTEGER) { context.fail(path, missingReferenceText(name)); return undefined }
+      if (value < 1 || value > Number.MAX_SAFE_INTEGER) {
+        context.fail(path, missingReferenceText(name))
+        return undefined
+      }
       context.references.push({ path, table: type.table, live: type.live, id: value })
       return value
     }
@@ -111,20 +134,26 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
       const value = typeof raw === "string" ? parseTimestamp(raw.trim()) : undefined
       return value ?? fail("must be a date or a time (ISO 8601).")
     }
-    case "decimal": return readDecimal(type, raw, fail)
-    case "money": return readMoney(type, raw, context, fail)
+    case "decimal":
+      return readDecimal(type, raw, fail)
+    case "money":
+      return readMoney(type, raw, context, fail)
     case "json":
       if (type.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
       if (type.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
       return type.by_item === true ? raw : readDocument(raw, type.levels, path, name, context)
     case "list": {
       if (!Array.isArray(raw)) return fail("must be an array.")
-      if (raw.length < type.min_items) return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
+      if (raw.length < type.min_items)
+        return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
       if (raw.length > type.max_items) return fail(`must not have more than ${type.max_items} items.`)
       const items = raw.map((item: Json, index: number) =>
         item === null && !type.of.nullable
           ? void context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
-          : item === null ? null : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context))
+          : item === null
+            ? null
+            : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context)
+      )
       if (items.some((item) => item === undefined)) return undefined
       const kept = items.filter((item) => item !== undefined)
       return type.distinct ? [...new Set(kept)] : kept
@@ -147,7 +176,8 @@ const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Js
   if (!isStorableText(value)) return fail(broken_text)
   if (type.length !== undefined && value.length !== type.length) return fail(`must be ${type.length} characters.`)
   if ([...value].length > type.max) return fail(`must not be longer than ${type.max} characters.`)
-  if (type.format !== undefined && !formats[type.format].test(value)) return fail(`must be ${formats[type.format].words}.`)
+  if (type.format !== undefined && !formats[type.format].test(value))
+    return fail(`must be ${formats[type.format].words}.`)
   return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value
 }
 
@@ -165,7 +195,8 @@ const readDecimal = (type: FieldType & { kind: "decimal" }, raw: Json, fail: Fai
 }
 
 const readMoney = (type: FieldType & { kind: "money" }, raw: Json, context: Context, fail: Fail): Json | undefined => {
-  const named = type.currency === undefined ? undefined : context.body[type.currency] ?? context.options.current?.[type.currency]
+  const named =
+    type.currency === undefined ? undefined : (context.body[type.currency] ?? context.options.current?.[type.currency])
   const parsed = parseMoney(raw, normaliseCurrency(named) ?? context.options.base_currency, type)
   return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
 }
@@ -173,7 +204,10 @@ const readMoney = (type: FieldType & { kind: "money" }, raw: Json, context: Cont
 /** An integer, or text that is plainly one. */
 export const wholeNumber = (raw: unknown): number | undefined => {
   if (typeof raw === "number") return Number.isSafeInteger(raw) ? (raw === 0 ? 0 : raw) : undefined
-  if (typeof raw === "string" && /^\s*-?\d{1,15}\s*$/.test(raw)) { const n = Number(raw); return n === 0 ? 0 : n }
+  if (typeof raw === "string" && /^\s*-?\d{1,15}\s*$/.test(raw)) {
+    const n = Number(raw)
+    return n === 0 ? 0 : n
+  }
   return undefined
 }
 
@@ -182,7 +216,9 @@ export const isStorableText = (value: string): boolean => !value.includes("\u000
 const broken_text = "holds a NUL or a broken character."
 /** The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be held is told by what it is a key of. */
 export const findUnstorableText = (
-  value: Json, levels: number, at: ReadonlyArray<string> = []
+  value: Json,
+  levels: number,
+  at: ReadonlyArray<string> = []
 ): { readonly at: ReadonlyArray<string>; readonly says: string } | undefined => {
   if (typeof value === "string") return isStorableText(value) ? undefined : { at, says: broken_text }
   if (typeof value !== "object" || value === null) return undefined
@@ -206,7 +242,14 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
   },
   time: matches(/^([01]\d|2[0-3]):[0-5]\d$/, "a time (HH:MM)"),
   zone: {
-    test: (value) => { try { new Intl.DateTimeFormat("en", { timeZone: value }); return true } catch { return false } },
+    test: (value) => {
+      try {
+        new Intl.DateTimeFormat("en", { timeZone: value })
+        return true
+      } catch {
+        return false
+      }
+    },
     words: "an IANA time zone such as Europe/London"
   },
   currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },

@@ -14,15 +14,32 @@ import { plainTable } from "./table.ts"
 import type { SqlError } from "effect/sql"
 
 const position = integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
-export const journal = plainTable("journal", "position", {
-  position, stream: text(), version: integer(), type: text(), data: json<JsonObject>(), command_id: text(),
-  actor_id: integer({ nullable: true }), replica_id: integer({ nullable: true }), recorded_at: timestamp()
-}, {
-  uniques: [{ columns: ["stream", "version"], field: "base", message: "Somebody else changed this just now; try again." }],
-  indexes: [["command_id"], ["recorded_at"], ["type", "position"], ["actor_id", "position"]],
-  entity: "event"
+export const journal = plainTable(
+  "journal",
+  "position",
+  {
+    position,
+    stream: text(),
+    version: integer(),
+    type: text(),
+    data: json<JsonObject>(),
+    command_id: text(),
+    actor_id: integer({ nullable: true }),
+    replica_id: integer({ nullable: true }),
+    recorded_at: timestamp()
+  },
+  {
+    uniques: [
+      { columns: ["stream", "version"], field: "base", message: "Somebody else changed this just now; try again." }
+    ],
+    indexes: [["command_id"], ["recorded_at"], ["type", "position"], ["actor_id", "position"]],
+    entity: "event"
+  }
+)
+export const journal_head = plainTable("journal_head", "id", {
+  id: integer(),
+  position: integer({ max: Number.MAX_SAFE_INTEGER })
 })
-export const journal_head = plainTable("journal_head", "id", { id: integer(), position: integer({ max: Number.MAX_SAFE_INTEGER }) })
 export const journal_tables = [journal, journal_head]
 
 export interface EventMetadata {
@@ -33,23 +50,40 @@ export interface EventMetadata {
 }
 
 /** Versions the streams have reached; 0 for a new one. */
-export const versionsOf = (store: StoreShape, streams: ReadonlyArray<string>): Effect.Effect<Map<string, number>, SqlError.SqlError> => {
+export const versionsOf = (
+  store: StoreShape,
+  streams: ReadonlyArray<string>
+): Effect.Effect<Map<string, number>, SqlError.SqlError> => {
   const distinct = [...new Set(streams)]
   // One look at the end of each stream, however long it is.
-  const given = store.dialect === "pg" ? "(select json_array_elements_text($1::json) as stream)" : "(select value as stream from json_each(?))"
+  const given =
+    store.dialect === "pg"
+      ? "(select json_array_elements_text($1::json) as stream)"
+      : "(select value as stream from json_each(?))"
   return Effect.map(
     store.run<{ stream: string; version: number | null }>(
-      `select stream, (select max(version) from journal where journal.stream = given.stream) as version from ${given} as given`, [JSON.stringify(distinct)]),
-    (rows) => new Map(rows.map((row) => [row.stream, Number(row.version ?? 0)])))
+      `select stream, (select max(version) from journal where journal.stream = given.stream) as version from ${given} as given`,
+      [JSON.stringify(distinct)]
+    ),
+    (rows) => new Map(rows.map((row) => [row.stream, Number(row.version ?? 0)]))
+  )
 }
 
 /** Folds events that have no position yet into the tables. */
-export const projectNew = Effect.fnUntraced(function*(projection: Projection, events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
+export const projectNew = Effect.fnUntraced(function* (
+  projection: Projection,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+) {
   const store = yield* Store
   yield* store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
 })
 /** Appends folded events. Those that scrub take personal data out of the events before them. */
-export const appendAndScrub = Effect.fnUntraced(function*(scrubs: Scrubs, events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
+export const appendAndScrub = Effect.fnUntraced(function* (
+  scrubs: Scrubs,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+) {
   const store: StoreShape = yield* Store
   if (events.length === 0) return []
   const stored = yield* append(store, events, metadata)
@@ -58,7 +92,12 @@ export const appendAndScrub = Effect.fnUntraced(function*(scrubs: Scrubs, events
 })
 
 /** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this; a replica tells what was withheld from it. */
-export const scrubEarlierEvents = Effect.fnUntraced(function*(store: StoreShape, scrubs: Scrubs, events: ReadonlyArray<StoredEvent>, isWithheld?: IsWithheld) {
+export const scrubEarlierEvents = Effect.fnUntraced(function* (
+  store: StoreShape,
+  scrubs: Scrubs,
+  events: ReadonlyArray<StoredEvent>,
+  isWithheld?: IsWithheld
+) {
   for (const event of events) {
     const asked = scrubs[event.type]?.(event.data)
     if (asked !== undefined) yield* scrub(store, asked, event.position, isWithheld)
@@ -66,12 +105,19 @@ export const scrubEarlierEvents = Effect.fnUntraced(function*(store: StoreShape,
 })
 
 /** Takes what a scrub says out of the events of its streams, below a position. Nulls stay. */
-export const scrub = Effect.fnUntraced(function*(store: StoreShape, asked: Scrub, below: number, isWithheld?: IsWithheld) {
+export const scrub = Effect.fnUntraced(function* (
+  store: StoreShape,
+  asked: Scrub,
+  below: number,
+  isWithheld?: IsWithheld
+) {
   const events = yield* store.find(journal, { stream: [...asked.streams] })
-  const changes = events.filter((event) => event.position < below).flatMap((event) => {
-    const data = scrubbed(event.data, asked, isWithheld)
-    return data === event.data ? [] : [update(journal, event.position, { data })]
-  })
+  const changes = events
+    .filter((event) => event.position < below)
+    .flatMap((event) => {
+      const data = scrubbed(event.data, asked, isWithheld)
+      return data === event.data ? [] : [update(journal, event.position, { data })]
+    })
   yield* store.apply(changes)
 })
 
@@ -79,15 +125,32 @@ export const scrub = Effect.fnUntraced(function*(store: StoreShape, asked: Scrub
  * Appends events whose effects are already in the tables. Positions are taken last: on Postgres whoever takes one holds
  * up all other writers until it has committed.
  */
-export const append = (store: StoreShape, events: ReadonlyArray<NewEvent>, metadata: EventMetadata): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
-  store.dialect === "pg" && events.length <= one_statement_max ? appendInOneStatement(store, events, metadata) : appendInSteps(store, events, metadata)
+export const append = (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
+  store.dialect === "pg" && events.length <= one_statement_max
+    ? appendInOneStatement(store, events, metadata)
+    : appendInSteps(store, events, metadata)
 
 const one_statement_max = 16
 /** Head, versions and events by one statement. */
-const appendInOneStatement = (store: StoreShape, events: ReadonlyArray<NewEvent>, { command_id, actor_id, replica_id, recorded_at }: EventMetadata) => {
+const appendInOneStatement = (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  { command_id, actor_id, replica_id, recorded_at }: EventMetadata
+) => {
   const { values, bind } = bindings(store.dialect)
   const count = bind(events.length)
-  const common = [[command_id, "text"], [actor_id, "bigint"], [replica_id, "bigint"], [recorded_at, "timestamptz"]].map(([value, type]) => `${bind(value)}::${type}`).join(", ")
+  const common = [
+    [command_id, "text"],
+    [actor_id, "bigint"],
+    [replica_id, "bigint"],
+    [recorded_at, "timestamptz"]
+  ]
+    .map(([value, type]) => `${bind(value)}::${type}`)
+    .join(", ")
   const given = events.map(({ stream, type, data }, index) => {
     const nth = 1 + events.slice(0, index).filter((before) => before.stream === stream).length
     return `(${index + 1}, ${nth}, ${bind(stream)}::text, ${bind(type)}::text, ${bind(JSON.stringify(data))}::jsonb)`
@@ -95,18 +158,38 @@ const appendInOneStatement = (store: StoreShape, events: ReadonlyArray<NewEvent>
   return Effect.map(
     store.run<{ position: number; version: number }>(
       `with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +
-      `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
-      `select head.position - ${count} + given.ord, given.stream, coalesce((select max(version) from journal before where before.stream = given.stream), 0) + given.nth, ` +
-      `given.type, given.data, ${common} from head, (values ${given.join(", ")}) as given (ord, nth, stream, type, data) returning position, version`, values),
+        `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
+        `select head.position - ${count} + given.ord, given.stream, coalesce((select max(version) from journal before where before.stream = given.stream), 0) + given.nth, ` +
+        `given.type, given.data, ${common} from head, (values ${given.join(", ")}) as given (ord, nth, stream, type, data) returning position, version`,
+      values
+    ),
     (rows) => {
       const placed = [...rows].sort((a, b) => a.position - b.position)
-      return events.map((event, index): StoredEvent => ({ ...event, command_id, actor_id, replica_id, recorded_at, position: placed[index]!.position, version: placed[index]!.version }))
-    })
+      return events.map((event, index): StoredEvent => ({
+        ...event,
+        command_id,
+        actor_id,
+        replica_id,
+        recorded_at,
+        position: placed[index]!.position,
+        version: placed[index]!.version
+      }))
+    }
+  )
 }
-const appendInSteps = Effect.fnUntraced(function*(store: StoreShape, events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
-  const versions = yield* versionsOf(store, events.map((event) => event.stream))
+const appendInSteps = Effect.fnUntraced(function* (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+) {
+  const versions = yield* versionsOf(
+    store,
+    events.map((event) => event.stream)
+  )
   const heads = yield* store.run<{ position: number }>(
-    `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`, [events.length])
+    `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`,
+    [events.length]
+  )
   const before = Number(heads[0]!.position) - events.length
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
@@ -122,7 +205,15 @@ export const lastPosition = (store: StoreShape): Effect.Effect<number, SqlError.
   Effect.map(store.get(journal_head, 1), (row) => row?.position ?? 0)
 
 /** Events after a position, in order. */
-export const eventsAfter = (store: StoreShape, after: number, limit: number): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
+export const eventsAfter = (
+  store: StoreShape,
+  after: number,
+  limit: number
+): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
   Effect.map(
-    store.run(`select * from journal where position > ${store.dialect === "pg" ? "$1" : "?"} order by position limit ${limit}`, [after]),
-    (rows) => rows.map((row) => store.decode(journal, row) as StoredEvent))
+    store.run(
+      `select * from journal where position > ${store.dialect === "pg" ? "$1" : "?"} order by position limit ${limit}`,
+      [after]
+    ),
+    (rows) => rows.map((row) => store.decode(journal, row) as StoredEvent)
+  )

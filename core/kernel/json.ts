@@ -1,6 +1,8 @@
 /** Plain data, as it travels in bodies, events and commands. */
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
-export interface JsonObject { readonly [key: string]: Json }
+export interface JsonObject {
+  readonly [key: string]: Json
+}
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -9,7 +11,10 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 export const canonicalJson = (value: Json): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
   if (isJsonObject(value)) {
-    return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`).join(",")}}`
+    return `{${Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`)
+      .join(",")}}`
   }
   return JSON.stringify(value)
 }
@@ -28,15 +33,21 @@ export function* canonicalPieces(value: Json): Generator<string> {
 const values_per_piece = 2_000
 const holdsMore = (value: Json, max: number): boolean => {
   let left = max
-  const fits = (one: Json): boolean => left-- > 0 && (typeof one !== "object" || one === null || (Array.isArray(one) ? one.every(fits) : Object.values(one).every(fits)))
+  const fits = (one: Json): boolean =>
+    left-- > 0 &&
+    (typeof one !== "object" || one === null || (Array.isArray(one) ? one.every(fits) : Object.values(one).every(fits)))
   return !fits(value)
 }
 /** Equal data, whatever the order of its keys: as if their canonical texts were compared. */
 export const sameJson = (a: Json, b: Json): boolean => {
   if (a === b) return true
-  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((one: Json, at) => sameJson(one, b[at]))
+  if (Array.isArray(a))
+    return Array.isArray(b) && a.length === b.length && a.every((one: Json, at) => sameJson(one, b[at]))
   if (!isJsonObject(a)) return !Array.isArray(b) && !isJsonObject(b) && JSON.stringify(a) === JSON.stringify(b)
   if (!isJsonObject(b)) return false
   const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key] ?? null, b[key] ?? null))
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key] ?? null, b[key] ?? null))
+  )
 }

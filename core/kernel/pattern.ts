@@ -18,7 +18,9 @@ export const patternFrom = (written: string, longest: number): RegExp | undefine
     const pattern = new RegExp(source, "u")
     const ways = waysOf(source, longest)
     return ways !== undefined && ways <= ways_max ? pattern : undefined
-  } catch { return undefined }
+  } catch {
+    return undefined
+  }
 }
 
 /** An upper bound of the ways a well-formed expression can be tried; undefined with back references. */
@@ -62,7 +64,8 @@ const waysOf = (source: string, longest: number): number | undefined => {
     at += found[0].length
     const [, sign, from, comma, to] = found
     const least = sign === undefined ? Number(from) : sign === "+" ? 1 : 0
-    const most = sign === "?" ? 1 : sign !== undefined || (comma === "," && to === "") ? longest : Number(to === "" ? from : to)
+    const most =
+      sign === "?" ? 1 : sign !== undefined || (comma === "," && to === "") ? longest : Number(to === "" ? from : to)
     // Each time round may go any of its ways, and it may stop after any time.
     return once === 1 ? Math.max(1, Math.min(most, longest) - least + 1) : (most - least + 1) * once ** most
   }

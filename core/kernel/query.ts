@@ -17,15 +17,38 @@ export type Query = ReadonlyArray<readonly [name: string, value: string]>
 
 /** The 18 predicates; longest first, so that `status_not_cont` is read as `status` + `not_cont`. */
 export const predicates = [
-  "not_null", "not_cont", "present", "not_eq", "not_in", "blank", "start", "false", "null", "true", "lteq", "gteq",
-  "cont", "end", "eq", "lt", "gt", "in"
+  "not_null",
+  "not_cont",
+  "present",
+  "not_eq",
+  "not_in",
+  "blank",
+  "start",
+  "false",
+  "null",
+  "true",
+  "lteq",
+  "gteq",
+  "cont",
+  "end",
+  "eq",
+  "lt",
+  "gt",
+  "in"
 ] as const
 export type Predicate = (typeof predicates)[number]
 
 /** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
-export interface RelatedFilter { readonly via: string; readonly table: Table; readonly column: string }
+export interface RelatedFilter {
+  readonly via: string
+  readonly table: Table
+  readonly column: string
+}
 /** A name that stands for values of several columns: the status "Reserved" is status 1 of the state quotation. */
-export interface NamedFilterValue { readonly name: string; readonly where: { readonly [column: string]: number } }
+export interface NamedFilterValue {
+  readonly name: string
+  readonly where: { readonly [column: string]: number }
+}
 export interface Listing {
   readonly table: Table
   /** Columns that may be filtered. */
@@ -49,7 +72,11 @@ export interface CustomColumn {
   readonly many?: boolean
 }
 /** `values`: the last of a plain key; for `in` and `not_in` each by itself. */
-export interface Condition { readonly name: string; readonly predicate: Predicate; readonly values: ReadonlyArray<string> }
+export interface Condition {
+  readonly name: string
+  readonly predicate: Predicate
+  readonly values: ReadonlyArray<string>
+}
 
 export const valuesOf = (query: Query, name: string): ReadonlyArray<string> =>
   query.filter(([key]) => key === name || key === `${name}[]`).map(([, value]) => value)
@@ -58,7 +85,8 @@ export const valueOf = (query: Query, name: string): string | undefined => value
 /** `status_not_eq` → field and predicate; undefined when it names no predicate or nothing else. */
 export const splitPredicate = (key: string): { readonly name: string; readonly predicate: Predicate } | undefined => {
   const predicate = predicates.find((one) => key.endsWith(`_${one}`))
-  return predicate === undefined || key.length === predicate.length + 1 ? undefined
+  return predicate === undefined || key.length === predicate.length + 1
+    ? undefined
     : { name: key.slice(0, -predicate.length - 1), predicate }
 }
 
@@ -82,40 +110,57 @@ export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
 }
 
 /** `sort=-name`, or `q[s]=name desc`; undefined when the list does not offer it. */
-export const sortOf = (query: Query, listing: Listing): { readonly column: string; readonly descending: boolean } | undefined => {
+export const sortOf = (
+  query: Query,
+  listing: Listing
+): { readonly column: string; readonly descending: boolean } | undefined => {
   const named = valueOf(query, "sort")
   const alternative = query.find(([key]) => key === "q[s]" || key === "q[s][]" || key === "q[s][0]")?.[1]
-  const [name, descending] = named !== undefined
-    ? [named.replace(/^-/, ""), named.startsWith("-")]
-    : [alternative?.split(" ")[0] ?? "", /\sdesc$/i.test(alternative ?? "")]
+  const [name, descending] =
+    named !== undefined
+      ? [named.replace(/^-/, ""), named.startsWith("-")]
+      : [alternative?.split(" ")[0] ?? "", /\sdesc$/i.test(alternative ?? "")]
   const column = ownProperty(listing.aliases, name) ?? name
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
 /** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (rules/conventions 2). */
-export const pageOf = (query: Query, options: { readonly default?: number; readonly max?: number } = {}): { readonly page: number; readonly per_page: number } => {
+export const pageOf = (
+  query: Query,
+  options: { readonly default?: number; readonly max?: number } = {}
+): { readonly page: number; readonly per_page: number } => {
   const max = options.max ?? 100
   const page = integerFrom(valueOf(query, "page"))
   const per_page = integerFrom(valueOf(query, "per_page"))
   return {
     page: Math.min(Math.max(1, page ?? 1), 1_000_000_000),
-    per_page: per_page === undefined ? options.default ?? 20 : Math.min(Math.max(1, per_page), max)
+    per_page: per_page === undefined ? (options.default ?? 20) : Math.min(Math.max(1, per_page), max)
   }
 }
 
 /** However many digits it has: it will be clamped. */
-const integerFrom = (text: string | undefined): number | undefined => text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
+const integerFrom = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
 
 export const includesOf = (query: Query): ReadonlyArray<string> =>
-  valuesOf(query, "include").flatMap((value) => value.split(",")).map((name) => snakeCase(name.trim())).filter((name) => name !== "")
+  valuesOf(query, "include")
+    .flatMap((value) => value.split(","))
+    .map((name) => snakeCase(name.trim()))
+    .filter((name) => name !== "")
 export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 const nothing = "1 = 0"
 /** What is declared under a name somebody sent, which may be `constructor`. */
-const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined => Object.hasOwn(declared, name) ? declared[name] : undefined
+const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined =>
+  Object.hasOwn(declared, name) ? declared[name] : undefined
 
 /** One condition as SQL; undefined when the list does not offer its field. */
-export const conditionSql = (condition: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string | undefined => {
+export const conditionSql = (
+  condition: Condition,
+  listing: Listing,
+  dialect: Dialect,
+  bound: Bindings
+): string | undefined => {
   const name = ownProperty(listing.aliases, condition.name) ?? condition.name
   if (name.startsWith("cf.")) {
     const custom = listing.custom_fields.get(name.slice(3))
@@ -134,17 +179,29 @@ export const conditionSql = (condition: Condition, listing: Listing, dialect: Di
 }
 
 type Membership = "eq" | "not_eq" | "in" | "not_in"
-const isMembership = (predicate: Predicate): predicate is Membership => ["eq", "not_eq", "in", "not_in"].includes(predicate)
+const isMembership = (predicate: Predicate): predicate is Membership =>
+  ["eq", "not_eq", "in", "not_in"].includes(predicate)
 /** Numbers as they are, names as what they stand for; a value that is neither matches nothing. */
-const namedSql = (column: string, names: ReadonlyArray<NamedFilterValue>, { predicate, values }: Condition, bound: Bindings): string => {
+const namedSql = (
+  column: string,
+  names: ReadonlyArray<NamedFilterValue>,
+  { predicate, values }: Condition,
+  bound: Bindings
+): string => {
   const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
   const numbers = given.map(wholeNumber).filter((value) => value !== undefined)
   const asked = new Set(given.map(caseName))
   const any = [
     // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.
     ...(numbers.length === 0 ? [] : [`${quote(column)} in (${numbers.map(bound.bind).join(", ")})`]),
-    ...names.filter(({ name }) => asked.has(caseName(name)))
-      .map(({ where }) => `(${Object.entries(where).map(([one, wanted]) => `${quote(one)} = ${bound.bind(wanted)}`).join(" and ")})`)
+    ...names
+      .filter(({ name }) => asked.has(caseName(name)))
+      .map(
+        ({ where }) =>
+          `(${Object.entries(where)
+            .map(([one, wanted]) => `${quote(one)} = ${bound.bind(wanted)}`)
+            .join(" and ")})`
+      )
   ]
   return any.length === 0 ? nothing : `${predicate === "eq" || predicate === "in" ? "" : "not "}(${any.join(" or ")})`
 }
@@ -160,7 +217,9 @@ interface FilterTarget {
 const plainColumn = (table: Table, name: string): FilterTarget => {
   const field = table.columns[name]!
   return {
-    field, sql: quote(name), folded: isSearchable(field) ? quote(caseFoldedName(name)) : `lower(${quote(name)})`,
+    field,
+    sql: quote(name),
+    folded: isSearchable(field) ? quote(caseFoldedName(name)) : `lower(${quote(name)})`,
     ...(field.type.kind === "list" ? { items: quote(name) } : {})
   }
 }
@@ -169,44 +228,78 @@ const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dial
   const quoted = `'${key.replaceAll("'", "''")}'`
   const path = `("custom_fields" ->> ${quoted})`
   return {
-    field, sql: documentValue(path, field, dialect), folded: `(${quote(caseFoldedName("custom_fields"))} ->> ${quoted})`,
-    ...(names === undefined ? {} : { names }), ...(many === true ? { items: `("custom_fields" -> ${quoted})` } : {})
+    field,
+    sql: documentValue(path, field, dialect),
+    folded: `(${quote(caseFoldedName("custom_fields"))} ->> ${quoted})`,
+    ...(names === undefined ? {} : { names }),
+    ...(many === true ? { items: `("custom_fields" -> ${quoted})` } : {})
   }
 }
 const documentValue = (path: string, { type }: Field, dialect: Dialect): string => {
   switch (type.kind) {
-    case "integer": case "ref": return `cast(${path} as ${dialect === "pg" ? "bigint" : "integer"})`
-    case "decimal": return dialect === "pg" ? `cast(${path} as numeric)` : `cast(round(cast(${path} as real) * ${10 ** type.scale}) as integer)`
-    case "boolean": return dialect === "pg" ? `cast(${path} as boolean)` : path
-    default: return dialect === "pg" ? `(${path} collate "C")` : path
+    case "integer":
+    case "ref":
+      return `cast(${path} as ${dialect === "pg" ? "bigint" : "integer"})`
+    case "decimal":
+      return dialect === "pg"
+        ? `cast(${path} as numeric)`
+        : `cast(round(cast(${path} as real) * ${10 ** type.scale}) as integer)`
+    case "boolean":
+      return dialect === "pg" ? `cast(${path} as boolean)` : path
+    default:
+      return dialect === "pg" ? `(${path} collate "C")` : path
   }
 }
 
-const testSql = (column: FilterTarget, { predicate, values }: Condition, listing: Listing, dialect: Dialect, bound: Bindings): string => {
+const testSql = (
+  column: FilterTarget,
+  { predicate, values }: Condition,
+  listing: Listing,
+  dialect: Dialect,
+  bound: Bindings
+): string => {
   const { field, sql } = column
   // What no database can hold is no value of any column.
-  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(isStorableText)
+  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(
+    isStorableText
+  )
   if (column.items !== undefined) return itemsSql(column.items, column, predicate, given, dialect, bound)
   const isText = field.type.kind === "text"
   switch (predicate) {
-    case "null": return `${sql} is null`
-    case "not_null": return `${sql} is not null`
-    case "blank": return isText ? `(${sql} is null or ${sql} = '')` : `${sql} is null`
-    case "present": return isText ? `(${sql} is not null and ${sql} <> '')` : `${sql} is not null`
-    case "true": return field.type.kind === "boolean" ? sql : nothing
-    case "false": return field.type.kind === "boolean" ? `not ${sql}` : nothing
-    case "cont": case "not_cont": case "start": case "end": return given.length === 0 ? nothing : likeSql(column, predicate, given[0]!, bound)
+    case "null":
+      return `${sql} is null`
+    case "not_null":
+      return `${sql} is not null`
+    case "blank":
+      return isText ? `(${sql} is null or ${sql} = '')` : `${sql} is null`
+    case "present":
+      return isText ? `(${sql} is not null and ${sql} <> '')` : `${sql} is not null`
+    case "true":
+      return field.type.kind === "boolean" ? sql : nothing
+    case "false":
+      return field.type.kind === "boolean" ? `not ${sql}` : nothing
+    case "cont":
+    case "not_cont":
+    case "start":
+    case "end":
+      return given.length === 0 ? nothing : likeSql(column, predicate, given[0]!, bound)
   }
   const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
   if (parsed.length === 0) return nothing
-  return predicate === "in" || predicate === "not_in" ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
+  return predicate === "in" || predicate === "not_in"
+    ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
     : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
 }
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 
 /** SQLite takes patterns of at most 50,000 bytes; what is looked for in vain need not be compared. */
 const pattern_length_max = 16_000
-const likeSql = ({ field, folded }: FilterTarget, predicate: "cont" | "not_cont" | "start" | "end", value: string, bound: Bindings): string => {
+const likeSql = (
+  { field, folded }: FilterTarget,
+  predicate: "cont" | "not_cont" | "start" | "end",
+  value: string,
+  bound: Bindings
+): string => {
   if (field.type.kind !== "text" && field.type.kind !== "choice") return nothing
   const escaped = foldCase(value).replace(/[\\%_]/g, (found) => `\\${found}`)
   if (escaped.length > pattern_length_max) return predicate === "not_cont" ? `${folded} is not null` : nothing
@@ -216,48 +309,78 @@ const likeSql = ({ field, folded }: FilterTarget, predicate: "cont" | "not_cont"
 
 /** Arrays (tags; ids out of a list, also asked for by name): contains, does not contain, any of, none of, empty or not. */
 const itemsSql = (
-  items: string, { names }: FilterTarget, predicate: Predicate, given: ReadonlyArray<string>, dialect: Dialect, bound: Bindings
+  items: string,
+  { names }: FilterTarget,
+  predicate: Predicate,
+  given: ReadonlyArray<string>,
+  dialect: Dialect,
+  bound: Bindings
 ): string => {
   const filled = `coalesce(${items}, '[]') not in ('[]', 'null')`
   switch (predicate) {
-    case "null": case "blank": return `not ${filled}`
-    case "not_null": case "present": return filled
-    case "eq": case "cont": case "in": case "not_eq": case "not_cont": case "not_in": break
-    default: return "1 = 1"
+    case "null":
+    case "blank":
+      return `not ${filled}`
+    case "not_null":
+    case "present":
+      return filled
+    case "eq":
+    case "cont":
+    case "in":
+    case "not_eq":
+    case "not_cont":
+    case "not_in":
+      break
+    default:
+      return "1 = 1"
   }
-  const wanted = names === undefined ? given : given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
+  const wanted =
+    names === undefined ? given : given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
   if (wanted.length === 0) return nothing
-  const any = dialect === "pg"
-    ? `coalesce(${items} @> any(cast(${bound.bind(wanted.map((one) => JSON.stringify([one])))} as jsonb[])), false)`
-    : `exists (select 1 from json_each(${items}) where value in (${wanted.map(bound.bind).join(", ")}))`
+  const any =
+    dialect === "pg"
+      ? `coalesce(${items} @> any(cast(${bound.bind(wanted.map((one) => JSON.stringify([one])))} as jsonb[])), false)`
+      : `exists (select 1 from json_each(${items}) where value in (${wanted.map(bound.bind).join(", ")}))`
   return predicate === "eq" || predicate === "cont" || predicate === "in" ? any : `not ${any}`
 }
-const listedId = (value: string, names: FilterTarget["names"]): number | undefined => wholeNumber(value) ?? names?.get(foldCase(value.trim()))
+const listedId = (value: string, names: FilterTarget["names"]): number | undefined =>
+  wholeNumber(value) ?? names?.get(foldCase(value.trim()))
 
 /** A filter's value as the column holds it; undefined when it can be no value of that column. */
 const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, dialect: Dialect): unknown => {
   const type = field.type
   const value = raw.trim()
   switch (type.kind) {
-    case "integer": case "ref": return listedId(value, names)
+    case "integer":
+    case "ref":
+      return listedId(value, names)
     case "code": {
       const number = wholeNumber(value)
       if (number !== undefined) return Object.hasOwn(type.labels, String(number)) ? number : undefined
       const found = Object.entries(type.labels).find(([, label]) => caseName(label) === caseName(value))
       return found === undefined ? undefined : Number(found[0])
     }
-    case "choice": return Object.keys(type.labels).find((one) => caseName(one) === caseName(value)) ??
-      Object.entries(type.labels).find(([, label]) => caseName(label) === caseName(value))?.[0]
-    case "boolean": return ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
-    case "decimal": return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, type.scale)
+    case "choice":
+      return (
+        Object.keys(type.labels).find((one) => caseName(one) === caseName(value)) ??
+        Object.entries(type.labels).find(([, label]) => caseName(label) === caseName(value))?.[0]
+      )
+    case "boolean":
+      return ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
+    case "decimal":
+      return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, type.scale)
     case "money": {
       const minor = parseMoney(value, listing.base_currency, { signed: true })
       return Result.isSuccess(minor) ? minor.success : undefined
     }
-    case "date": return parseDate(value)
-    case "timestamp": return parseTimestamp(value)
-    case "text": return raw
-    default: return undefined
+    case "date":
+      return parseDate(value)
+    case "timestamp":
+      return parseTimestamp(value)
+    case "text":
+      return raw
+    default:
+      return undefined
   }
 }
 const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")

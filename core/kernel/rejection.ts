@@ -2,8 +2,18 @@
 import { Data } from "effect"
 
 export type RejectionKind =
-  | "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "invalid" | "conflict" | "in_flight"
-  | "gone" | "too_large" | "too_many" | "unsupported" | "unavailable"
+  | "unauthenticated"
+  | "forbidden"
+  | "not_found"
+  | "method_not_allowed"
+  | "invalid"
+  | "conflict"
+  | "in_flight"
+  | "gone"
+  | "too_large"
+  | "too_many"
+  | "unsupported"
+  | "unavailable"
 
 /** Field name (dotted, with indexes) → what is wrong with it, in words that name the way out. */
 export type FieldErrors = { readonly [field: string]: ReadonlyArray<string> }
@@ -16,26 +26,42 @@ export class Rejection extends Data.TaggedError("Rejection")<{
 }> {}
 
 export const statusOf: { readonly [K in RejectionKind]: number } = {
-  unauthenticated: 401, forbidden: 403, not_found: 404, method_not_allowed: 405, conflict: 409, gone: 410,
-  too_large: 413, unsupported: 415, invalid: 422, in_flight: 425, too_many: 429, unavailable: 503
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  gone: 410,
+  too_large: 413,
+  unsupported: 415,
+  invalid: 422,
+  in_flight: 425,
+  too_many: 429,
+  unavailable: 503
 }
 
 /** Exit codes of the command line: 0 ok, 1 failed, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7 needs the network. */
 export const exitCodeOfStatus = (status: number): number =>
-  status < 400 ? 0
-    : status === 401 || status === 403 ? 4
-    : status === 404 || status === 410 ? 3
-    : status === 422 || status === 413 || status === 415 ? 5
-    : status === 409 || status === 425 ? 6
-    : status === 503 ? 7
-    : 1
+  status < 400
+    ? 0
+    : status === 401 || status === 403
+      ? 4
+      : status === 404 || status === 410
+        ? 3
+        : status === 422 || status === 413 || status === 415
+          ? 5
+          : status === 409 || status === 425
+            ? 6
+            : status === 503
+              ? 7
+              : 1
 
 /** `message` is the first error, plus how many more there are (rules/conventions 1). */
 export const invalid = (errors: FieldErrors): Rejection => {
   const texts = Object.values(errors).flat()
   const more = texts.length - 1
-  const message = (texts[0] ?? "The given data was invalid.") +
-    (more > 0 ? ` (and ${more} more error${more === 1 ? "" : "s"})` : "")
+  const message =
+    (texts[0] ?? "The given data was invalid.") + (more > 0 ? ` (and ${more} more error${more === 1 ? "" : "s"})` : "")
   return new Rejection({ kind: "invalid", message, errors })
 }
 

@@ -11,8 +11,17 @@ export type RowChange =
   | { readonly op: "delete_where"; readonly table: Table; readonly where: Where }
 
 export const insert = <T extends Table>(table: T, row: RowOf<T>): RowChange => ({ op: "insert", table, row })
-export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T>>): RowChange => ({ op: "update", table, key, set })
+export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T>>): RowChange => ({
+  op: "update",
+  table,
+  key,
+  set
+})
 export const remove = (table: Table, key: Key): RowChange => ({ op: "delete", table, key })
-export const updateWhere = <T extends Table>(table: T, where: Where, set: Partial<RowOf<T>>): RowChange =>
-  ({ op: "update_where", table, where, set })
+export const updateWhere = <T extends Table>(table: T, where: Where, set: Partial<RowOf<T>>): RowChange => ({
+  op: "update_where",
+  table,
+  where,
+  set
+})
 export const removeWhere = (table: Table, where: Where): RowChange => ({ op: "delete_where", table, where })

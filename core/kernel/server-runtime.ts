@@ -14,19 +14,24 @@ export interface ServerRuntimeOptions {
 }
 
 /** Reads the settings that were changed and lays them over the defaults. */
-export const storedSettings = (catalogue: Catalogue) => Effect.gen(function*() {
-  const store = yield* Store
-  return settingsFrom(catalogue.settings, yield* store.find(settings_table, {}))
-})
+export const storedSettings = (catalogue: Catalogue) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return settingsFrom(catalogue.settings, yield* store.find(settings_table, {}))
+  })
 
-export const serverRuntime = ({ catalogue, commandId }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> => Layer.succeed(CommandRuntime, CommandRuntime.of({
-  role: "server",
-  catalogue,
-  commandId: Effect.sync(commandId),
-  allocateIds: allocateIds,
-  releaseIds: releaseIds,
-  nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
-  project: (events, metadata) => projectNew(catalogue.projection, events, metadata),
-  append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
-  settings: storedSettings(catalogue)
-}))
+export const serverRuntime = ({ catalogue, commandId }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>
+  Layer.succeed(
+    CommandRuntime,
+    CommandRuntime.of({
+      role: "server",
+      catalogue,
+      commandId: Effect.sync(commandId),
+      allocateIds: allocateIds,
+      releaseIds: releaseIds,
+      nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
+      project: (events, metadata) => projectNew(catalogue.projection, events, metadata),
+      append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
+      settings: storedSettings(catalogue)
+    })
+  )

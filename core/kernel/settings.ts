@@ -8,45 +8,58 @@ import type { Json, JsonObject } from "./json.ts"
 import { jsonObject } from "./stored-schema.ts"
 import { plainTable } from "./table.ts"
 
-export const settings_table = plainTable("settings", "key", {
-  key: text(), group: text(), value: json<Json>({ form: "any", nullable: true }), updated_at: timestamp()
-}, {
-  indexes: [["group"]], entity: "setting",
-  // Rules of every kind go by settings; how the interface is guarded is for those who keep them.
-  visibility: {
-    all_columns: ["settings.*"], granted_columns: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
-    by_key: (key) => /^(api|action_log)\./.test(String(key)) ? "none" : undefined
+export const settings_table = plainTable(
+  "settings",
+  "key",
+  { key: text(), group: text(), value: json<Json>({ form: "any", nullable: true }), updated_at: timestamp() },
+  {
+    indexes: [["group"]],
+    entity: "setting",
+    // Rules of every kind go by settings; how the interface is guarded is for those who keep them.
+    visibility: {
+      all_columns: ["settings.*"],
+      granted_columns: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
+      by_key: (key) => (/^(api|action_log)\./.test(String(key)) ? "none" : undefined)
+    }
   }
-})
+)
 
 /** One key of a group: how it is read from a body; its `default` holds until it is changed. */
 export type SettingGroups = { readonly [group: string]: { readonly [key: string]: Field } }
 export type Settings = { readonly [group: string]: { readonly [key: string]: Json } }
 
 /** Everything, defaults included, from what was changed. */
-export const settingsFrom = (groups: SettingGroups, rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>): Settings => {
+export const settingsFrom = (
+  groups: SettingGroups,
+  rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>
+): Settings => {
   const changed = new Map(rows.map((row) => [row.key, row.value]))
   const all: { [group: string]: { [key: string]: Json } } = {}
   for (const [group, keys] of Object.entries(groups)) {
-    const values: { [key: string]: Json } = all[group] = {}
+    const values: { [key: string]: Json } = (all[group] = {})
     for (const [key, field] of Object.entries(keys)) {
       const stored = changed.get(`${group}.${key}`)
-      values[key] = stored === undefined ? field.default ?? null : stored
+      values[key] = stored === undefined ? (field.default ?? null) : stored
     }
   }
   return all
 }
-export const settingText = (settings: Settings, group: string, key: string): string => String(settings[group]?.[key] ?? "")
-export const settingNumber = (settings: Settings, group: string, key: string): number => Number(settings[group]?.[key] ?? 0)
+export const settingText = (settings: Settings, group: string, key: string): string =>
+  String(settings[group]?.[key] ?? "")
+export const settingNumber = (settings: Settings, group: string, key: string): number =>
+  Number(settings[group]?.[key] ?? 0)
 export const baseCurrency = (settings: Settings): string => settingText(settings, "company", "base_currency") || "GBP"
 
-export const settingsUpdated: EventType<{ readonly group: string; readonly values: JsonObject }> = eventType("settings.updated", {
-  meaning: "Settings of a group changed: those that did, as they are now.",
-  data: () => Schema.Struct({ group: Schema.String, values: jsonObject }),
-  stream: ({ group }) => streamOf("settings", group),
-  project: ({ group, values }, { recorded_at }) =>
-    Object.entries(values).flatMap(([key, value]): ReadonlyArray<RowChange> => [
-      { op: "delete", table: settings_table, key: `${group}.${key}` },
-      { op: "insert", table: settings_table, row: { key: `${group}.${key}`, group, value, updated_at: recorded_at } }
-    ])
-})
+export const settingsUpdated: EventType<{ readonly group: string; readonly values: JsonObject }> = eventType(
+  "settings.updated",
+  {
+    meaning: "Settings of a group changed: those that did, as they are now.",
+    data: () => Schema.Struct({ group: Schema.String, values: jsonObject }),
+    stream: ({ group }) => streamOf("settings", group),
+    project: ({ group, values }, { recorded_at }) =>
+      Object.entries(values).flatMap(([key, value]): ReadonlyArray<RowChange> => [
+        { op: "delete", table: settings_table, key: `${group}.${key}` },
+        { op: "insert", table: settings_table, row: { key: `${group}.${key}`, group, value, updated_at: recorded_at } }
+      ])
+  }
+)

@@ -12,19 +12,36 @@ import type { AnyRow, RowOf, Table } from "./table.ts"
 export type Stored<T> = Schema.Codec<T, T>
 
 /** Any JSON: a document of somebody's own. What comes from a parser is JSON; nothing is left to check. */
-export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json => value !== undefined, { identifier: "Json" })
+export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json => value !== undefined, {
+  identifier: "Json"
+})
 export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
-const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, { identifier: "JsonArray" })
+const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, {
+  identifier: "JsonArray"
+})
 
 const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
   switch (type.kind) {
-    case "text": case "date": case "timestamp": case "decimal": return Schema.String
-    case "integer": case "money": case "code": case "ref": return Schema.Int
-    case "boolean": return Schema.Boolean
-    case "choice": return Schema.Literals(Object.keys(type.labels))
-    case "json": return type.form === "object" ? jsonObject : type.form === "array" ? jsonArray : anyJson
-    case "list": return Schema.Array(storedValue(type.of))
-    case "object": return Schema.Struct(mapValues(type.fields, storedValue))
+    case "text":
+    case "date":
+    case "timestamp":
+    case "decimal":
+      return Schema.String
+    case "integer":
+    case "money":
+    case "code":
+    case "ref":
+      return Schema.Int
+    case "boolean":
+      return Schema.Boolean
+    case "choice":
+      return Schema.Literals(Object.keys(type.labels))
+    case "json":
+      return type.form === "object" ? jsonObject : type.form === "array" ? jsonArray : anyJson
+    case "list":
+      return Schema.Array(storedValue(type.of))
+    case "object":
+      return Schema.Struct(mapValues(type.fields, storedValue))
   }
 }
 const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
@@ -41,11 +58,16 @@ export type SomeColumns<T extends Table> = { readonly [K in keyof RowOf<T>]?: Ro
 export type KeyedColumns<T extends Table> = SomeColumns<T> & { readonly id: number }
 
 /** All of a row that is made, but its stamps. */
-export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & { readonly id: number }
+export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & {
+  readonly id: number
+}
 /** The columns of a row that declare a default, or may be null. */
 export type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
 /** A row without these columns. */
-export const without = <R extends AnyRow, const Name extends string>(row: R, ...names: ReadonlyArray<Name>): Without<R, Name> =>
+export const without = <R extends AnyRow, const Name extends string>(
+  row: R,
+  ...names: ReadonlyArray<Name>
+): Without<R, Name> =>
   Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name as Name))) as Without<R, Name>
 /** A row without its stamps. */
 export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at" | "updated_at" | "deleted_at"> =>
@@ -62,21 +84,33 @@ const rowName = (table: Table): string => `a row of ${table.name}`
 
 /** Some columns of a row. */
 export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
-  Schema.Struct(optional(Object.entries(table.columns))).annotate({ identifier: columnsName(table) }) as unknown as Stored<SomeColumns<T>>
+  Schema.Struct(optional(Object.entries(table.columns))).annotate({
+    identifier: columnsName(table)
+  }) as unknown as Stored<SomeColumns<T>>
 /** Some columns of the row with this `id`. */
 export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  Schema.Struct({ ...optional(Object.entries(table.columns)), id: Schema.Int }).annotate({ identifier: columnsName(table, "the key and ") }) as unknown as Stored<KeyedColumns<T>>
+  Schema.Struct({ ...optional(Object.entries(table.columns)), id: Schema.Int }).annotate({
+    identifier: columnsName(table, "the key and ")
+  }) as unknown as Stored<KeyedColumns<T>>
 /**
  * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release added
  * are absent from earlier events; the row is then made with their defaults.
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  Schema.Struct({ ...optional(Object.entries(table.columns).filter(([name]) => !stamps.has(name))), id: Schema.Int })
-    .annotate({ identifier: rowName(table) }) as unknown as Stored<KeyedColumns<T>>
-/** A row of which every column is there, but its stamps and those left out. */
-export const wholeRow = <T extends Table, const Left extends string = never>(table: T, ...left_out: ReadonlyArray<Left>): Stored<Without<NewRow<T>, Left>> =>
   Schema.Struct({
-    ...Object.fromEntries(Object.entries(table.columns).filter(([name]) => !stamps.has(name) && !left_out.includes(name as Left))
-      .map(([name, field]) => [name, storedValue(field)])),
+    ...optional(Object.entries(table.columns).filter(([name]) => !stamps.has(name))),
+    id: Schema.Int
+  }).annotate({ identifier: rowName(table) }) as unknown as Stored<KeyedColumns<T>>
+/** A row of which every column is there, but its stamps and those left out. */
+export const wholeRow = <T extends Table, const Left extends string = never>(
+  table: T,
+  ...left_out: ReadonlyArray<Left>
+): Stored<Without<NewRow<T>, Left>> =>
+  Schema.Struct({
+    ...Object.fromEntries(
+      Object.entries(table.columns)
+        .filter(([name]) => !stamps.has(name) && !left_out.includes(name as Left))
+        .map(([name, field]) => [name, storedValue(field)])
+    ),
     id: Schema.Int
   }).annotate({ identifier: rowName(table) }) as unknown as Stored<Without<NewRow<T>, Left>>

@@ -1,6 +1,14 @@
 /** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
 import type { Visibility } from "./visibility.ts"
-import { type ColumnValues, type Field, type Fields, id as idField, type ReferenceRule, timestamp, type ValuesOf } from "./field.ts"
+import {
+  type ColumnValues,
+  type Field,
+  type Fields,
+  id as idField,
+  type ReferenceRule,
+  timestamp,
+  type ValuesOf
+} from "./field.ts"
 
 export interface Unique {
   readonly columns: ReadonlyArray<string>
@@ -11,9 +19,18 @@ export interface Unique {
   readonly where?: string
 }
 /** An index of the rows that meet a condition and of no others: it costs nothing to write those that do not. */
-export interface PartialIndex { readonly columns: ReadonlyArray<string>; /** A boolean column, or a column `is not null`. */ readonly where: string }
+export interface PartialIndex {
+  readonly columns: ReadonlyArray<string>
+  /** A boolean column, or a column `is not null`. */ readonly where: string
+}
 /** Two rows with `active` true and the same key may not overlap in [from, to). */
-export interface NoOverlap { readonly name: string; readonly key: string; readonly from: string; readonly to: string; readonly active: string }
+export interface NoOverlap {
+  readonly name: string
+  readonly key: string
+  readonly from: string
+  readonly to: string
+  readonly active: string
+}
 
 export interface Table<F extends Fields = Fields> {
   readonly name: string
@@ -44,11 +61,24 @@ export interface Table<F extends Fields = Fields> {
  * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
  * `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
  */
-export interface MergedBy { readonly event: string; readonly from: string; readonly into: string; readonly doubled?: string }
+export interface MergedBy {
+  readonly event: string
+  readonly from: string
+  readonly into: string
+  readonly doubled?: string
+}
 /** `column` names a row of `table` wherever the `where` columns have these values. */
-export interface ReferenceByType { readonly column: string; readonly where: ColumnValues; readonly table: string; readonly rule: ReferenceRule }
+export interface ReferenceByType {
+  readonly column: string
+  readonly where: ColumnValues
+  readonly table: string
+  readonly rule: ReferenceRule
+}
 /** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
-export interface RowStream { readonly entity: string; readonly column: string }
+export interface RowStream {
+  readonly entity: string
+  readonly column: string
+}
 export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
 /** A row of a table nobody looks into by name. */
 export type AnyRow = { readonly [column: string]: unknown }
@@ -79,7 +109,8 @@ export interface TableOptions {
   readonly lease_block_size?: number
 }
 const ids_lent_default = 50
-const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> => named_by ?? ("name" in fields ? ["name"] : [])
+const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
+  named_by ?? ("name" in fields ? ["name"] : [])
 export interface Stamped extends Fields {
   readonly id: Field<number>
   readonly created_at: Field<string>
@@ -97,7 +128,11 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   entity: options.entity ?? name.slice(0, -1),
   columns: {
     id: idField(),
-    ...Object.fromEntries(Object.entries(fields).filter(([, field]) => !field.input_only).map(([name, field]) => [name, searchableDocument(name, field)])) as F,
+    ...(Object.fromEntries(
+      Object.entries(fields)
+        .filter(([, field]) => !field.input_only)
+        .map(([name, field]) => [name, searchableDocument(name, field)])
+    ) as F),
     ...stamps,
     deleted_at: timestamp({ computed: true, nullable: true })
   },
@@ -118,8 +153,15 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
-export const plainTable = <F extends Fields>(name: string, key: keyof F & string, columns: F, options: TableOptions = {}): Table<F> => ({
-  name, columns, key,
+export const plainTable = <F extends Fields>(
+  name: string,
+  key: keyof F & string,
+  columns: F,
+  options: TableOptions = {}
+): Table<F> => ({
+  name,
+  columns,
+  key,
   entity: options.entity ?? name.slice(0, -1),
   soft_delete: options.soft_delete ?? false,
   indexes: options.indexes ?? [],
@@ -136,12 +178,16 @@ export const plainTable = <F extends Fields>(name: string, key: keyof F & string
   lease_block_size: options.lease_block_size ?? ids_lent_default
 })
 
-export const isSearchable = (field: Field): boolean => (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
+export const isSearchable = (field: Field): boolean =>
+  (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
 /** The twin column that filters without regard to case look at. */
 export const caseFoldedName = (column: string): string => `${column}_folded`
 /** Unicode case folding in one place, the same on both engines. */
 export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
 /** What the twin of a searchable column holds: the text folded; of a document its texts. */
 export const caseFoldedValue = (field: Field, value: unknown): unknown =>
-  field.type.kind !== "json" ? foldCase(String(value))
-    : Object.fromEntries(Object.entries(value as object).flatMap(([key, one]) => typeof one === "string" ? [[key, foldCase(one)]] : []))
+  field.type.kind !== "json"
+    ? foldCase(String(value))
+    : Object.fromEntries(
+        Object.entries(value as object).flatMap(([key, one]) => (typeof one === "string" ? [[key, foldCase(one)]] : []))
+      )

@@ -19,18 +19,23 @@ const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
   const before = permission_indexes.get(catalogue)
   if (before !== undefined) return before
   // An endpoint that takes one of several permissions says little about each: it counts where no other names the permission.
-  const alone = new Map<string, Set<string>>(), shared = new Map<string, Set<string>>()
+  const alone = new Map<string, Set<string>>(),
+    shared = new Map<string, Set<string>>()
   const note = (map: Map<string, Set<string>>, name: string, abilities: ReadonlyArray<string>): void => {
-    map.set(name, new Set([...map.get(name) ?? [], ...abilities]))
+    map.set(name, new Set([...(map.get(name) ?? []), ...abilities]))
   }
   for (const { ability, permission } of catalogue.endpoints) {
-    const permissions = [permission ?? []].flat(), abilities = [ability ?? []].flat()
-    for (const one of permissions) note(permissions.length === 1 && abilities.length === 1 ? alone : shared, one, abilities)
+    const permissions = [permission ?? []].flat(),
+      abilities = [ability ?? []].flat()
+    for (const one of permissions)
+      note(permissions.length === 1 && abilities.length === 1 ? alone : shared, one, abilities)
   }
   // A permission that no endpoint asks for opens what the others of its area open.
   const areas = new Map<string, Set<string>>()
   for (const [permission, abilities] of alone) note(areas, areaOf(permission), [...abilities])
-  const columns = catalogue.tables.flatMap(({ columns }) => Object.values(columns).flatMap(({ visible_to }) => visible_to ?? []))
+  const columns = catalogue.tables.flatMap(({ columns }) =>
+    Object.values(columns).flatMap(({ visible_to }) => visible_to ?? [])
+  )
   const known: PermissionIndex = {
     abilities: new Map([...areas, ...shared, ...alone]),
     permissions: new Set([...alone.keys(), ...shared.keys(), ...columns])
@@ -47,5 +52,9 @@ export const restrictToToken = (catalogue: Catalogue, viewer: Viewer): Viewer =>
     const wanted = abilities.get(permission) ?? abilities.get(areaOf(permission))
     return wanted === undefined || [...wanted].some((one) => hasAbility(viewer, one))
   }
-  return { ...viewer, is_owner: false, permissions: new Set([...viewer.is_owner ? permissions : viewer.permissions].filter(opened)) }
+  return {
+    ...viewer,
+    is_owner: false,
+    permissions: new Set([...(viewer.is_owner ? permissions : viewer.permissions)].filter(opened))
+  }
 }

@@ -12,6 +12,8 @@ export interface Viewer {
 }
 
 /** Owners pass every permission (rules/conventions 11). */
-export const hasOnePermission = (viewer: Viewer, permission: string): boolean => viewer.is_owner || viewer.permissions.has(permission)
+export const hasOnePermission = (viewer: Viewer, permission: string): boolean =>
+  viewer.is_owner || viewer.permissions.has(permission)
 /** Nobody passes an ability the token does not carry; `*` carries all. */
-export const hasAbility = (viewer: Viewer, ability: string): boolean => viewer.abilities.has("*") || viewer.abilities.has(ability)
+export const hasAbility = (viewer: Viewer, ability: string): boolean =>
+  viewer.abilities.has("*") || viewer.abilities.has(ability)

@@ -10,7 +10,10 @@ import { hasOnePermission, type Viewer } from "./viewer.ts"
 
 /** Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data. */
 export type Audience = "everyone" | ReadonlyArray<string>
-export interface GrantedColumns { readonly to: Audience; readonly columns: ReadonlyArray<string> }
+export interface GrantedColumns {
+  readonly to: Audience
+  readonly columns: ReadonlyArray<string>
+}
 export interface Visibility {
   /** To whom endpoints show whole rows, or answer with them. */
   readonly all_columns: Audience
@@ -57,34 +60,53 @@ const always_granted = ["created_at", "deleted_at"]
 
 /** A table that says nothing is seen by whoever reads everything. */
 export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Viewer): VisibleColumns => {
-  if (hasOnePermission(viewer, full_read_permission) || (visibility !== undefined && hasAnyPermission(viewer, visibility.all_columns))) return "whole"
+  if (
+    hasOnePermission(viewer, full_read_permission) ||
+    (visibility !== undefined && hasAnyPermission(viewer, visibility.all_columns))
+  )
+    return "whole"
   const lent = visibility?.granted_columns?.filter(({ to }) => hasAnyPermission(viewer, to)) ?? []
-  return lent.length === 0 ? undefined
+  return lent.length === 0
+    ? undefined
     : new Set([key, ...always_granted.filter((name) => name in columns), ...lent.flatMap((one) => one.columns)])
 }
 
 /** All columns but these. */
-export const allColumnsExcept = (columns: { readonly [name: string]: Field }, ...left_out: ReadonlyArray<string>): ReadonlyArray<string> =>
-  Object.keys(columns).filter((name) => !left_out.includes(name))
+export const allColumnsExcept = (
+  columns: { readonly [name: string]: Field },
+  ...left_out: ReadonlyArray<string>
+): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
 
 /** What stands in a column that is not for the reader: its default, or nothing; where that must be unique, the row's key in another guise. */
 export const redactedValue = (table: Table, column: string, key: Key): unknown => {
   const field = table.columns[column]!
   const { nullable, type } = field
   if (nullable) return null
-  if (table.uniques.some(({ columns }) => columns.includes(column) || columns.includes(`${column}_folded`))) return type.kind === "text" ? `withheld ${key}` : -Number(key)
+  if (table.uniques.some(({ columns }) => columns.includes(column) || columns.includes(`${column}_folded`)))
+    return type.kind === "text" ? `withheld ${key}` : -Number(key)
   if (field.default !== undefined) return field.default
   switch (type.kind) {
-    case "text": return ""
-    case "boolean": return false
-    case "decimal": return type.scale === 0 ? "0" : `0.${"0".repeat(type.scale)}`
-    case "date": return "1970-01-01"
-    case "timestamp": return "1970-01-01T00:00:00.000Z"
-    case "choice": return Object.keys(type.labels)[0] ?? ""
-    case "code": return Number(Object.keys(type.labels)[0] ?? 0)
-    case "json": return type.form === "array" ? [] : {}
-    case "list": return []
-    case "object": return {}
-    default: return 0
+    case "text":
+      return ""
+    case "boolean":
+      return false
+    case "decimal":
+      return type.scale === 0 ? "0" : `0.${"0".repeat(type.scale)}`
+    case "date":
+      return "1970-01-01"
+    case "timestamp":
+      return "1970-01-01T00:00:00.000Z"
+    case "choice":
+      return Object.keys(type.labels)[0] ?? ""
+    case "code":
+      return Number(Object.keys(type.labels)[0] ?? 0)
+    case "json":
+      return type.form === "array" ? [] : {}
+    case "list":
+      return []
+    case "object":
+      return {}
+    default:
+      return 0
   }
 }

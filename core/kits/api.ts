@@ -8,28 +8,46 @@ import { Store } from "../kernel/store/store.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type ComponentFacts, deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
 import { accessoryResource, componentResource } from "./resource.ts"
-import { accessoryFields, type ComponentRow, componentFields, product_accessories, product_components } from "./schema.ts"
+import {
+  accessoryFields,
+  type ComponentRow,
+  componentFields,
+  product_accessories,
+  product_components
+} from "./schema.ts"
 import { loadCompositionSteps } from "./steps.ts"
 import { containerTemplateEndpoints } from "./template.ts"
 
-const productOf = (input: Input): ProductRow => (input.rows as { readonly [name: string]: unknown })["product"] as ProductRow
+const productOf = (input: Input): ProductRow =>
+  (input.rows as { readonly [name: string]: unknown })["product"] as ProductRow
 
 const accessories = crudResource({
   resource: accessoryResource,
   fields: accessoryFields,
   path: "/api/v1/products/{product}/accessories",
   parent: { param: "product", table: products, column: "product_id" },
-  access: { read: "products:read", write: "products:write", view: "products.view", create: "products.edit", edit: "products.edit", delete: "products.edit" },
+  access: {
+    read: "products:read",
+    write: "products:write",
+    view: "products.view",
+    create: "products.edit",
+    edit: "products.edit",
+    delete: "products.edit"
+  },
   only: ["list", "create", "update", "delete"],
   unpaged: true,
   rules: {
-    facts: (input) => Effect.flatMap(Store, (store) => store.find(product_accessories, { product_id: productOf(input).id })),
+    facts: (input) =>
+      Effect.flatMap(Store, (store) => store.find(product_accessories, { product_id: productOf(input).id })),
     save: ({ next, facts }) => saveAccessory(next, facts),
     delete: ({ row }) => Result.succeed([productTouched(row.product_id)])
   }
 })
 
-const componentFacts = Effect.fnUntraced(function*(input: Input, before: ComponentRow | undefined): Effect.fn.Return<ComponentFacts, Failure, Store> {
+const componentFacts = Effect.fnUntraced(function* (
+  input: Input,
+  before: ComponentRow | undefined
+): Effect.fn.Return<ComponentFacts, Failure, Store> {
   const product = productOf(input)
   const component_id = before?.component_product_id ?? Number(input.body["component_product_id"])
   return {
@@ -45,7 +63,14 @@ const components = crudResource({
   fields: componentFields,
   path: "/api/v1/products/{product}/components",
   parent: { param: "product", table: products, column: "product_id" },
-  access: { read: "kits:read", write: "kits:write", view: "kits.view", create: "kits.manage", edit: "kits.manage", delete: "kits.manage" },
+  access: {
+    read: "kits:read",
+    write: "kits:write",
+    view: "kits.view",
+    create: "kits.manage",
+    edit: "kits.manage",
+    delete: "kits.manage"
+  },
   only: ["list", "create", "update", "delete"],
   update_method: "PATCH",
   unpaged: true,
@@ -62,12 +87,12 @@ export const kitsSlice: Slice = {
   name: "kits",
   tables: [product_accessories, product_components],
   resources: [accessoryResource, componentResource],
-  events: [...accessories.events ?? [], ...components.events ?? []],
+  events: [...(accessories.events ?? []), ...(components.events ?? [])],
   includes: {
     products: {
       accessories: { kind: "many", via: "product_id", resource: () => accessoryResource },
       components: { kind: "many", via: "product_id", resource: () => componentResource }
     }
   },
-  endpoints: [...accessories.endpoints ?? [], ...components.endpoints ?? [], ...containerTemplateEndpoints]
+  endpoints: [...(accessories.endpoints ?? []), ...(components.endpoints ?? []), ...containerTemplateEndpoints]
 }

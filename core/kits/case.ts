@@ -17,8 +17,13 @@ export interface CaseProduct {
 }
 
 export const caseOf = (
-  product: Pick<ProductRow, "container_availability_mode">, components: ReadonlyArray<ComponentRow>
+  product: Pick<ProductRow, "container_availability_mode">,
+  components: ReadonlyArray<ComponentRow>
 ): CaseProduct => ({
   container_mode: product.container_availability_mode,
-  parts: components.map((one) => ({ component_product_id: one.component_product_id, quantity: Number(one.quantity), binding: one.binding }))
+  parts: components.map((one) => ({
+    component_product_id: one.component_product_id,
+    quantity: Number(one.quantity),
+    binding: one.binding
+  }))
 })

@@ -6,11 +6,11 @@ export interface Composed {
   readonly component_product_id: number
 }
 
-const below = (edges: ReadonlyArray<Composed>): (product: number) => ReadonlyArray<number> => {
+const below = (edges: ReadonlyArray<Composed>): ((product: number) => ReadonlyArray<number>) => {
   const of = Map.groupBy(edges, (edge) => edge.product_id)
   return (product) => (of.get(product) ?? []).map((edge) => edge.component_product_id)
 }
-const above = (edges: ReadonlyArray<Composed>): (product: number) => ReadonlyArray<number> => {
+const above = (edges: ReadonlyArray<Composed>): ((product: number) => ReadonlyArray<number>) => {
   const of = Map.groupBy(edges, (edge) => edge.component_product_id)
   return (product) => (of.get(product) ?? []).map((edge) => edge.product_id)
 }

@@ -14,15 +14,22 @@ export const accessoryFields = {
   zero_priced: boolean({ default: false }),
   sort_order: integer({ min: 0, default: 0 })
 }
-export const product_accessories = table("product_accessories", {
-  product_id: ref("products", { computed: true, on_delete: "keep" }),
-  ...accessoryFields
-}, {
-  entity: "accessory",
-  visibility: { all_columns: ["products.*", "opportunities.*"] },
-  indexes: [["accessory_product_id"]],
-  uniques: [{ columns: ["product_id", "accessory_product_id"], field: "accessory_product_id", message: "This product is already an accessory of it." }]
-})
+export const product_accessories = table(
+  "product_accessories",
+  { product_id: ref("products", { computed: true, on_delete: "keep" }), ...accessoryFields },
+  {
+    entity: "accessory",
+    visibility: { all_columns: ["products.*", "opportunities.*"] },
+    indexes: [["accessory_product_id"]],
+    uniques: [
+      {
+        columns: ["product_id", "accessory_product_id"],
+        field: "accessory_product_id",
+        message: "This product is already an accessory of it."
+      }
+    ]
+  }
+)
 export type AccessoryRow = RowOf<typeof product_accessories>
 
 /** `pool` parts are drawn from general stock; `fixed` ones are packed in a container for good. */
@@ -32,13 +39,22 @@ export const componentFields = {
   binding: choice({ pool: "Pool", fixed: "Fixed" }, { default: "pool" }),
   sort_order: integer({ min: 0, default: 0 })
 }
-export const product_components = table("product_components", {
-  product_id: ref("products", { computed: true, on_delete: "keep" }),
-  ...componentFields
-}, {
-  entity: "component",
-  visibility: { all_columns: ["kits.*", "products.*", "availability.view", "containers.*", "opportunities.*", "shortages.*"] },
-  indexes: [["component_product_id"]],
-  uniques: [{ columns: ["product_id", "component_product_id"], field: "component_product_id", message: "This product is already a component of it." }]
-})
+export const product_components = table(
+  "product_components",
+  { product_id: ref("products", { computed: true, on_delete: "keep" }), ...componentFields },
+  {
+    entity: "component",
+    visibility: {
+      all_columns: ["kits.*", "products.*", "availability.view", "containers.*", "opportunities.*", "shortages.*"]
+    },
+    indexes: [["component_product_id"]],
+    uniques: [
+      {
+        columns: ["product_id", "component_product_id"],
+        field: "component_product_id",
+        message: "This product is already a component of it."
+      }
+    ]
+  }
+)
 export type ComponentRow = RowOf<typeof product_components>

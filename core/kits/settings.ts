@@ -2,4 +2,5 @@
 import { settingNumber, type Settings } from "../kernel/settings.ts"
 
 export const defaultKitDepth = 3
-export const kitDepthIn = (settings: Settings): number => settingNumber(settings, "availability", "kit_nesting_max_depth") || defaultKitDepth
+export const kitDepthIn = (settings: Settings): number =>
+  settingNumber(settings, "availability", "kit_nesting_max_depth") || defaultKitDepth

@@ -17,31 +17,49 @@ const firstOf = <C extends Contact>(found: ReadonlyArray<C>): ReadonlyMap<unknow
   }
   return first
 }
-const idsOf = (rows: ReadonlyArray<AnyRow>): ReadonlyArray<number> => rows.map((row) => row["id"]).filter((id) => typeof id === "number")
+const idsOf = (rows: ReadonlyArray<AnyRow>): ReadonlyArray<number> =>
+  rows.map((row) => row["id"]).filter((id) => typeof id === "number")
 const order = { order: ["id"] }
-const email: ViewColumn = (rows) => Effect.gen(function*() {
-  const first = firstOf(yield* (yield* Store).find(emails, { member_id: idsOf(rows) }, order))
-  return (row) => first.get(row["id"])?.address ?? null
-})
-const phone: ViewColumn = (rows) => Effect.gen(function*() {
-  const first = firstOf(yield* (yield* Store).find(phones, { member_id: idsOf(rows) }, order))
-  return (row) => first.get(row["id"])?.number ?? null
-})
-const primaryAddresses = (rows: ReadonlyArray<AnyRow>) => Effect.gen(function*() {
-  return firstOf(yield* (yield* Store).find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
-})
-const city: ViewColumn = (rows) => Effect.map(primaryAddresses(rows), (first) => (row) => first.get(row["id"])?.city ?? null)
-const country: ViewColumn = (rows) => Effect.gen(function*() {
-  const first = yield* primaryAddresses(rows)
-  const found = yield* (yield* Store).getMany(countries, [...first.values()].flatMap((address) => address.country_id ?? []))
-  const names = new Map(found.map((one) => [one.id, one.name]))
-  return (row): Json => names.get(first.get(row["id"])?.country_id ?? 0) ?? null
-})
+const email: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const first = firstOf(yield* (yield* Store).find(emails, { member_id: idsOf(rows) }, order))
+    return (row) => first.get(row["id"])?.address ?? null
+  })
+const phone: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const first = firstOf(yield* (yield* Store).find(phones, { member_id: idsOf(rows) }, order))
+    return (row) => first.get(row["id"])?.number ?? null
+  })
+const primaryAddresses = (rows: ReadonlyArray<AnyRow>) =>
+  Effect.gen(function* () {
+    return firstOf(yield* (yield* Store).find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
+  })
+const city: ViewColumn = (rows) =>
+  Effect.map(primaryAddresses(rows), (first) => (row) => first.get(row["id"])?.city ?? null)
+const country: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const first = yield* primaryAddresses(rows)
+    const found = yield* (yield* Store).getMany(
+      countries,
+      [...first.values()].flatMap((address) => address.country_id ?? [])
+    )
+    const names = new Map(found.map((one) => [one.id, one.name]))
+    return (row): Json => names.get(first.get(row["id"])?.country_id ?? 0) ?? null
+  })
 /** Nothing is charged by the member here. */
 const nothing: ViewColumn = () => Effect.succeed(() => null)
 
 export const memberColumns: ViewColumns = {
-  email, phone, city, country, tags: "tag_list", is_bookable: "bookable",
-  cost_per_hour: "hour_cost", cost_per_day: "day_cost", cost_per_distance: "distance_cost",
-  charge_per_hour: nothing, charge_per_day: nothing, charge_per_distance: nothing
+  email,
+  phone,
+  city,
+  country,
+  tags: "tag_list",
+  is_bookable: "bookable",
+  cost_per_hour: "hour_cost",
+  cost_per_day: "day_cost",
+  cost_per_distance: "distance_cost",
+  charge_per_hour: nothing,
+  charge_per_day: nothing,
+  charge_per_distance: nothing
 }

@@ -9,27 +9,41 @@ import { memberArchived, memberMerged } from "./events.ts"
 import { type ContactKind, type MemberRow, members, type RelationshipRow } from "./schema.ts"
 
 /** A relationship of the member that changes, and who is on its other side. */
-export interface Related { readonly id: number; readonly other: MemberRow }
+export interface Related {
+  readonly id: number
+  readonly other: MemberRow
+}
 /**
  * Users come from invitations, and what they are called and whether they are active is kept with the user. A member
  * that becomes something else keeps only such relationships as could be made anew.
  */
-export const memberProblems = (next: MemberRow, before: MemberRow | undefined, related: ReadonlyArray<Related>): FieldErrors => {
+export const memberProblems = (
+  next: MemberRow,
+  before: MemberRow | undefined,
+  related: ReadonlyArray<Related>
+): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (before === undefined) {
     if (next.membership_type === "user") errors["membership_type"] = ["Users are made by inviting them."]
     return errors
   }
-  if (next.membership_type !== before.membership_type && (next.membership_type === "user" || before.membership_type === "user")) {
+  if (
+    next.membership_type !== before.membership_type &&
+    (next.membership_type === "user" || before.membership_type === "user")
+  ) {
     errors["membership_type"] = ["A member cannot be turned into a user, nor a user into something else."]
   } else if (next.membership_type !== before.membership_type) {
     const broken = related.filter(({ other }) => relationshipProblem(next, other, []) !== undefined)
-    if (broken.length > 0) errors["membership_type"] = broken.map(({ id, other }) =>
-      `Relationship ${id} joins this member with the ${other.membership_type} ${other.name}, and one of the two must be a contact: end that relationship first.`)
+    if (broken.length > 0)
+      errors["membership_type"] = broken.map(
+        ({ id, other }) =>
+          `Relationship ${id} joins this member with the ${other.membership_type} ${other.name}, and one of the two must be a contact: end that relationship first.`
+      )
   }
   if (before.membership_type === "user") {
     for (const field of ["name", "is_active", "location_type"] as const) {
-      if (next[field] !== before[field]) errors[field] = [`The ${field.replace("_", " ")} of a user is changed with the user.`]
+      if (next[field] !== before[field])
+        errors[field] = [`The ${field.replace("_", " ")} of a user is changed with the user.`]
     }
   }
   return errors
@@ -51,17 +65,23 @@ export interface MergeFacts {
 export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => {
   const { secondary } = facts
   const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
-  if (secondary === undefined || secondary.deleted_at !== null) return refuse("The selected secondary member does not exist.")
+  if (secondary === undefined || secondary.deleted_at !== null)
+    return refuse("The selected secondary member does not exist.")
   if (secondary.id === primary.id) return refuse("A member cannot be merged with itself.")
-  if (secondary.membership_type !== primary.membership_type) return refuse("Only members of the same type can be merged.")
+  if (secondary.membership_type !== primary.membership_type)
+    return refuse("Only members of the same type can be merged.")
   if (primary.membership_type === "user") return refuse("Users cannot be merged.")
   const filled = {
-    ...secondary.custom_fields, ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
+    ...secondary.custom_fields,
+    ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
   }
   const updated = updatedEvent(members, primary, { custom_fields: filled })
   const merged: DataOf<typeof memberMerged> = {
-    primary_id: primary.id, secondary_id: secondary.id, demoted: facts.primary_kinds,
-    relationships: movedRelationships(primary.id, secondary.id, facts.relationships), doubled: facts.doubled
+    primary_id: primary.id,
+    secondary_id: secondary.id,
+    demoted: facts.primary_kinds,
+    relationships: movedRelationships(primary.id, secondary.id, facts.relationships),
+    doubled: facts.doubled
   }
   return Result.succeed({
     events: [
@@ -75,10 +95,15 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
 
 /** Those that would join the primary to itself, or to somebody it is joined to already, are dropped. */
 const movedRelationships = (
-  primary: number, secondary: number, relationships: ReadonlyArray<RelationshipRow>
+  primary: number,
+  secondary: number,
+  relationships: ReadonlyArray<RelationshipRow>
 ): DataOf<typeof memberMerged>["relationships"] => {
-  const joined = new Set(relationships.flatMap((one) =>
-    one.member_id === primary ? [one.related_member_id] : one.related_member_id === primary ? [one.member_id] : []))
+  const joined = new Set(
+    relationships.flatMap((one) =>
+      one.member_id === primary ? [one.related_member_id] : one.related_member_id === primary ? [one.member_id] : []
+    )
+  )
   joined.add(primary)
   const moved: Array<DataOf<typeof memberMerged>["relationships"]["moved"][number]> = []
   const dropped: Array<number> = []
@@ -88,19 +113,30 @@ const movedRelationships = (
     if (joined.has(other)) dropped.push(id)
     else {
       joined.add(other)
-      moved.push({ id, ...(member_id === secondary ? { member_id: primary, related_member_id } : { member_id, related_member_id: primary }) })
+      moved.push({
+        id,
+        ...(member_id === secondary
+          ? { member_id: primary, related_member_id }
+          : { member_id, related_member_id: primary })
+      })
     }
   }
   return { moved, dropped }
 }
 
 export const relationshipProblem = (
-  member: MemberRow, related: MemberRow, existing: ReadonlyArray<RelationshipRow>
+  member: MemberRow,
+  related: MemberRow,
+  existing: ReadonlyArray<RelationshipRow>
 ): string | undefined => {
   const types = [member.membership_type, related.membership_type]
-  return member.id === related.id ? "A member cannot be related to itself."
-    : types.includes("user") ? "Users cannot be related to members."
-    : !types.includes("contact") ? "One of the two must be a contact."
-    : existing.length > 0 ? "These two members are related already."
-    : undefined
+  return member.id === related.id
+    ? "A member cannot be related to itself."
+    : types.includes("user")
+      ? "Users cannot be related to members."
+      : !types.includes("contact")
+        ? "One of the two must be a contact."
+        : existing.length > 0
+          ? "These two members are related already."
+          : undefined
 }

@@ -15,24 +15,27 @@ export const memberArchived = eventType("member.archived", {
 export const memberRestored = eventType("member.restored", {
   meaning: "An archived member is in use again.",
   data: () => Schema.Struct({ id: Schema.Int }),
-  project: ({ id }, { recorded_at }) => [update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })]
+  project: ({ id }, { recorded_at }) => [
+    update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })
+  ]
 })
 
 /** Whatever else names the secondary follows as its column declares. */
 export const memberMerged = eventType("member.merged", {
   meaning: "Two members were one: what belonged to the secondary belongs to the primary.",
-  data: () => Schema.Struct({
-    primary_id: Schema.Int,
-    secondary_id: Schema.Int,
-    // Kinds of moved records that are no longer primary, because the primary member has one.
-    demoted: Schema.Array(Schema.Literals(["addresses", "emails", "phones", "links"])),
-    relationships: Schema.Struct({
-      moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
-      dropped: ids()
+  data: () =>
+    Schema.Struct({
+      primary_id: Schema.Int,
+      secondary_id: Schema.Int,
+      // Kinds of moved records that are no longer primary, because the primary member has one.
+      demoted: Schema.Array(Schema.Literals(["addresses", "emails", "phones", "links"])),
+      relationships: Schema.Struct({
+        moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
+        dropped: ids()
+      }),
+      // The secondary's participations in what the primary takes part in too, by table.
+      doubled: Schema.Record(Schema.String, ids())
     }),
-    // The secondary's participations in what the primary takes part in too, by table.
-    doubled: Schema.Record(Schema.String, ids())
-  }),
   stream: ({ primary_id }) => streamOf("member", primary_id),
   project: ({ demoted, primary_id, relationships: joined, secondary_id }, { recorded_at }) => [
     ...demoted.map((kind) => updateWhere(contactTables[kind], { member_id: secondary_id }, { is_primary: false })),

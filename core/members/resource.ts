@@ -15,51 +15,80 @@ export const phoneResource = resource({ singular: "phone", table: phones })
 export const linkResource = resource({ singular: "link", table: links })
 export const relationshipResource = resource({ singular: "relationship", table: relationships })
 
-const nameOf = (row: AnyRow | undefined): Json => row?.["name"] as string | undefined ?? null
-const labelOf = (row: AnyRow | undefined): Json => row === undefined ? null : membership_types[(row as MemberRow).membership_type]
+const nameOf = (row: AnyRow | undefined): Json => (row?.["name"] as string | undefined) ?? null
+const labelOf = (row: AnyRow | undefined): Json =>
+  row === undefined ? null : membership_types[(row as MemberRow).membership_type]
 
 const related = {
   id: integer(),
-  relatable_id: integer(), relatable_type: text(), relatable_name: text(), relatable_membership_type: text(),
-  related_id: integer(), related_type: text(), related_name: text(), related_membership_type: text(),
-  relationship_type: relationships.columns.relationship_type, is_primary: boolean()
+  relatable_id: integer(),
+  relatable_type: text(),
+  relatable_name: text(),
+  relatable_membership_type: text(),
+  related_id: integer(),
+  related_type: text(),
+  related_name: text(),
+  related_membership_type: text(),
+  relationship_type: relationships.columns.relationship_type,
+  is_primary: boolean()
 }
 /** A relationship seen from one of its sides: `relatable` is this member, `related` the other. */
-const relatedResource = (side: "member" | "related") => resource({
-  singular: "related_member",
-  table: relationships,
-  lookups: { member: { via: "member_id", table: members }, related: { via: "related_member_id", table: members } },
-  view: (base, _row, found) => {
-    const [own, other] = side === "member" ? [found.member, found.related] : [found.related, found.member]
-    return {
-      id: base["id"]!,
-      relatable_id: own?.["id"] as number, relatable_type: "Member", relatable_name: nameOf(own), relatable_membership_type: labelOf(own),
-      related_id: other?.["id"] as number, related_type: "Member", related_name: nameOf(other), related_membership_type: labelOf(other),
-      relationship_type: base["relationship_type"]!, is_primary: base["is_primary"]!,
-      archived: other === undefined || other["deleted_at"] !== null
+const relatedResource = (side: "member" | "related") =>
+  resource({
+    singular: "related_member",
+    table: relationships,
+    lookups: { member: { via: "member_id", table: members }, related: { via: "related_member_id", table: members } },
+    view: (base, _row, found) => {
+      const [own, other] = side === "member" ? [found.member, found.related] : [found.related, found.member]
+      return {
+        id: base["id"]!,
+        relatable_id: own?.["id"] as number,
+        relatable_type: "Member",
+        relatable_name: nameOf(own),
+        relatable_membership_type: labelOf(own),
+        related_id: other?.["id"] as number,
+        related_type: "Member",
+        related_name: nameOf(other),
+        related_membership_type: labelOf(other),
+        relationship_type: base["relationship_type"]!,
+        is_primary: base["is_primary"]!,
+        archived: other === undefined || other["deleted_at"] !== null
+      }
     }
-  }
-})
+  })
 const pointedAt = relatedResource("related")
 const pointing = relatedResource("member")
 
 /** Archived members are not named as somebody's contacts. */
 const current = (rows: Json | undefined): ReadonlyArray<Json> =>
-  ((rows ?? []) as ReadonlyArray<JsonObject>).flatMap(({ archived, ...row }) => archived === true ? [] : [row])
+  ((rows ?? []) as ReadonlyArray<JsonObject>).flatMap(({ archived, ...row }) => (archived === true ? [] : [row]))
 
 /** The part that depends on what kind of member it is. */
 const membershipOf = (member: MemberRow): JsonObject => {
   const { id } = member
   switch (member.membership_type) {
-    case "user": return { id }
-    case "contact": return { id, title: member.title, department: member.department }
-    default: return {
-      id, number: member.account_number ?? "", tax_class_id: member.sale_tax_class_id, cash: member.is_cash, on_stop: member.is_on_stop,
-      rating: member.rating, owned_by: member.owned_by, price_category_id: member.price_category_id,
-      discount_category_id: member.discount_category_id, tax_number: member.tax_number ?? "", peppol_id: member.peppol_id ?? "",
-      chamber_of_commerce_number: member.chamber_of_commerce_number ?? "", global_location_number: member.global_location_number ?? "",
-      invoice_term: member.invoice_term_id, invoice_term_length: member.invoice_term_length
-    }
+    case "user":
+      return { id }
+    case "contact":
+      return { id, title: member.title, department: member.department }
+    default:
+      return {
+        id,
+        number: member.account_number ?? "",
+        tax_class_id: member.sale_tax_class_id,
+        cash: member.is_cash,
+        on_stop: member.is_on_stop,
+        rating: member.rating,
+        owned_by: member.owned_by,
+        price_category_id: member.price_category_id,
+        discount_category_id: member.discount_category_id,
+        tax_number: member.tax_number ?? "",
+        peppol_id: member.peppol_id ?? "",
+        chamber_of_commerce_number: member.chamber_of_commerce_number ?? "",
+        global_location_number: member.global_location_number ?? "",
+        invoice_term: member.invoice_term_id,
+        invoice_term_length: member.invoice_term_length
+      }
   }
 }
 
@@ -68,16 +97,33 @@ const membership = Shown.either(
   Shown.keys({ id: integer() }),
   Shown.keys({ id: integer(), title: members.columns.title, department: members.columns.department }),
   Shown.keys({
-    id: integer(), number: text(), tax_class_id: integer({ nullable: true }), cash: boolean(), on_stop: boolean(), rating: integer({ nullable: true }),
-    owned_by: integer({ nullable: true }), price_category_id: integer({ nullable: true }), discount_category_id: integer({ nullable: true }),
-    tax_number: text(), peppol_id: text(), chamber_of_commerce_number: text(), global_location_number: text(),
-    invoice_term: integer({ nullable: true }), invoice_term_length: integer()
+    id: integer(),
+    number: text(),
+    tax_class_id: integer({ nullable: true }),
+    cash: boolean(),
+    on_stop: boolean(),
+    rating: integer({ nullable: true }),
+    owned_by: integer({ nullable: true }),
+    price_category_id: integer({ nullable: true }),
+    discount_category_id: integer({ nullable: true }),
+    tax_number: text(),
+    peppol_id: text(),
+    chamber_of_commerce_number: text(),
+    global_location_number: text(),
+    invoice_term: integer({ nullable: true }),
+    invoice_term_length: integer()
   })
 )
 const member_shows = {
-  membership_type_name: text(), active: boolean(), description: text(), membership_id: integer(), membership,
-  lawful_basis_type_name: text({ nullable: true }), invoice_term_name: text({ nullable: true }),
-  sale_tax_class_name: text({ nullable: true }), purchase_tax_class_name: text({ nullable: true }),
+  membership_type_name: text(),
+  active: boolean(),
+  description: text(),
+  membership_id: integer(),
+  membership,
+  lawful_basis_type_name: text({ nullable: true }),
+  invoice_term_name: text({ nullable: true }),
+  sale_tax_class_name: text({ nullable: true }),
+  purchase_tax_class_name: text({ nullable: true }),
   icon: Shown.keys({ url: text(), thumb_url: text({ nullable: true }) }, { nullable: true }),
   identity: Shown.nothing(),
   primary_address: Shown.row(() => addressResource, { nullable: true, describe: "With include=addresses" }),
@@ -126,7 +172,8 @@ export const memberResource = resource({
     purchase_tax_class_name: nameOf(found.purchase_tax_class),
     icon: row.icon_url === null ? null : { url: row.icon_url, thumb_url: row.icon_thumb_url },
     identity: null,
-    primary_address: (base["addresses"] as ReadonlyArray<JsonObject>).find((address) => address["is_primary"] === true) ?? null,
+    primary_address:
+      (base["addresses"] as ReadonlyArray<JsonObject>).find((address) => address["is_primary"] === true) ?? null,
     service_stock_levels: [],
     child_members: current(contacts),
     parent_members: current(organisations)

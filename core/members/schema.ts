@@ -3,7 +3,12 @@ import { boolean, choice, code, decimal, integer, json, money, longText, ref, ta
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-export const membership_types = { user: "User", contact: "Contact", organisation: "Organisation", venue: "Venue" } as const
+export const membership_types = {
+  user: "User",
+  contact: "Contact",
+  organisation: "Organisation",
+  venue: "Venue"
+} as const
 export type MembershipType = keyof typeof membership_types
 
 /** Costs are in the member's own currency, or the base currency. */
@@ -43,31 +48,52 @@ export const memberFields = {
   department: text({ nullable: true }),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const members = table("members", {
-  ...memberFields,
-  icon_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
-  icon_thumb_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
-  /** The member this one was found to be a double of. */
-  merged_into_id: ref("members", { computed: true, nullable: true, hidden: true, on_delete: "keep" })
-}, {
-  soft_delete: true,
-  merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id", doubled: "doubled" },
-  visibility: {
-    all_columns: ["members.*"],
-    granted_columns: [
-      { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
-      { to: ["activities.*"], columns: ["icon_thumb_url"] },
-      // What prices, discounts and tax of a quote go by (rules/rates 8, rules/billing 4).
-      { to: ["opportunities.*"], columns: ["bookable", "default_currency_code", "sale_tax_class_id", "purchase_tax_class_id", "price_category_id", "discount_category_id", "tag_list", "is_cash", "is_on_stop"] },
-      { to: ["stock.*"], columns: ["membership_type"] }
-    ]
+export const members = table(
+  "members",
+  {
+    ...memberFields,
+    icon_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
+    icon_thumb_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
+    /** The member this one was found to be a double of. */
+    merged_into_id: ref("members", { computed: true, nullable: true, hidden: true, on_delete: "keep" })
   },
-  indexes: [["name_folded"], ["membership_type", "name_folded"], ["created_at"], ["merged_into_id"]]
-})
+  {
+    soft_delete: true,
+    merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id", doubled: "doubled" },
+    visibility: {
+      all_columns: ["members.*"],
+      granted_columns: [
+        { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
+        { to: ["activities.*"], columns: ["icon_thumb_url"] },
+        // What prices, discounts and tax of a quote go by (rules/rates 8, rules/billing 4).
+        {
+          to: ["opportunities.*"],
+          columns: [
+            "bookable",
+            "default_currency_code",
+            "sale_tax_class_id",
+            "purchase_tax_class_id",
+            "price_category_id",
+            "discount_category_id",
+            "tag_list",
+            "is_cash",
+            "is_on_stop"
+          ]
+        },
+        { to: ["stock.*"], columns: ["membership_type"] }
+      ]
+    },
+    indexes: [["name_folded"], ["membership_type", "name_folded"], ["created_at"], ["merged_into_id"]]
+  }
+)
 export type MemberRow = RowOf<typeof members>
 
 /** Events of contact records lie in their member's stream: erasing a person finds them all there. */
-const ofMember = { stream: { entity: "member", column: "member_id" }, indexes: [["member_id"]], visibility: { all_columns: ["members.*"] } }
+const ofMember = {
+  stream: { entity: "member", column: "member_id" },
+  indexes: [["member_id"]],
+  visibility: { all_columns: ["members.*"] }
+}
 const member_id = ref("members", { computed: true, on_delete: "keep", on_merge: "follow_updated" })
 const type_id = ref("list_values", { nullable: true, on_delete: "clear" })
 const is_primary = boolean({ default: false })
@@ -80,24 +106,39 @@ export const addressFields = {
   postcode: text({ nullable: true, max: 20 }),
   what3words: text({ nullable: true }),
   country_id: ref("countries", { nullable: true, on_delete: "keep" }),
-  type_id, is_primary,
+  type_id,
+  is_primary,
   latitude: decimal({ nullable: true, scale: 7, min: "-90", max: "90", strict: false }),
   longitude: decimal({ nullable: true, scale: 7, min: "-180", max: "180", strict: false })
 }
-export const addresses = table("addresses", { member_id, ...addressFields }, {
-  // Quotes name addresses, and whoever writes one must know whose each is; what stands in them is for those who see members.
-  ...ofMember, entity: "address",
-  visibility: { ...ofMember.visibility, granted_columns: [{ to: ["opportunities.create", "opportunities.edit"], columns: ["member_id"] }], shown_by_reference: true }
-})
+export const addresses = table(
+  "addresses",
+  { member_id, ...addressFields },
+  {
+    // Quotes name addresses, and whoever writes one must know whose each is; what stands in them is for those who see members.
+    ...ofMember,
+    entity: "address",
+    visibility: {
+      ...ofMember.visibility,
+      granted_columns: [{ to: ["opportunities.create", "opportunities.edit"], columns: ["member_id"] }],
+      shown_by_reference: true
+    }
+  }
+)
 export const emailFields = { address: text({ required: true, format: "email" }), type_id, is_primary }
 export const emails = table("emails", { member_id, ...emailFields }, ofMember)
 export const phoneFields = {
   number: text({ required: true, max: 50 }),
   country_code: text({ nullable: true, max: 2, length: 2 }),
-  type_id, is_primary
+  type_id,
+  is_primary
 }
 export const phones = table("phones", { member_id, ...phoneFields }, { ...ofMember, named_by: ["number"] })
-export const linkFields = { url: text({ required: true, max: 2048, format: "url" }), name: text({ nullable: true }), type_id }
+export const linkFields = {
+  url: text({ required: true, max: 2048, format: "url" }),
+  name: text({ nullable: true }),
+  type_id
+}
 export const links = table("links", { member_id, ...linkFields }, ofMember)
 
 export const relationshipFields = {
@@ -106,9 +147,11 @@ export const relationshipFields = {
   is_primary
 }
 /** Stored once, meant both ways. */
-export const relationships = table("relationships", { member_id: ref("members", { computed: true, on_delete: "keep" }), ...relationshipFields }, {
-  stream: ofMember.stream, visibility: ofMember.visibility, indexes: [["member_id"], ["related_member_id"]]
-})
+export const relationships = table(
+  "relationships",
+  { member_id: ref("members", { computed: true, on_delete: "keep" }), ...relationshipFields },
+  { stream: ofMember.stream, visibility: ofMember.visibility, indexes: [["member_id"], ["related_member_id"]] }
+)
 export type RelationshipRow = RowOf<typeof relationships>
 
 /** Records that move with a merge and go with an erasure, by the name of their table. */

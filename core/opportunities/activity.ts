@@ -4,7 +4,9 @@ import type { StoredEvent } from "../kernel/event.ts"
 import { opportunityEvents } from "./events.ts"
 import type { AuditEntry } from "../activity-log/answers.ts"
 
-const entries = new Map(opportunityEvents.filter(({ activity }) => activity !== undefined).map((kind) => [kind.type, kind]))
+const entries = new Map(
+  opportunityEvents.filter(({ activity }) => activity !== undefined).map((kind) => [kind.type, kind])
+)
 /** The types of events that are entries; prices and claims that follow from these are not entries of their own. */
 export const activity_event_types: ReadonlyArray<string> = [...entries.keys()]
 
@@ -12,9 +14,14 @@ export const activity_event_types: ReadonlyArray<string> = [...entries.keys()]
 export const activityEntry = (event: StoredEvent, opportunity_id: number, user_name: string | null): AuditEntry => {
   const kind = entries.get(event.type)
   return {
-    id: event.position, user_id: event.actor_id, user_name, action: event.type,
-    auditable_type: "opportunity", auditable_id: opportunity_id,
-    ...kind?.activity?.(decodeData(kind, event.data)) ?? { old_values: null, new_values: null },
-    ip_address: null, created_at: event.recorded_at
+    id: event.position,
+    user_id: event.actor_id,
+    user_name,
+    action: event.type,
+    auditable_type: "opportunity",
+    auditable_id: opportunity_id,
+    ...(kind?.activity?.(decodeData(kind, event.data)) ?? { old_values: null, new_values: null }),
+    ip_address: null,
+    created_at: event.recorded_at
   }
 }

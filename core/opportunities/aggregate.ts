@@ -33,7 +33,10 @@ export interface Customer {
 }
 
 /** An active demand on a unit by somebody else, with the name people know its holder by. */
-export interface UnitHold { readonly demand: Demand; readonly holder: string }
+export interface UnitHold {
+  readonly demand: Demand
+  readonly holder: string
+}
 
 export interface DecisionState {
   readonly opportunity: Opportunity
@@ -61,10 +64,12 @@ export interface DecisionState {
 }
 
 /** Lines of the active version in path order: what shows, counts and claims. */
-export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> => opportunity.lines.filter((line) => line.is_live)
+export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> =>
+  opportunity.lines.filter((line) => line.is_live)
 /** 422 on `item` for lines of a version that is not the active one: it is what was offered, and stays so. */
 export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
-  line.is_live ? Result.succeed(undefined)
+  line.is_live
+    ? Result.succeed(undefined)
     : Result.fail(invalidField("item", `${line.name} belongs to a version that is not active; activate it first.`))
 export const unitsOf = (opportunity: Opportunity, line_id: number): ReadonlyArray<AssignmentRow> =>
   opportunity.units.filter((unit) => unit.opportunity_item_id === line_id)
@@ -72,7 +77,7 @@ const byLine = new WeakMap<Opportunity["units"], ReadonlyMap<number, ReadonlyArr
 /** The units of every line, put together once for the opportunity as it is: for whoever asks line by line. */
 export const unitsByLine = ({ units }: Opportunity): ReadonlyMap<number, ReadonlyArray<AssignmentRow>> => {
   let found = byLine.get(units)
-  if (found === undefined) byLine.set(units, found = Map.groupBy(units, (unit) => unit.opportunity_item_id))
+  if (found === undefined) byLine.set(units, (found = Map.groupBy(units, (unit) => unit.opportunity_item_id)))
   return found
 }
 
@@ -80,8 +85,15 @@ export const unitsByLine = ({ units }: Opportunity): ReadonlyMap<number, Readonl
 export const stockedProductOf = (line: ItemRow): number | null =>
   line.item_type === "product" || line.item_type === "accessory" ? line.item_id : null
 
-export const withLine = (opportunity: Opportunity, line_id: number, set: Partial<ItemRow>): Opportunity =>
-  ({ ...opportunity, lines: opportunity.lines.map((line) => line.id === line_id ? { ...line, ...set } : line) })
-export const withUnit = (opportunity: Opportunity, unit_id: number, set: Partial<AssignmentRow>): Opportunity =>
-  ({ ...opportunity, units: opportunity.units.map((unit) => unit.id === unit_id ? { ...unit, ...set } : unit) })
-export const withHeader = (opportunity: Opportunity, set: Partial<OpportunityRow>): Opportunity => ({ ...opportunity, header: { ...opportunity.header, ...set } })
+export const withLine = (opportunity: Opportunity, line_id: number, set: Partial<ItemRow>): Opportunity => ({
+  ...opportunity,
+  lines: opportunity.lines.map((line) => (line.id === line_id ? { ...line, ...set } : line))
+})
+export const withUnit = (opportunity: Opportunity, unit_id: number, set: Partial<AssignmentRow>): Opportunity => ({
+  ...opportunity,
+  units: opportunity.units.map((unit) => (unit.id === unit_id ? { ...unit, ...set } : unit))
+})
+export const withHeader = (opportunity: Opportunity, set: Partial<OpportunityRow>): Opportunity => ({
+  ...opportunity,
+  header: { ...opportunity.header, ...set }
+})

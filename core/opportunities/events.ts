@@ -5,4 +5,9 @@ import { partEvents } from "./part-events.ts"
 import { shortageAcknowledged } from "./shortages/schema.ts"
 import { versionEvents } from "./versions/events.ts"
 
-export const opportunityEvents: ReadonlyArray<AnyEventType> = [...headerEvents, ...partEvents, ...versionEvents, shortageAcknowledged]
+export const opportunityEvents: ReadonlyArray<AnyEventType> = [
+  ...headerEvents,
+  ...partEvents,
+  ...versionEvents,
+  shortageAcknowledged
+]

@@ -43,55 +43,116 @@ export interface LoadOptions {
   /** Lines to read whatever their version. */
   readonly line_ids?: ReadonlyArray<number>
 }
-const untaxed: TaxTable = { rules: [], rates: [], default_organisation_tax_class_id: null, default_product_tax_class_id: null }
-interface Now { readonly settings: Settings; readonly now: string }
+const untaxed: TaxTable = {
+  rules: [],
+  rates: [],
+  default_organisation_tax_class_id: null,
+  default_product_tax_class_id: null
+}
+interface Now {
+  readonly settings: Settings
+  readonly now: string
+}
 
-export const loadOpportunity = Effect.fnUntraced(function*(header: OpportunityRow, { line_ids = [], live_only = false }: LoadOptions = {}): Effect.fn.Return<Opportunity, Failure, Store> {
+export const loadOpportunity = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  { line_ids = [], live_only = false }: LoadOptions = {}
+): Effect.fn.Return<Opportunity, Failure, Store> {
   const store = yield* Store
   const units = yield* store.find(asset_assignments, { opportunity_id: header.id })
   const whole = !live_only || header.version_count < 2
-  const found = yield* store.find(opportunity_items, { opportunity_id: header.id, ...(whole ? {} : { is_live: true }) }, { order: ["path", "id"] })
+  const found = yield* store.find(
+    opportunity_items,
+    { opportunity_id: header.id, ...(whole ? {} : { is_live: true }) },
+    { order: ["path", "id"] }
+  )
   const there = new Set(found.map((line) => line.id))
-  const others = whole ? []
-    : yield* store.getMany(opportunity_items, [...line_ids, ...units.map((unit) => unit.opportunity_item_id)].filter((id) => !there.has(id)))
+  const others = whole
+    ? []
+    : yield* store.getMany(
+        opportunity_items,
+        [...line_ids, ...units.map((unit) => unit.opportunity_item_id)].filter((id) => !there.has(id))
+      )
   return {
-    header, units,
+    header,
+    units,
     lines: others.length === 0 ? found : [...found, ...others],
     costs: yield* store.find(opportunity_costs, { opportunity_id: header.id }, { order: ["sort_order", "id"] })
   }
 })
 
-export const loadCustomer = Effect.fnUntraced(function*(member_id: number | null): Effect.fn.Return<Customer | undefined, Failure, Store> {
+export const loadCustomer = Effect.fnUntraced(function* (
+  member_id: number | null
+): Effect.fn.Return<Customer | undefined, Failure, Store> {
   return member_id === null ? undefined : yield* (yield* Store).get(members, member_id)
 })
 
 /** The opportunity, and what pricing, demands and guards ask about. */
-export const loadDecisionState = Effect.fnUntraced(function*(header: OpportunityRow, { now, settings }: Now, options: LoadOptions = {}): Effect.fn.Return<DecisionState, Failure, Store> {
+export const loadDecisionState = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  { now, settings }: Now,
+  options: LoadOptions = {}
+): Effect.fn.Return<DecisionState, Failure, Store> {
   const store = yield* Store
   const opportunity = yield* loadOpportunity(header, options)
   const store_id = options.store_id === undefined ? header.store_id : options.store_id
-  const product_ids = [...new Set([...opportunity.lines.map((line) => line.item_id).filter((id) => id !== null), ...options.product_ids ?? []])]
-  const touches = typeof options.touched_line_ids === "function" ? options.touched_line_ids(opportunity) : options.touched_line_ids
-  const touched = touches === undefined ? opportunity.units : opportunity.units.filter((unit) => touches.includes(unit.opportunity_item_id))
-  const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...options.level_ids ?? []])]
+  const product_ids = [
+    ...new Set([
+      ...opportunity.lines.map((line) => line.item_id).filter((id) => id !== null),
+      ...(options.product_ids ?? [])
+    ])
+  ]
+  const touches =
+    typeof options.touched_line_ids === "function" ? options.touched_line_ids(opportunity) : options.touched_line_ids
+  const touched =
+    touches === undefined
+      ? opportunity.units
+      : opportunity.units.filter((unit) => touches.includes(unit.opportunity_item_id))
+  const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...(options.level_ids ?? [])])]
   const customer = yield* loadCustomer(options.member_id === undefined ? header.member_id : options.member_id)
-  const asked = options.stock === true ? [...linesTakingStock(opportunity, demandSettings(settings, now)), ...options.lines ?? []] : undefined
+  const asked =
+    options.stock === true
+      ? [...linesTakingStock(opportunity, demandSettings(settings, now)), ...(options.lines ?? [])]
+      : undefined
   return {
     opportunity,
-    versions: header.version_count === 0 ? [] : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
+    versions:
+      header.version_count === 0
+        ? []
+        : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
     base_currency: baseCurrency(settings),
     products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
     stocked: yield* loadStockedProducts(product_ids),
-    rates: options.rated_product_ids === undefined || options.rated_product_ids.length === 0 ? new Map() : yield* rateFacts(options.rated_product_ids, { store_id }),
+    rates:
+      options.rated_product_ids === undefined || options.rated_product_ids.length === 0
+        ? new Map()
+        : yield* rateFacts(options.rated_product_ids, { store_id }),
     // Nobody without a tax class is taxed, whatever the rules.
     tax: customer === undefined || customer.sale_tax_class_id === null ? untaxed : yield* taxFacts,
     customer,
-    store: store_id === null ? undefined : options.lock === true ? (yield* store.getManyLocked(stores, [store_id]))[0] : yield* store.get(stores, store_id),
+    store:
+      store_id === null
+        ? undefined
+        : options.lock === true
+          ? (yield* store.getManyLocked(stores, [store_id]))[0]
+          : yield* store.get(stores, store_id),
     discount_rules: yield* discountFacts(header.created_at === "" ? null : header.created_at),
     surcharge_groups: yield* surchargeFacts(options.surcharge_group_ids ?? header.surcharge_group_ids),
-    levels: new Map((yield* (options.lock === true ? store.getManyLocked : store.getMany)(stock_levels, level_ids)).map((row) => [row.id, row])),
-    demands: touches?.length === 0 ? [] : yield* store.find(demands, touches === undefined ? { opportunity_id: header.id }
-      : { source_type: "opportunity_item", source_id: touches }),
+    levels: new Map(
+      (yield* (options.lock === true ? store.getManyLocked : store.getMany)(stock_levels, level_ids)).map((row) => [
+        row.id,
+        row
+      ])
+    ),
+    demands:
+      touches?.length === 0
+        ? []
+        : yield* store.find(
+            demands,
+            touches === undefined
+              ? { opportunity_id: header.id }
+              : { source_type: "opportunity_item", source_id: touches }
+          ),
     touched_line_ids: touches === undefined ? undefined : new Set(touches),
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
     snapshots: asked === undefined ? undefined : yield* snapshotsForLines(asked, { now, settings })
@@ -99,15 +160,28 @@ export const loadDecisionState = Effect.fnUntraced(function*(header: Opportunity
 })
 
 /** Active demands of others on these units, each with the name of its holder. Two queries. */
-export const loadUnitHolds = Effect.fnUntraced(function*(opportunity_id: number, level_ids: ReadonlyArray<number>): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {
+export const loadUnitHolds = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {
   if (level_ids.length === 0) return []
   const store = yield* Store
-  const found = (yield* store.find(demands, { asset_id: level_ids, is_active: true })).filter((demand) => demand.opportunity_id !== opportunity_id)
-  const deals = yield* store.getMany(opportunities, found.map((demand) => demand.opportunity_id).filter((id) => id !== null))
+  const found = (yield* store.find(demands, { asset_id: level_ids, is_active: true })).filter(
+    (demand) => demand.opportunity_id !== opportunity_id
+  )
+  const deals = yield* store.getMany(
+    opportunities,
+    found.map((demand) => demand.opportunity_id).filter((id) => id !== null)
+  )
   const names = new Map(deals.map((opportunity) => [opportunity.id, opportunity]))
-  return found.map((demand) => ({ demand, holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id)) }))
+  return found.map((demand) => ({
+    demand,
+    holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id))
+  }))
 })
 const holderName = (demand: DemandRow, opportunity: OpportunityRow | undefined): string =>
-  opportunity !== undefined ? `"${opportunity.subject}" (opportunity ${opportunity.number ?? opportunity.id})`
-    : demand.source_type === "container" ? `container ${demand.container_id ?? demand.source_id}`
-    : `${demand.source_type} ${demand.source_id}`
+  opportunity !== undefined
+    ? `"${opportunity.subject}" (opportunity ${opportunity.number ?? opportunity.id})`
+    : demand.source_type === "container"
+      ? `container ${demand.container_id ?? demand.source_id}`
+      : `${demand.source_type} ${demand.source_id}`

@@ -27,74 +27,129 @@ import { auditShown } from "../activity-log/answers.ts"
 
 const assets = get(`${path}/{id}/assets`, {
   answer: Shown.page(() => assignmentResource),
-  name: "opportunities.assets", summary: "List the units on all lines", ...read, params: one,
-  run: (input) => Effect.map(listOf(assignmentResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }), ok)
+  name: "opportunities.assets",
+  summary: "List the units on all lines",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.map(
+      listOf(assignmentResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }),
+      ok
+    )
 })
 
 /** One entry per line backed by a product that exists; lines of an opportunity without a store have nothing to be counted at. */
 const availability = get(`${path}/{id}/availability`, {
   answer: {
     availability: Shown.objects({
-      opportunity_item_id: integer(), product_id: integer(), store_id: integer(), requested_quantity: integer(), available_for_item: integer(),
-      shortage_quantity: integer(), has_shortage: boolean(), from: timestamp(), to: timestamp()
+      opportunity_item_id: integer(),
+      product_id: integer(),
+      store_id: integer(),
+      requested_quantity: integer(),
+      available_for_item: integer(),
+      shortage_quantity: integer(),
+      has_shortage: boolean(),
+      from: timestamp(),
+      to: timestamp()
     }),
     meta: Shown.meta
   },
-  name: "opportunities.availability", summary: "What is free for each line, and by how much it is short", ...read, params: one,
-  run: (input) => Effect.gen(function*() {
-    const store = yield* Store
-    const header = input.rows.id
-    const lines = yield* store.find(opportunity_items, { opportunity_id: header.id, is_live: true }, { order: ["path", "id"] })
-    const asked = linesTakingStock({ header, lines, costs: [], units: [] }, demandSettings(input.settings, input.now))
-    const known = yield* loadStockedProducts(asked.map((line) => line.product_id))
-    const entries = yield* availabilityOfLines(asked.filter((line) => known.has(line.product_id)), input)
-    return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
-  })
+  name: "opportunities.availability",
+  summary: "What is free for each line, and by how much it is short",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const header = input.rows.id
+      const lines = yield* store.find(
+        opportunity_items,
+        { opportunity_id: header.id, is_live: true },
+        { order: ["path", "id"] }
+      )
+      const asked = linesTakingStock({ header, lines, costs: [], units: [] }, demandSettings(input.settings, input.now))
+      const known = yield* loadStockedProducts(asked.map((line) => line.product_id))
+      const entries = yield* availabilityOfLines(
+        asked.filter((line) => known.has(line.product_id)),
+        input
+      )
+      return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
+    })
 })
 
 /** The entries of one opportunity's stream, newest first: one page and how many there are. */
-const entriesOf = Effect.fnUntraced(function*(id: number, page: { readonly page: number; readonly per_page: number }): Effect.fn.Return<
-  { readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Failure, Store
-> {
+const entriesOf = Effect.fnUntraced(function* (
+  id: number,
+  page: { readonly page: number; readonly per_page: number }
+): Effect.fn.Return<{ readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Failure, Store> {
   const store = yield* Store
   const where = (bind: (value: unknown) => string): string =>
     `from journal where stream = ${bind(opportunityStream(id))} and type in (${activity_event_types.map(bind).join(", ")})`
-  const rows = bindings(store.dialect), count = bindings(store.dialect)
+  const rows = bindings(store.dialect),
+    count = bindings(store.dialect)
   const found = yield* store.run(
-    `select ${columnList(journal)} ${where(rows.bind)} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`, rows.values)
+    `select ${columnList(journal)} ${where(rows.bind)} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`,
+    rows.values
+  )
   const [counted] = yield* store.run<{ total: number }>(`select count(*) as total ${where(count.bind)}`, count.values)
   return { rows: found.map((row) => store.decode(journal, row) as StoredEvent), total: Number(counted?.total ?? 0) }
 })
 
 const activity = get(`${path}/{id}/activity`, {
   answer: { activity: Shown.objects(auditShown), meta: Shown.meta },
-  name: "opportunities.activity", summary: "What happened to the opportunity, newest first", reads_history: { of: "id" }, ability: "action-log:read", permission: "action-log.view",
+  name: "opportunities.activity",
+  summary: "What happened to the opportunity, newest first",
+  reads_history: { of: "id" },
+  ability: "action-log:read",
+  permission: "action-log.view",
   params: one,
-  run: (input) => Effect.gen(function*() {
-    const { id } = input.rows.id
-    const page = pageOf(input.query)
-    const { rows, total } = yield* entriesOf(id, page)
-    const actors = yield* (yield* Store).getMany(users, rows.map((row) => row.actor_id).filter((actor) => actor !== null))
-    const names = new Map(actors.map((user) => [user.id, user.name]))
-    return ok({
-      activity: rows.map((row) => activityEntry(row, id, row.actor_id === null ? null : names.get(row.actor_id) ?? null)),
-      meta: { total, per_page: page.per_page, page: page.page }
+  run: (input) =>
+    Effect.gen(function* () {
+      const { id } = input.rows.id
+      const page = pageOf(input.query)
+      const { rows, total } = yield* entriesOf(id, page)
+      const actors = yield* (yield* Store).getMany(
+        users,
+        rows.map((row) => row.actor_id).filter((actor) => actor !== null)
+      )
+      const names = new Map(actors.map((user) => [user.id, user.name]))
+      return ok({
+        activity: rows.map((row) =>
+          activityEntry(row, id, row.actor_id === null ? null : (names.get(row.actor_id) ?? null))
+        ),
+        meta: { total, per_page: page.per_page, page: page.page }
+      })
     })
-  })
 })
 
 const actions = get(`${path}/{id}/available_actions`, {
   answer: {
-    available_actions: Shown.objects({ key: text(), label: text(), allowed: boolean(), reason: text({ nullable: true }), code: text({ nullable: true }) })
+    available_actions: Shown.objects({
+      key: text(),
+      label: text(),
+      allowed: boolean(),
+      reason: text({ nullable: true }),
+      code: text({ nullable: true })
+    })
   },
-  name: "opportunities.available_actions", summary: "What may be done with the opportunity now", ...read, params: one,
-  run: (input) => Effect.gen(function*() {
-    const state = yield* loadDecisionState(input.rows.id, input, { stock: true })
-    let last = 0
-    // A look at what would happen: ids and numbers are drawn from nowhere and kept by nobody.
-    const context: DecideContext = { now: input.now, viewer: input.viewer, settings: input.settings, id: () => --last, number: () => null }
-    return ok({ available_actions: availableActions(state, context).map((action) => ({ ...action })) })
-  })
+  name: "opportunities.available_actions",
+  summary: "What may be done with the opportunity now",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const state = yield* loadDecisionState(input.rows.id, input, { stock: true })
+      let last = 0
+      // A look at what would happen: ids and numbers are drawn from nowhere and kept by nobody.
+      const context: DecideContext = {
+        now: input.now,
+        viewer: input.viewer,
+        settings: input.settings,
+        id: () => --last,
+        number: () => null
+      }
+      return ok({ available_actions: availableActions(state, context).map((action) => ({ ...action })) })
+    })
 })
 
 export const readEndpoints: ReadonlyArray<Endpoint> = [assets, availability, activity, actions]

@@ -15,7 +15,15 @@ import { type Without, without, withoutStamps } from "../kernel/stored-schema.ts
 import type { AnyRow } from "../kernel/table.ts"
 import type { PricedOpportunity } from "../pricing/stages.ts"
 import { SURCHARGE_COST_TYPE } from "../pricing/totals.ts"
-import { demandsOf, demandSettings, unitHeldText, conflictingHold, isHoldingStock, hasShortageCheck, shortagesOf } from "./demands.ts"
+import {
+  demandsOf,
+  demandSettings,
+  unitHeldText,
+  conflictingHold,
+  isHoldingStock,
+  hasShortageCheck,
+  shortagesOf
+} from "./demands.ts"
 import type { Opportunity, DecisionState } from "./aggregate.ts"
 import { opportunityPriced, opportunityStream } from "./header/events.ts"
 import { type CostRow, type ItemRow, opportunity_costs } from "./child-tables.ts"
@@ -43,10 +51,16 @@ export interface Recalculated {
 }
 
 /** `after` is the opportunity as the command leaves it, lines added included. `state.opportunity` is the opportunity before. */
-export const recalculate = (state: DecisionState, after: Opportunity, touched: RecalculationScope, context: DecideContext): Result.Result<Recalculated, Rejection> =>
-  Result.gen(function*() {
+export const recalculate = (
+  state: DecisionState,
+  after: Opportunity,
+  touched: RecalculationScope,
+  context: DecideContext
+): Result.Result<Recalculated, Rejection> =>
+  Result.gen(function* () {
     let opportunity = yield* pricedLines(state, after, touched)
-    if (touched.totals !== false && (counts(opportunity) || counts(state.opportunity))) opportunity = withPrices(opportunity, yield* priceTogether(state, opportunity, context.now), context)
+    if (touched.totals !== false && (counts(opportunity) || counts(state.opportunity)))
+      opportunity = withPrices(opportunity, yield* priceTogether(state, opportunity, context.now), context)
     const claimed = yield* demandsAfter(state, opportunity, touched.demanded ?? [], context)
     const holding = isHoldingStock(opportunity.header, context.settings)
     const isTold = hasShortageCheck(opportunity.header, context.settings)
@@ -55,24 +69,37 @@ export const recalculate = (state: DecisionState, after: Opportunity, touched: R
     const has_shortage = isTold && (state.snapshots === undefined ? opportunity.header.has_shortage : short.length > 0)
     opportunity = { ...opportunity, header: { ...opportunity.header, has_shortage } }
     const priced = pricedEvent(after, state.opportunity, opportunity)
-    return { opportunity, demands: claimed.demands, shortages, events: [...(priced === undefined ? [] : [priced]), ...claimed.events] }
+    return {
+      opportunity,
+      demands: claimed.demands,
+      shortages,
+      events: [...(priced === undefined ? [] : [priced]), ...claimed.events]
+    }
   })
 
 /** The opportunity with the prices of the lines touched, and every line's tax rate where the customer changed. */
-const pricedLines = (state: DecisionState, opportunity: Opportunity, touched: RecalculationScope): Result.Result<Opportunity, Rejection> => Result.gen(function*() {
-  const wanted = new Set(touched.priced ?? [])
-  const retaxed = touched.taxed === true && !opportunity.header.tax_locked
-  if (wanted.size === 0 && !retaxed) return opportunity
-  const lines: Array<ItemRow> = []
-  for (const line of opportunity.lines) {
-    const priced = wanted.has(line.id) ? { ...line, ...yield* Result.mapError(priceOne(state, opportunity.header, line), invalid) } : line
-    lines.push(retaxed && line.item_type !== "group" ? { ...priced, tax_rate: taxRateOf(state, line) } : priced)
-  }
-  return { ...opportunity, lines }
-})
+const pricedLines = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  touched: RecalculationScope
+): Result.Result<Opportunity, Rejection> =>
+  Result.gen(function* () {
+    const wanted = new Set(touched.priced ?? [])
+    const retaxed = touched.taxed === true && !opportunity.header.tax_locked
+    if (wanted.size === 0 && !retaxed) return opportunity
+    const lines: Array<ItemRow> = []
+    for (const line of opportunity.lines) {
+      const priced = wanted.has(line.id)
+        ? { ...line, ...(yield* Result.mapError(priceOne(state, opportunity.header, line), invalid)) }
+        : line
+      lines.push(retaxed && line.item_type !== "group" ? { ...priced, tax_rate: taxRateOf(state, line) } : priced)
+    }
+    return { ...opportunity, lines }
+  })
 
 /** Is there anything to add up? Until then a total guessed by hand stands. */
-const counts = (opportunity: Opportunity): boolean => opportunity.lines.length + opportunity.costs.length > 0 || opportunity.header.deal_total !== null
+const counts = (opportunity: Opportunity): boolean =>
+  opportunity.lines.length + opportunity.costs.length > 0 || opportunity.header.deal_total !== null
 
 /** The opportunity with line nets, totals and computed costs as pricing gives them. */
 const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context: DecideContext): Opportunity => {
@@ -86,13 +113,22 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
     const before = opportunity.costs.find((cost) => cost.surcharge_id === one.surcharge_id)
     const fresh = { ...newCostRow(opportunity.header, context), sort_order: 1_000_000 + index }
     return {
-      ...(before ?? fresh), description: one.name, cost_type: SURCHARGE_COST_TYPE, amount: one.net,
-      surcharge_id: one.surcharge_id, surcharge_group_id: one.surcharge_group_id, product_tax_class_id: one.product_tax_class_id
+      ...(before ?? fresh),
+      description: one.name,
+      cost_type: SURCHARGE_COST_TYPE,
+      amount: one.net,
+      surcharge_id: one.surcharge_id,
+      surcharge_group_id: one.surcharge_group_id,
+      product_tax_class_id: one.product_tax_class_id
     }
   })
   return {
     ...opportunity,
-    header: { ...opportunity.header, ...priced.totals, applied_discounts: priced.applied_rules.map((rule) => ({ ...rule })) },
+    header: {
+      ...opportunity.header,
+      ...priced.totals,
+      applied_discounts: priced.applied_rules.map((rule) => ({ ...rule }))
+    },
     lines,
     costs: [...opportunity.costs.filter((cost) => cost.surcharge_id === null), ...computed]
   }
@@ -101,15 +137,31 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
 const unstamped = { created_at: "", updated_at: "", deleted_at: null }
 /** A cost of the opportunity with everything at its default. Stamps are given when it is folded. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
-  id: context.id(opportunity_costs), opportunity_id: header.id, description: "", cost_type: 5, transaction_type: 2, amount: 0, quantity: "1.00",
-  tax_rate: null, currency_code: header.currency_code, is_optional: false, sort_order: 0, notes: null, surcharge_id: null,
-  surcharge_group_id: null, product_tax_class_id: null, ...unstamped
+  id: context.id(opportunity_costs),
+  opportunity_id: header.id,
+  description: "",
+  cost_type: 5,
+  transaction_type: 2,
+  amount: 0,
+  quantity: "1.00",
+  tax_rate: null,
+  currency_code: header.currency_code,
+  is_optional: false,
+  sort_order: 0,
+  notes: null,
+  surcharge_id: null,
+  surcharge_group_id: null,
+  product_tax_class_id: null,
+  ...unstamped
 })
 
 /** A demand as events tell it: how far it reaches follows from the rest. */
-const asClaimed = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> => without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
+const asClaimed = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
+  without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
 const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
-  Object.fromEntries(Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))) as Partial<R>
+  Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
+  ) as Partial<R>
 
 /** Everything pricing changed, in one event; undefined when it changed nothing. `change` is the opportunity the command's own events leave. */
 const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunity): NewEvent | undefined => {
@@ -135,22 +187,37 @@ const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunit
   const isNothing = Object.keys(set).length + lines.length + removed.length + added.length + altered.length === 0
   const { active_version_id, id } = after.header
   const version = active_version_id === 0 ? {} : { version: { id: active_version_id, ...versionTotals(after.header) } }
-  return isNothing ? undefined
+  return isNothing
+    ? undefined
     : opportunityPriced.make({ id, set, lines, costs: { added, altered, removed }, ...version })
 }
 /** The totals a version keeps of its own; the active one's are the opportunity's (rules/opportunities 8). */
-export const versionTotals = ({ charge_excluding_tax_total, charge_including_tax_total, charge_total, tax_total }: OpportunityRow) =>
-  ({ charge_excluding_tax_total, tax_total, charge_including_tax_total, charge_total })
+export const versionTotals = ({
+  charge_excluding_tax_total,
+  charge_including_tax_total,
+  charge_total,
+  tax_total
+}: OpportunityRow) => ({ charge_excluding_tax_total, tax_total, charge_including_tax_total, charge_total })
 
-interface DemandUpdate { readonly demands: ReadonlyArray<DemandRow>; readonly events: ReadonlyArray<NewEvent> }
+interface DemandUpdate {
+  readonly demands: ReadonlyArray<DemandRow>
+  readonly events: ReadonlyArray<NewEvent>
+}
 
 /** The demands of the touched lines, keeping the ids of those that stay; 422 when a unit is held by somebody else meanwhile. */
-const demandsAfter = (state: DecisionState, opportunity: Opportunity, touched: ReadonlyArray<number> | "all", context: DecideContext): Result.Result<DemandUpdate, Rejection> =>
-  Result.gen(function*() {
+const demandsAfter = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  touched: ReadonlyArray<number> | "all",
+  context: DecideContext
+): Result.Result<DemandUpdate, Rejection> =>
+  Result.gen(function* () {
     const settings = demandSettings(context.settings, context.now)
     const own = state.demands
     // Lines that were not read are those of versions that are not active: they hold nothing, and nothing of theirs changes.
-    const lines = new Set(touched === "all" ? [...opportunity.lines, ...state.opportunity.lines].map(({ id }) => id) : touched)
+    const lines = new Set(
+      touched === "all" ? [...opportunity.lines, ...state.opportunity.lines].map(({ id }) => id) : touched
+    )
     const events: Array<NewEvent> = []
     const set: Array<DemandRow> = []
     const phased = new Map<DemandRow["phase"], Array<number>>()
@@ -166,25 +233,36 @@ const demandsAfter = (state: DecisionState, opportunity: Opportunity, touched: R
       if (sameDemands(rows, before)) continue
       const phase = onlyPhased(rows, before)
       if (phase === undefined) {
-        events.push(demandsReplaced(opportunityStream(opportunity.header.id), "opportunity_item", id, rows.map(asClaimed)))
+        events.push(
+          demandsReplaced(opportunityStream(opportunity.header.id), "opportunity_item", id, rows.map(asClaimed))
+        )
         continue
       }
       const others = phased.get(phase)
       if (others === undefined) phased.set(phase, [id])
       else others.push(id)
     }
-    for (const [phase, ids] of phased) events.push(demandsPhaseChanged(opportunityStream(opportunity.header.id), "opportunity_item", ids, phase))
+    for (const [phase, ids] of phased)
+      events.push(demandsPhaseChanged(opportunityStream(opportunity.header.id), "opportunity_item", ids, phase))
     const rest = own.filter((demand) => !lines.has(demand.source_id))
     return { demands: [...rest, ...set], events }
   })
 
 /** The database would refuse it as well, but could not say by whom. */
-const heldByNobodyElse = (state: DecisionState, wanted: ReadonlyArray<NewDemand>, context: DecideContext): Result.Result<void, Rejection> => {
+const heldByNobodyElse = (
+  state: DecisionState,
+  wanted: ReadonlyArray<NewDemand>,
+  context: DecideContext
+): Result.Result<void, Rejection> => {
   for (const demand of wanted) {
     if (demand.asset_id === null || !demand.is_active) continue
-    const window = { from: Date.parse(demand.buffered_starts_at ?? demand.starts_at), to: Date.parse(demand.buffered_ends_at ?? demand.ends_at) }
+    const window = {
+      from: Date.parse(demand.buffered_starts_at ?? demand.starts_at),
+      to: Date.parse(demand.buffered_ends_at ?? demand.ends_at)
+    }
     const unit_hold = conflictingHold(state.unit_holds, demand.asset_id, window, context.now)
-    if (unit_hold !== undefined) return Result.fail(invalidField("state", unitHeldText(unitName(state, demand.asset_id), unit_hold)))
+    if (unit_hold !== undefined)
+      return Result.fail(invalidField("state", unitHeldText(unitName(state, demand.asset_id), unit_hold)))
   }
   return Result.succeed(undefined)
 }
@@ -195,7 +273,11 @@ export const unitName = (state: DecisionState, stock_level_id: number): string =
 }
 
 /** A demand on the same unit, or the same product, keeps the id it had; the first of several first. */
-const withIds = (wanted: ReadonlyArray<NewDemand>, before: ReadonlyArray<DemandRow>, context: DecideContext): ReadonlyArray<DemandRow> => {
+const withIds = (
+  wanted: ReadonlyArray<NewDemand>,
+  before: ReadonlyArray<DemandRow>,
+  context: DecideContext
+): ReadonlyArray<DemandRow> => {
   const free = Map.groupBy(before, sameThing)
   const used = new Map<string, number>()
   return wanted.map((demand) => {
@@ -203,24 +285,38 @@ const withIds = (wanted: ReadonlyArray<NewDemand>, before: ReadonlyArray<DemandR
     const at = used.get(thing) ?? 0
     used.set(thing, at + 1)
     return {
-      ...unstamped, ...demand, id: free.get(thing)?.[at]?.id ?? context.id(claims_table),
-      buffered_starts_at: demand.buffered_starts_at ?? demand.starts_at, buffered_ends_at: demand.buffered_ends_at ?? demand.ends_at
+      ...unstamped,
+      ...demand,
+      id: free.get(thing)?.[at]?.id ?? context.id(claims_table),
+      buffered_starts_at: demand.buffered_starts_at ?? demand.starts_at,
+      buffered_ends_at: demand.buffered_ends_at ?? demand.ends_at
     }
   })
 }
 const sameThing = ({ asset_id, product_id }: NewDemand): string => `${product_id}/${asset_id}`
 /** The one phase all demands of a line come to, where nothing else about them changes. */
-const onlyPhased = (rows: ReadonlyArray<DemandRow>, before: ReadonlyArray<DemandRow>): DemandRow["phase"] | undefined => {
+const onlyPhased = (
+  rows: ReadonlyArray<DemandRow>,
+  before: ReadonlyArray<DemandRow>
+): DemandRow["phase"] | undefined => {
   const phase = rows[0]?.phase
-  return phase !== undefined && rows.every((row) => row.phase === phase) && sameDemands(rows, before, "phase") ? phase : undefined
+  return phase !== undefined && rows.every((row) => row.phase === phase) && sameDemands(rows, before, "phase")
+    ? phase
+    : undefined
 }
 const told = Object.keys(asClaimed(claims_table.columns as AnyRow)) as ReadonlyArray<keyof DemandRow>
 /** Equal in all that is told of a demand, `but` perhaps one thing. */
-const sameDemands = (one: ReadonlyArray<DemandRow>, other: ReadonlyArray<DemandRow>, but?: keyof DemandRow): boolean => {
+const sameDemands = (
+  one: ReadonlyArray<DemandRow>,
+  other: ReadonlyArray<DemandRow>,
+  but?: keyof DemandRow
+): boolean => {
   if (one.length !== other.length) return false
   const before = new Map(other.map((row) => [row.id, row]))
   return one.every((row) => {
     const earlier = before.get(row.id)
-    return earlier !== undefined && told.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
+    return (
+      earlier !== undefined && told.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
+    )
   })
 }

@@ -8,8 +8,18 @@ import type { AnyRow } from "../kernel/table.ts"
 import { stores } from "../stores/stores.ts"
 import { formatDecimal } from "../values/decimal.ts"
 import {
-  asset_assignments, assignment_statuses, charge_period_labels, condition_labels, cost_type_labels, opportunity_costs, opportunity_items,
-  opportunity_participants, opportunity_versions, transaction_type_labels, version_statuses, version_types
+  asset_assignments,
+  assignment_statuses,
+  charge_period_labels,
+  condition_labels,
+  cost_type_labels,
+  opportunity_costs,
+  opportunity_items,
+  opportunity_participants,
+  opportunity_versions,
+  transaction_type_labels,
+  version_statuses,
+  version_types
 } from "./child-tables.ts"
 import { opportunities, phases } from "./schema.ts"
 import { statusLabelOf, states, statusNames } from "./status/statuses.ts"
@@ -17,13 +27,14 @@ import { depthOf, parentPath } from "./lines/tree.ts"
 import { boolean, choice, integer, text } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-const named = (labels: { readonly [code: number]: string }, value: number | null): string | null => value === null ? null : labels[value] ?? null
+const named = (labels: { readonly [code: number]: string }, value: number | null): string | null =>
+  value === null ? null : (labels[value] ?? null)
 
 export const assignmentResource = resource({
-  singular: "asset", plural: "assets", table: asset_assignments,
-  shows: {
-    status_label: text(), condition_on_return_label: text({ nullable: true }), stock_level: Shown.brief()
-  },
+  singular: "asset",
+  plural: "assets",
+  table: asset_assignments,
+  shows: { status_label: text(), condition_on_return_label: text({ nullable: true }), stock_level: Shown.brief() },
   filters: ["status", "opportunity_item_id", "stock_level_id", "container_stock_level_id", "created_at", "updated_at"],
   sorts: ["status", "dispatched_at", "allocated_at", "created_at", "returned_at", "updated_at"],
   order: ["created_at", "id"],
@@ -32,21 +43,29 @@ export const assignmentResource = resource({
     ...base,
     status_label: named(assignment_statuses, row.status),
     condition_on_return_label: named(condition_labels, row.condition_on_return),
-    stock_level: level === undefined ? null
-      : { id: row.stock_level_id, name: String(level["item_name"] ?? level["asset_number"] ?? row.stock_level_id) }
+    stock_level:
+      level === undefined
+        ? null
+        : { id: row.stock_level_id, name: String(level["item_name"] ?? level["asset_number"] ?? row.stock_level_id) }
   })
 })
 
 export const itemResource = resource({
-  singular: "item", plural: "items", table: opportunity_items,
+  singular: "item",
+  plural: "items",
+  table: opportunity_items,
   shows: {
-    parent_path: text({ nullable: true }), depth: integer(), charge_period_label: text({ nullable: true }), transaction_type_label: text({ nullable: true })
+    parent_path: text({ nullable: true }),
+    depth: integer(),
+    charge_period_label: text({ nullable: true }),
+    transaction_type_label: text({ nullable: true })
   },
   order: ["path", "id"],
   includes: { assets: { kind: "many", via: "opportunity_item_id", resource: () => assignmentResource } },
   view: (base, row) => ({
     ...base,
-    parent_path: parentPath(row.path), depth: depthOf(row.path),
+    parent_path: parentPath(row.path),
+    depth: depthOf(row.path),
     // For information: the tax itself is reckoned with all four decimals.
     tax_rate: row.tax_rate === null ? null : formatDecimal(row.tax_rate, 2),
     charge_period_label: named(charge_period_labels, row.charge_period),
@@ -55,29 +74,42 @@ export const itemResource = resource({
 })
 
 export const costResource = resource({
-  singular: "cost", plural: "costs", table: opportunity_costs,
+  singular: "cost",
+  plural: "costs",
+  table: opportunity_costs,
   shows: { cost_type_label: text({ nullable: true }), transaction_type_label: text({ nullable: true }) },
   order: ["sort_order", "id"],
   view: (base, row) => ({
-    ...base, cost_type_label: named(cost_type_labels, row.cost_type), transaction_type_label: named(transaction_type_labels, row.transaction_type)
+    ...base,
+    cost_type_label: named(cost_type_labels, row.cost_type),
+    transaction_type_label: named(transaction_type_labels, row.transaction_type)
   })
 })
 
 export const participantResource = resource({
-  singular: "participant", table: opportunity_participants, plural: "participants",
+  singular: "participant",
+  table: opportunity_participants,
+  plural: "participants",
   shows: { member: Shown.brief() },
   lookups: { who: { via: "member_id", table: members } },
   includes: { member: { kind: "always", key: "member" } },
-  view: (base, row, { who }) => ({ ...base, member: who === undefined ? null : { id: row.member_id, name: String(who["name"]) } })
+  view: (base, row, { who }) => ({
+    ...base,
+    member: who === undefined ? null : { id: row.member_id, name: String(who["name"]) }
+  })
 })
 
 export const versionResource = resource({
-  singular: "version", plural: "versions", table: opportunity_versions,
+  singular: "version",
+  plural: "versions",
+  table: opportunity_versions,
   shows: { version_type_label: text({ nullable: true }), status_label: text({ nullable: true }) },
   order: ["version_number"],
   includes: { items: { kind: "many", via: "version_id", resource: () => itemResource } },
   view: (base, row) => ({
-    ...base, version_type_label: named(version_types, row.version_type), status_label: named(version_statuses, row.status)
+    ...base,
+    version_type_label: named(version_types, row.version_type),
+    status_label: named(version_statuses, row.status)
   })
 })
 
@@ -85,7 +117,9 @@ export const versionResource = resource({
 const is_known = (address: AnyRow): boolean => address["street"] !== ""
 /** An address as it stands on other things; where the members slice shows it too, it looks the same. */
 const addressResource: Resource<typeof addresses> = resource({
-  singular: "address", plural: "addresses", table: addresses,
+  singular: "address",
+  plural: "addresses",
+  table: addresses,
   title: "EmbeddedAddress",
   hides: ["member_id"],
   view: (base) => {
@@ -96,20 +130,64 @@ const addressResource: Resource<typeof addresses> = resource({
 
 const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
 export const opportunityResource = resource({
-  singular: "opportunity", plural: "opportunities", table: opportunities,
+  singular: "opportunity",
+  plural: "opportunities",
+  table: opportunities,
   shows: {
-    state_label: text(), state_name: text(), status_label: text(), status_name: text(),
-    availability_phase: choice(phase_labels, { describe: "What its status means for stock" }), pricing_locked: boolean()
+    state_label: text(),
+    state_name: text(),
+    status_label: text(),
+    status_name: text(),
+    availability_phase: choice(phase_labels, { describe: "What its status means for stock" }),
+    pricing_locked: boolean()
   },
   custom_module: "Opportunity",
   filters: [
-    "subject", "number", "reference", "state", "status", "member_id", "venue_id", "store_id", "owned_by", "invoiced", "has_shortage",
-    "use_chargeable_days", "open_ended_rental", "customer_collecting", "customer_returning", "source_opportunity_id", "tag_list", "starts_at", "ends_at",
-    "charge_starts_at", "charge_ends_at", ...windows, "ordered_at", "quote_invalid_at", "created_at", "updated_at", "charge_total", "rating"
+    "subject",
+    "number",
+    "reference",
+    "state",
+    "status",
+    "member_id",
+    "venue_id",
+    "store_id",
+    "owned_by",
+    "invoiced",
+    "has_shortage",
+    "use_chargeable_days",
+    "open_ended_rental",
+    "customer_collecting",
+    "customer_returning",
+    "source_opportunity_id",
+    "tag_list",
+    "starts_at",
+    "ends_at",
+    "charge_starts_at",
+    "charge_ends_at",
+    ...windows,
+    "ordered_at",
+    "quote_invalid_at",
+    "created_at",
+    "updated_at",
+    "charge_total",
+    "rating"
   ],
   sorts: [
-    "created_at", "starts_at", "subject", "charge_total", "state", "status", "number", "reference", "ends_at", "charge_starts_at", "charge_ends_at",
-    ...windows, "ordered_at", "quote_invalid_at", "updated_at"
+    "created_at",
+    "starts_at",
+    "subject",
+    "charge_total",
+    "state",
+    "status",
+    "number",
+    "reference",
+    "ends_at",
+    "charge_starts_at",
+    "charge_ends_at",
+    ...windows,
+    "ordered_at",
+    "quote_invalid_at",
+    "updated_at"
   ],
   value_names: { status: statusNames },
   related: {
@@ -130,8 +208,10 @@ export const opportunityResource = resource({
   },
   view: (base, row, _found, { settings }) => ({
     ...base,
-    state_label: states[row.state] ?? null, state_name: states[row.state] ?? null,
-    status_label: statusLabelOf(row), status_name: statusLabelOf(row),
+    state_label: states[row.state] ?? null,
+    state_name: states[row.state] ?? null,
+    status_label: statusLabelOf(row),
+    status_name: statusLabelOf(row),
     availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
     pricing_locked: row.exchange_rate_locked || row.tax_locked
   })

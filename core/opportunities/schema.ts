@@ -1,5 +1,18 @@
 /** Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs and units are in `child-tables.ts`. */
-import { boolean, code, decimal, integer, json, list, money, longText, ref, tags, text, timestamp } from "../kernel/field.ts"
+import {
+  boolean,
+  code,
+  decimal,
+  integer,
+  json,
+  list,
+  money,
+  longText,
+  ref,
+  tags,
+  text,
+  timestamp
+} from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
@@ -10,11 +23,24 @@ export const phases = ["prep", "load", "deliver", "setup", "show", "takedown", "
 
 const moment = () => timestamp({ nullable: true })
 const windows = {
-  prep_starts_at: moment(), prep_ends_at: moment(), load_starts_at: moment(), load_ends_at: moment(),
-  deliver_starts_at: moment(), deliver_ends_at: moment(), setup_starts_at: moment(), setup_ends_at: moment(),
-  show_starts_at: moment(), show_ends_at: moment(), takedown_starts_at: moment(), takedown_ends_at: moment(),
-  collect_starts_at: moment(), collect_ends_at: moment(), unload_starts_at: moment(), unload_ends_at: moment(),
-  deprep_starts_at: moment(), deprep_ends_at: moment()
+  prep_starts_at: moment(),
+  prep_ends_at: moment(),
+  load_starts_at: moment(),
+  load_ends_at: moment(),
+  deliver_starts_at: moment(),
+  deliver_ends_at: moment(),
+  setup_starts_at: moment(),
+  setup_ends_at: moment(),
+  show_starts_at: moment(),
+  show_ends_at: moment(),
+  takedown_starts_at: moment(),
+  takedown_ends_at: moment(),
+  collect_starts_at: moment(),
+  collect_ends_at: moment(),
+  unload_starts_at: moment(),
+  unload_ends_at: moment(),
+  deprep_starts_at: moment(),
+  deprep_ends_at: moment()
 }
 const cleared = { nullable: true, on_null: "clear" } as const
 /** Archived members stay named; after a merge the member that remains is. */
@@ -26,7 +52,11 @@ const header = {
   member_id: ref("members", { nullable: true, ...follows }),
   venue_id: ref("members", { ...cleared, ...follows }),
   store_id: ref("stores", {
-    nullable: true, on_delete: "refuse", while: open_status_conditions, otherwise: "clear", way_out: "give it another store or close it first"
+    nullable: true,
+    on_delete: "refuse",
+    while: open_status_conditions,
+    otherwise: "clear",
+    way_out: "give it another store or close it first"
   }),
   owned_by: ref("members", { nullable: true, ...follows }),
   reference: text({ ...cleared, search: true }),
@@ -35,10 +65,13 @@ const header = {
   rating: integer({ ...cleared, min: 0, max: 5 }),
   tag_list: tags({ on_null: "clear" }),
   custom_fields: json<JsonObject>({ default: {} }),
-  starts_at: moment(), ends_at: moment(),
-  charge_starts_at: moment(), charge_ends_at: moment(),
+  starts_at: moment(),
+  ends_at: moment(),
+  charge_starts_at: moment(),
+  charge_ends_at: moment(),
   ...windows,
-  ordered_at: moment(), quote_invalid_at: moment(),
+  ordered_at: moment(),
+  quote_invalid_at: moment(),
   use_chargeable_days: boolean({ default: false }),
   open_ended_rental: boolean({ default: false }),
   customer_collecting: boolean({ default: false }),
@@ -48,10 +81,21 @@ const header = {
   collection_address_id: ref("addresses", { ...cleared, on_delete: "clear" }),
   delivery_instructions: longText(cleared),
   collection_instructions: longText(cleared),
-  surcharge_group_ids: list(ref("surcharge_groups", {
-    on_delete: "refuse", while: [{ deleted_at: null }], otherwise: "clear", way_out: "make the group inactive instead"
-  }), { default: [], distinct: true, max_items: 100, on_null: "clear" }),
-  discount_rule_ids: list(ref("discount_rules", { on_delete: "clear", clears_into: "kept_rule_ids" }), { default: [], distinct: true, max_items: 100, on_null: "clear" })
+  surcharge_group_ids: list(
+    ref("surcharge_groups", {
+      on_delete: "refuse",
+      while: [{ deleted_at: null }],
+      otherwise: "clear",
+      way_out: "make the group inactive instead"
+    }),
+    { default: [], distinct: true, max_items: 100, on_null: "clear" }
+  ),
+  discount_rule_ids: list(ref("discount_rules", { on_delete: "clear", clears_into: "kept_rule_ids" }), {
+    default: [],
+    distinct: true,
+    max_items: 100,
+    on_null: "clear"
+  })
 }
 
 /** The body of POST. `charge_total` is a first guess that stands until the first line or cost is added. */
@@ -72,9 +116,16 @@ export const updateFields = {
 const total = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
 /** What pricing gives, minor units of the opportunity's currency, net but for the last two. */
 export const totalFields = {
-  rental_charge_total: total(), sale_charge_total: total(), service_charge_total: total(), sub_rental_charge_total: total(),
-  transit_charge_total: total(), loss_damage_charge_total: total(), charge_excluding_tax_total: total(), charge_total: total(),
-  tax_total: total(), charge_including_tax_total: total()
+  rental_charge_total: total(),
+  sale_charge_total: total(),
+  service_charge_total: total(),
+  sub_rental_charge_total: total(),
+  transit_charge_total: total(),
+  loss_damage_charge_total: total(),
+  charge_excluding_tax_total: total(),
+  charge_total: total(),
+  tax_total: total(),
+  charge_including_tax_total: total()
 }
 
 const columns = {
@@ -96,21 +147,51 @@ const columns = {
   /** What discount rules took off: `[{rule_id, name, amount}]`, minor units. */
   applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
   /** Rules that were named on it and have been deleted since: they go on for the lines there were. */
-  kept_rule_ids: list(ref("discount_rules", { live: false, on_delete: "keep" }), { computed: true, default: [], hidden: true }),
+  kept_rule_ids: list(ref("discount_rules", { live: false, on_delete: "keep" }), {
+    computed: true,
+    default: [],
+    hidden: true
+  }),
   active_version_id: integer({ computed: true, default: 0 }),
   version_count: integer({ computed: true, default: 0 }),
   has_alternatives: boolean({ computed: true, default: false })
 }
 export const opportunities = table("opportunities", columns, {
-  entity: "opportunity", named_by: ["subject", "number"], lease_block_size: 200,
+  entity: "opportunity",
+  named_by: ["subject", "number"],
+  lease_block_size: 200,
   visibility: {
     all_columns: ["opportunities.*"],
     granted_columns: [
       // Whoever counts, packs and ships works by what a job is called, where it stands and when; whose it is and what it costs is no part of that.
-      { to: ["availability.view", "containers.*", "shortages.*"],
-        columns: allColumnsExcept(columns, "member_id", "venue_id", "owned_by", "reference", "description", "external_description", "rating", "tag_list", "custom_fields",
-          "quote_invalid_at", "delivery_address_id", "collection_address_id", "delivery_instructions", "collection_instructions", "surcharge_group_ids",
-          "discount_rule_ids", "kept_rule_ids", "invoiced", "exchange_rate", "deal_total", ...Object.keys(totalFields), "applied_discounts") },
+      {
+        to: ["availability.view", "containers.*", "shortages.*"],
+        columns: allColumnsExcept(
+          columns,
+          "member_id",
+          "venue_id",
+          "owned_by",
+          "reference",
+          "description",
+          "external_description",
+          "rating",
+          "tag_list",
+          "custom_fields",
+          "quote_invalid_at",
+          "delivery_address_id",
+          "collection_address_id",
+          "delivery_instructions",
+          "collection_instructions",
+          "surcharge_group_ids",
+          "discount_rule_ids",
+          "kept_rule_ids",
+          "invoiced",
+          "exchange_rate",
+          "deal_total",
+          ...Object.keys(totalFields),
+          "applied_discounts"
+        )
+      },
       { to: ["activities.*"], columns: ["subject"] },
       // A surcharge group, a store or a unit that an open opportunity uses is not deleted.
       { to: ["pricing.manage"], columns: ["surcharge_group_ids"] },
@@ -121,13 +202,30 @@ export const opportunities = table("opportunities", columns, {
   soft_delete: true,
   // Lists look for what is not deleted: with that in the index, rows that are only counted or passed over are never read.
   indexes: [
-    ["state", "status"], ["state", "starts_at"], ["member_id"], ["venue_id"], ["store_id", "starts_at"], ["owned_by"], ["starts_at"], ["created_at"],
-    ["subject_folded"], ["number_folded"], ["reference_folded"], ["source_opportunity_id"], ["charge_total"], ["ends_at"], ["ordered_at"], ["updated_at"]
+    ["state", "status"],
+    ["state", "starts_at"],
+    ["member_id"],
+    ["venue_id"],
+    ["store_id", "starts_at"],
+    ["owned_by"],
+    ["starts_at"],
+    ["created_at"],
+    ["subject_folded"],
+    ["number_folded"],
+    ["reference_folded"],
+    ["source_opportunity_id"],
+    ["charge_total"],
+    ["ends_at"],
+    ["ordered_at"],
+    ["updated_at"]
   ].map((columns) => [...columns, "deleted_at"]),
   // Filtered, yet unset on most: nothing is written for those.
   partial_indexes: [
     { columns: ["starts_at", "deleted_at"], where: "has_shortage" },
-    ...["quote_invalid_at", "charge_starts_at", "charge_ends_at", ...Object.keys(windows)].map((name) => ({ columns: [name, "deleted_at"], where: `${name} is not null` }))
+    ...["quote_invalid_at", "charge_starts_at", "charge_ends_at", ...Object.keys(windows)].map((name) => ({
+      columns: [name, "deleted_at"],
+      where: `${name} is not null`
+    }))
   ]
 })
 export type OpportunityRow = RowOf<typeof opportunities>

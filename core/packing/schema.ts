@@ -3,10 +3,21 @@ import { boolean, choice, longText, ref, text, timestamp } from "../kernel/field
 import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-export const container_statuses = { open: "Open", sealed: "Sealed", dispatched: "Dispatched", returned: "Returned", dissolved: "Dissolved" } as const
+export const container_statuses = {
+  open: "Open",
+  sealed: "Sealed",
+  dispatched: "Dispatched",
+  returned: "Returned",
+  dissolved: "Dissolved"
+} as const
 export type ContainerStatus = keyof typeof container_statuses
 /** In use: all but dissolved ones. */
-export const live_statuses = ["open", "sealed", "dispatched", "returned"] as const satisfies ReadonlyArray<ContainerStatus>
+export const live_statuses = [
+  "open",
+  "sealed",
+  "dispatched",
+  "returned"
+] as const satisfies ReadonlyArray<ContainerStatus>
 /** `strict`: the product's template is a list to be filled before sealing; `free`: anything goes in. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
@@ -21,13 +32,20 @@ const containerColumns = {
   is_temporary: boolean({ computed: true, default: false }),
   /** The case itself: a serialised stock level. Temporary containers have none. */
   serialised_item_id: ref("stock_levels", {
-    nullable: true, on_delete: "refuse", while: [{ status: live_statuses }], way_out: "dissolve the container first"
+    nullable: true,
+    on_delete: "refuse",
+    while: [{ status: live_statuses }],
+    way_out: "dissolve the container first"
   }),
   product_id: ref("products", { nullable: true, on_delete: "keep" }),
   parent_container_id: ref("containers", { nullable: true, computed: true, on_delete: "keep" }),
   previous_container_id: ref("containers", { nullable: true, computed: true, on_delete: "keep" }),
   store_id: ref("stores", {
-    nullable: true, on_delete: "refuse", while: [{ status: live_statuses }], otherwise: "clear", way_out: "dissolve the container first"
+    nullable: true,
+    on_delete: "refuse",
+    while: [{ status: live_statuses }],
+    otherwise: "clear",
+    way_out: "dissolve the container first"
   }),
   opportunity_id: ref("opportunities", { nullable: true, computed: true, on_delete: "keep" }),
   notes: longText({ nullable: true }),
@@ -44,22 +62,56 @@ const containerColumns = {
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
-  visibility: { all_columns: ["containers.*"], granted_columns: [
-    { to: around, columns: allColumnsExcept(containerColumns, "notes", "sealed_by_user_id", "unsealed_by_user_id", "dissolved_by_user_id") },
-    // A store with a container in use is not deleted.
-    { to: ["settings.manage"], columns: ["store_id", "status"] }
-  ] },
-  indexes: [["product_id", "status"], ["store_id", "status"], ["opportunity_id"], ["parent_container_id"], ["name_folded"], ["barcode"], ["created_at"]],
+  visibility: {
+    all_columns: ["containers.*"],
+    granted_columns: [
+      {
+        to: around,
+        columns: allColumnsExcept(
+          containerColumns,
+          "notes",
+          "sealed_by_user_id",
+          "unsealed_by_user_id",
+          "dissolved_by_user_id"
+        )
+      },
+      // A store with a container in use is not deleted.
+      { to: ["settings.manage"], columns: ["store_id", "status"] }
+    ]
+  },
+  indexes: [
+    ["product_id", "status"],
+    ["store_id", "status"],
+    ["opportunity_id"],
+    ["parent_container_id"],
+    ["name_folded"],
+    ["barcode"],
+    ["created_at"]
+  ],
   uniques: [
-    { columns: ["serialised_item_id"], field: "serialised_item_id", message: "This case is already in use by another container.", where: "status <> 'dissolved'" },
-    { columns: ["barcode"], field: "barcode", message: "Another temporary container in use has this barcode.", where: "is_temporary and status <> 'dissolved'" }
+    {
+      columns: ["serialised_item_id"],
+      field: "serialised_item_id",
+      message: "This case is already in use by another container.",
+      where: "status <> 'dissolved'"
+    },
+    {
+      columns: ["barcode"],
+      field: "barcode",
+      message: "Another temporary container in use has this barcode.",
+      where: "is_temporary and status <> 'dissolved'"
+    }
   ]
 })
 export type ContainerRow = RowOf<typeof containers>
 
 const itemColumns = {
   container_id: ref("containers", { on_delete: "keep" }),
-  serialised_item_id: ref("stock_levels", { on_delete: "refuse", while: [{ unpacked_at: null }], way_out: "unpack it first" }),
+  serialised_item_id: ref("stock_levels", {
+    on_delete: "refuse",
+    while: [{ unpacked_at: null }],
+    way_out: "unpack it first"
+  }),
   product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { unpacked_at: null } }),
   packed_at: timestamp(),
   packed_by_user_id: ref("users", { nullable: true, on_delete: "keep" }),
@@ -77,11 +129,35 @@ const itemColumns = {
 /** One stay of one unit in one container; active while `unpacked_at` is null. */
 export const container_items = table("container_items", itemColumns, {
   lease_block_size: 1_000,
-  visibility: { all_columns: ["containers.*"], granted_columns: [{ to: around, columns: allColumnsExcept(itemColumns, "notes", "packed_by_user_id") }] },
+  visibility: {
+    all_columns: ["containers.*"],
+    granted_columns: [{ to: around, columns: allColumnsExcept(itemColumns, "notes", "packed_by_user_id") }]
+  },
   indexes: [["container_id", "unpacked_at"], ["product_id"]],
-  uniques: [{ columns: ["serialised_item_id"], field: "serialised_item_id", message: "The item is already packed.", where: "unpacked_at is null" }]
+  uniques: [
+    {
+      columns: ["serialised_item_id"],
+      field: "serialised_item_id",
+      message: "The item is already packed.",
+      where: "unpacked_at is null"
+    }
+  ]
 })
 export type ContainerItemRow = RowOf<typeof container_items>
-export type NewContainerItem = Pick<ContainerItemRow,
-  "id" | "container_id" | "serialised_item_id" | "product_id" | "packed_at" | "packed_by_user_id" | "unpacked_at" | "unpacked_reason" |
-  "transferred_to_container_id" | "returned_from_opportunity_id" | "repacked_at" | "verified_at" | "position" | "notes">
+export type NewContainerItem = Pick<
+  ContainerItemRow,
+  | "id"
+  | "container_id"
+  | "serialised_item_id"
+  | "product_id"
+  | "packed_at"
+  | "packed_by_user_id"
+  | "unpacked_at"
+  | "unpacked_reason"
+  | "transferred_to_container_id"
+  | "returned_from_opportunity_id"
+  | "repacked_at"
+  | "verified_at"
+  | "position"
+  | "notes"
+>

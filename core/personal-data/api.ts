@@ -17,38 +17,45 @@ import { memberAnonymised } from "./events.ts"
 
 const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   answer: { member: Shown.row(() => memberResource) },
-  name: "members.anonymise", summary: "Erase a person's data for good, from the journal too", ability: "members:write", permission: "members.delete",
+  name: "members.anonymise",
+  summary: "Erase a person's data for good, from the journal too",
+  ability: "members:write",
+  permission: "members.delete",
   params: { id: { table: members } },
-  facts: ({ rows: { id: row } }) => Effect.gen(function*() {
-    const store = yield* Store
-    const { catalogue } = yield* CommandRuntime
-    const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
-    // Nobody activates it meanwhile.
-    if (account !== undefined) yield* lockStreams([streamOf("user", account.id)])
-    const user = account === undefined ? undefined : yield* store.get(users, account.id)
-    const user_streams = user === undefined ? []
-      : yield* Effect.forEach(catalogue.slices, (slice) => slice.streams_of_user?.(user.id) ?? Effect.succeed([]))
-    return {
-      user, user_streams: user_streams.flat(), merged: yield* mergedInto(store, row.id),
-      custom_fields: yield* store.find(custom_fields, { module_type: memberResource.custom_module! })
-    }
-  }),
+  facts: ({ rows: { id: row } }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { catalogue } = yield* CommandRuntime
+      const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
+      // Nobody activates it meanwhile.
+      if (account !== undefined) yield* lockStreams([streamOf("user", account.id)])
+      const user = account === undefined ? undefined : yield* store.get(users, account.id)
+      const user_streams =
+        user === undefined
+          ? []
+          : yield* Effect.forEach(catalogue.slices, (slice) => slice.streams_of_user?.(user.id) ?? Effect.succeed([]))
+      return {
+        user,
+        user_streams: user_streams.flat(),
+        merged: yield* mergedInto(store, row.id),
+        custom_fields: yield* store.find(custom_fields, { module_type: memberResource.custom_module! })
+      }
+    }),
   decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.member_id, facts),
-  respond: (_result, input) => Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
+  respond: (_result, input) =>
+    Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
 /** One query for each remove: a double of a double is rare. */
-const mergedInto = Effect.fnUntraced(function*(store: StoreShape, id: number) {
+const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
   const found = new Map<number, MemberRow>()
   for (let at: ReadonlyArray<number> = [id]; at.length > 0;) {
-    const rows = (yield* store.find(members, { merged_into_id: at })).filter((row) => !found.has(row.id) && row.id !== id)
+    const rows = (yield* store.find(members, { merged_into_id: at })).filter(
+      (row) => !found.has(row.id) && row.id !== id
+    )
     for (const row of rows) found.set(row.id, row)
     at = rows.map((row) => row.id)
   }
   return [...found.values()].sort((one, other) => one.id - other.id)
 })
 
-export const personalDataSlice: Slice = {
-  name: "personal_data",
-  endpoints: [anonymise],
-  events: [memberAnonymised]
-}
+export const personalDataSlice: Slice = { name: "personal_data", endpoints: [anonymise], events: [memberAnonymised] }

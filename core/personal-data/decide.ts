@@ -29,19 +29,28 @@ export const anonymiseMember = (member: MemberRow, own_id: number | null, facts:
   if (member.id === own_id) return refuse("You cannot anonymise your own record.")
   if (user?.is_owner === true) return refuse("The owner cannot be anonymised: their account cannot be deactivated.")
   if (user?.is_active === true) {
-    return refuse(`This member is a user whose account is in use: deactivate the user first (DELETE /api/v1/users/${user.id}), then anonymise the member.`)
+    return refuse(
+      `This member is a user whose account is in use: deactivate the user first (DELETE /api/v1/users/${user.id}), then anonymise the member.`
+    )
   }
   const stays = custom_fields.filter((one) => !one.is_personal)
   const kept_ids = new Set(stays.map(({ id }) => String(id)))
   const anonymised: DataOf<typeof memberAnonymised> = {
-    id: member.id, merged_ids: merged.map(({ id }) => id), user_id: user?.id ?? null, user_streams,
+    id: member.id,
+    merged_ids: merged.map(({ id }) => id),
+    user_id: user?.id ?? null,
+    user_streams,
     kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)]
   }
   return Result.succeed({
     events: [
       // A fold knows only its event: which values remain is said in full, as by any change of them.
-      ...[member, ...merged].flatMap((row) =>
-        updatedEvent(members, row, { custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id))) }) ?? []),
+      ...[member, ...merged].flatMap(
+        (row) =>
+          updatedEvent(members, row, {
+            custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id)))
+          }) ?? []
+      ),
       memberAnonymised.make(anonymised)
     ],
     result: { id: member.id }

@@ -19,29 +19,72 @@ const word = "Anonymised"
 
 /** What identifies a person, emptied. Costs and relationships stay; custom fields are emptied by an event of their own. */
 const erased: Partial<MemberRow> = {
-  name: anonymous_name, description: null, icon_url: null, icon_thumb_url: null, tag_list: [], account_number: null, tax_number: null,
-  peppol_id: null, chamber_of_commerce_number: null, global_location_number: null, mapping_id: null, title: null, department: null
+  name: anonymous_name,
+  description: null,
+  icon_url: null,
+  icon_thumb_url: null,
+  tag_list: [],
+  account_number: null,
+  tax_number: null,
+  peppol_id: null,
+  chamber_of_commerce_number: null,
+  global_location_number: null,
+  mapping_id: null,
+  title: null,
+  department: null
 }
 
-export const eraseRows = ({ id, merged_ids, user_id }: MemberAnonymised, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
+export const eraseRows = (
+  { id, merged_ids, user_id }: MemberAnonymised,
+  { recorded_at }: ProjectionContext
+): ReadonlyArray<RowChange> => [
   ...[id, ...merged_ids].flatMap((member_id) => [
     update(members, member_id, { ...erased, updated_at: recorded_at }),
     ...Object.values(contactTables).map((table) => removeWhere(table, { member_id }))
   ]),
-  ...(user_id === null ? [] : [update(users, user_id, { name: anonymous_name, email: anonymousEmail(user_id), updated_at: recorded_at })])
+  ...(user_id === null
+    ? []
+    : [update(users, user_id, { name: anonymous_name, email: anonymousEmail(user_id), updated_at: recorded_at })])
 ]
 
 /** Members' streams hold their contact records too, so these keys are all there is. Folding the rest again gives the same rows. */
-export const eraseFromJournal = ({ id, kept_custom_fields, merged_ids, user_id, user_streams = [] }: MemberAnonymised): Scrub => ({
+export const eraseFromJournal = ({
+  id,
+  kept_custom_fields,
+  merged_ids,
+  user_id,
+  user_streams = []
+}: MemberAnonymised): Scrub => ({
   streams: [
     ...[id, ...merged_ids].map((member_id) => streamOf("member", member_id)),
-    ...(user_id === null ? [] : [streamOf("user", user_id)]), ...user_streams
+    ...(user_id === null ? [] : [streamOf("user", user_id)]),
+    ...user_streams
   ],
   placeholders: {
-    name: anonymous_name, description: null, icon_url: null, icon_thumb_url: null, tag_list: [], account_number: null, tax_number: null,
-    peppol_id: null, chamber_of_commerce_number: null, global_location_number: null, mapping_id: null, title: null, department: null,
-    street: word, city: null, county: null, postcode: null, what3words: null, latitude: null, longitude: null,
-    number: word, address: word, url: word, ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
+    name: anonymous_name,
+    description: null,
+    icon_url: null,
+    icon_thumb_url: null,
+    tag_list: [],
+    account_number: null,
+    tax_number: null,
+    peppol_id: null,
+    chamber_of_commerce_number: null,
+    global_location_number: null,
+    mapping_id: null,
+    title: null,
+    department: null,
+    street: word,
+    city: null,
+    county: null,
+    postcode: null,
+    what3words: null,
+    latitude: null,
+    longitude: null,
+    number: word,
+    address: word,
+    url: word,
+    ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
   },
   ...(kept_custom_fields === undefined ? {} : { kept: { custom_fields: kept_custom_fields } })
 })

@@ -5,15 +5,16 @@ import { eraseFromJournal, eraseRows } from "./erase.ts"
 
 export const memberAnonymised = eventType("member.anonymised", {
   meaning: "A person's data was erased for good, also from what was recorded before.",
-  data: () => Schema.Struct({
-    id: Schema.Int,
-    merged_ids: Schema.Array(Schema.Int),
-    user_id: Schema.NullOr(Schema.Int),
-    // Absent in events of releases that knew no personal custom fields.
-    user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
-    // Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other.
-    kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String))
-  }),
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      merged_ids: Schema.Array(Schema.Int),
+      user_id: Schema.NullOr(Schema.Int),
+      // Absent in events of releases that knew no personal custom fields.
+      user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
+      // Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other.
+      kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String))
+    }),
   project: eraseRows,
   scrub: eraseFromJournal
 })

@@ -77,7 +77,9 @@ export const toBreakdown = (calculation: RateCalculation): RateBreakdown => {
       line_total: money(line.total)
     })),
     applied_modifiers: calculation.applied.map(({ after, before, ...modifier }) => ({
-      ...modifier, before: money(before), after: money(after)
+      ...modifier,
+      before: money(before),
+      after: money(after)
     }))
   }
 }

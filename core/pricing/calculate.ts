@@ -48,13 +48,16 @@ interface CalculateQuestion {
 
 /** `explained`: with the steps that led to it. */
 export const calculateEndpoint = (
-  body: JsonObject, facts: CalculateFacts, explained = false
+  body: JsonObject,
+  facts: CalculateFacts,
+  explained = false
 ): Result.Result<CalculateAnswer, FieldErrors> =>
   Result.flatMap(readQuestion(body, facts), (question) => {
     const rate = resolveProductRate(facts.rates, question)
-    const priced = rate === null
-      ? { ...noRateMethod, price: 0, currency: facts.base_currency }
-      : { ...rate.method, price: rate.price, currency: rate.currency }
+    const priced =
+      rate === null
+        ? { ...noRateMethod, price: 0, currency: facts.base_currency }
+        : { ...rate.method, price: rate.price, currency: rate.currency }
     const { end, quantity, start } = question
     const request = { ...priced, start, end, quantity }
     return Result.map(calculateRate(request), (rate_breakdown) => ({
@@ -79,7 +82,10 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
     errors["quantity"] = [`The quantity must be between 1 and ${MAX_QUANTITY}.`]
   }
   const { end, start } = body
-  for (const [field, value] of [["start", start], ["end", end]] as const) {
+  for (const [field, value] of [
+    ["start", start],
+    ["end", end]
+  ] as const) {
     if (isAbsent(value)) errors[field] = [`The ${field} field is required.`]
     else if (momentOf(value) === undefined) errors[field] = [`The ${field} is not a valid date.`]
   }
@@ -91,7 +97,9 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   // Exact lower case here, unlike in the bodies that store a product rate.
   const transaction_type = isAbsent(body["transaction_type"]) ? "rental" : body["transaction_type"]
   if (!isRateTransactionType(transaction_type)) {
-    errors["transaction_type"] = [`The transaction type must be one of: ${Object.keys(rateTransactionTypes).join(", ")}.`]
+    errors["transaction_type"] = [
+      `The transaction type must be one of: ${Object.keys(rateTransactionTypes).join(", ")}.`
+    ]
   }
   const store_id = wholeNumber(body["store_id"])
   if (!isAbsent(body["store_id"]) && (store_id === undefined || !facts.store_exists(store_id))) {
@@ -100,7 +108,13 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   if (Object.keys(errors).length > 0 || quantity === undefined || !isRateTransactionType(transaction_type)) {
     return Result.fail(errors)
   }
-  return Result.succeed({ quantity, start: String(start), end: String(end), transaction_type, store_id: store_id ?? null })
+  return Result.succeed({
+    quantity,
+    start: String(start),
+    end: String(end),
+    transaction_type,
+    store_id: store_id ?? null
+  })
 }
 
 const isAbsent = (value: Json | undefined): boolean => value === undefined || value === null || value === ""

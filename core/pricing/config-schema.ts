@@ -4,7 +4,12 @@
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import {
-  type CalculationStrategy, type Modifier, modifierOf, modifiers as allModifiers, strategies, strategyOf
+  type CalculationStrategy,
+  type Modifier,
+  modifierOf,
+  modifiers as allModifiers,
+  strategies,
+  strategyOf
 } from "./strategies.ts"
 
 interface Named {
@@ -53,21 +58,33 @@ export interface RepeaterField extends Named {
 export type ConfigField = ValueField | GroupField | RepeaterField
 
 const optionalNumber = (
-  key: string, label: string, fallback: number, min: number, max: number | null = null
-): NumberField => ({
-  type: "number", key, label, default: fallback, required: false, min, max
-})
+  key: string,
+  label: string,
+  fallback: number,
+  min: number,
+  max: number | null = null
+): NumberField => ({ type: "number", key, label, default: fallback, required: false, min, max })
 const time = (key: string, label: string, fallback: string | null, required: boolean): TimeField => ({
-  type: "time", key, label, default: fallback, required
+  type: "time",
+  key,
+  label,
+  default: fallback,
+  required
 })
 
 const timeOptions: ReadonlyArray<ConfigField> = [
   {
-    type: "select", key: "day_type", label: "Day Type", default: "clock", required: false,
+    type: "select",
+    key: "day_type",
+    label: "Day Type",
+    default: "clock",
+    required: false,
     options: { clock: "Clock", business: "Business Hours" }
   },
   {
-    type: "group", key: "business_hours", label: "Business Hours",
+    type: "group",
+    key: "business_hours",
+    label: "Business Hours",
     visible_when: [{ field: "day_type", value: "business" }],
     fields: [time("business_hours_start", "Opens", "09:00", true), time("business_hours_end", "Closes", "17:00", true)]
   },
@@ -90,18 +107,37 @@ export const strategyFields: { readonly [S in CalculationStrategy]: ReadonlyArra
 
 /** Fields of each entry of `modifier_configs`. */
 export const modifierFields: { readonly [M in Modifier]: ReadonlyArray<ConfigField> } = {
-  multiplier: [{
-    type: "repeater", key: "tiers", label: "Tiers", min_items: 1,
-    fields: [{ type: "decimal", key: "multiplier", label: "Multiplier", default: "1.0", required: true, decimals: 2 }]
-  }],
-  factor: [{
-    type: "repeater", key: "ranges", label: "Ranges", min_items: 1,
-    fields: [
-      { type: "number", key: "from", label: "From", default: 1, required: true, min: 1, max: null },
-      { type: "number", key: "to", label: "To", default: null, required: false, min: 1, max: null, not_below: "from" },
-      { type: "decimal", key: "factor", label: "Factor", default: "1.0", required: true, decimals: 2 }
-    ]
-  }]
+  multiplier: [
+    {
+      type: "repeater",
+      key: "tiers",
+      label: "Tiers",
+      min_items: 1,
+      fields: [{ type: "decimal", key: "multiplier", label: "Multiplier", default: "1.0", required: true, decimals: 2 }]
+    }
+  ],
+  factor: [
+    {
+      type: "repeater",
+      key: "ranges",
+      label: "Ranges",
+      min_items: 1,
+      fields: [
+        { type: "number", key: "from", label: "From", default: 1, required: true, min: 1, max: null },
+        {
+          type: "number",
+          key: "to",
+          label: "To",
+          default: null,
+          required: false,
+          min: 1,
+          max: null,
+          not_below: "from"
+        },
+        { type: "decimal", key: "factor", label: "Factor", default: "1.0", required: true, decimals: 2 }
+      ]
+    }
+  ]
 }
 
 export interface FormSection {
@@ -130,9 +166,10 @@ export interface FormField extends Named {
  * The form of GET /rate_engine/schema: the strategy's options, then one section a modifier in the order they run
  * (rules/rates 6.4). Failures: `strategy`, `modifiers`, `modifiers.<n>`. Whether the strategy supports them is not asked here.
  */
-export const schemaSections = (
-  query: { readonly strategy?: unknown; readonly modifiers?: unknown }
-): Result.Result<ReadonlyArray<FormSection>, FieldErrors> => {
+export const schemaSections = (query: {
+  readonly strategy?: unknown
+  readonly modifiers?: unknown
+}): Result.Result<ReadonlyArray<FormSection>, FieldErrors> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const strategy = strategyOf(query.strategy)
   if (strategy === undefined) {
@@ -151,9 +188,13 @@ export const schemaSections = (
   const options = strategyFields[strategy.identifier]
   return Result.succeed([
     ...(options.length === 0 ? [] : [{ key: "options", label: "Options", fields: options.map(describeField) }]),
-    ...allModifiers.filter(({ identifier }) => names.includes(identifier)).map(({ identifier, label }) => ({
-      key: identifier, label, fields: modifierFields[identifier].map(describeField)
-    }))
+    ...allModifiers
+      .filter(({ identifier }) => names.includes(identifier))
+      .map(({ identifier, label }) => ({
+        key: identifier,
+        label,
+        fields: modifierFields[identifier].map(describeField)
+      }))
   ])
 }
 
@@ -170,13 +211,17 @@ const describeField = (field: ConfigField): FormField => ({
 
 const describeKind = (field: ConfigField): Partial<FormField> => {
   switch (field.type) {
-    case "number": return { min: field.min, max: field.max, step: null }
-    case "decimal": return { decimals: field.decimals }
-    case "select": return { options: field.options }
-    case "time": return {}
-    case "group": return {
-      fields: field.fields.map(describeField), visible_when: field.visible_when.map((rule) => ({ ...rule }))
-    }
-    case "repeater": return { min_items: field.min_items, fields: field.fields.map(describeField) }
+    case "number":
+      return { min: field.min, max: field.max, step: null }
+    case "decimal":
+      return { decimals: field.decimals }
+    case "select":
+      return { options: field.options }
+    case "time":
+      return {}
+    case "group":
+      return { fields: field.fields.map(describeField), visible_when: field.visible_when.map((rule) => ({ ...rule })) }
+    case "repeater":
+      return { min_items: field.min_items, fields: field.fields.map(describeField) }
   }
 }

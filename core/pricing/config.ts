@@ -14,13 +14,15 @@ export interface ReadConfig {
 
 /** Reads one config. `path` prefixes the error keys: `strategy_config`. */
 export const readConfig = (fields: ReadonlyArray<ConfigField>, submitted: JsonObject, path: string): ReadConfig =>
-  merge(fields.map((field) => {
-    if (field.type === "repeater") return readRepeater(field, submitted[field.key], `${path}.${field.key}`)
-    if (field.type !== "group") return readValue(field, submitted, path)
-    // Visibility is judged by what was submitted: an absent day_type is not "business", whatever the form's default.
-    const visible = field.visible_when.every((rule) => submitted[rule.field] === rule.value)
-    return visible ? merge(field.fields.map((inner) => readValue(inner, submitted, path))) : nothing
-  }))
+  merge(
+    fields.map((field) => {
+      if (field.type === "repeater") return readRepeater(field, submitted[field.key], `${path}.${field.key}`)
+      if (field.type !== "group") return readValue(field, submitted, path)
+      // Visibility is judged by what was submitted: an absent day_type is not "business", whatever the form's default.
+      const visible = field.visible_when.every((rule) => submitted[rule.field] === rule.value)
+      return visible ? merge(field.fields.map((inner) => readValue(inner, submitted, path))) : nothing
+    })
+  )
 
 const nothing: ReadConfig = { stored: {}, errors: {} }
 const merge = (parts: ReadonlyArray<ReadConfig>): ReadConfig => ({
@@ -35,7 +37,8 @@ const readRepeater = (field: RepeaterField, value: Json | undefined, path: strin
   if (!isJsonArray(value)) return refused("must be an array.")
   if (value.length < field.min_items) return refused(`must have at least ${field.min_items} item.`)
   const rows = value.map((row, index) =>
-    merge(field.fields.map((inner) => readValue(inner, isJsonObject(row) ? row : {}, `${path}.${index}`))))
+    merge(field.fields.map((inner) => readValue(inner, isJsonObject(row) ? row : {}, `${path}.${index}`)))
+  )
   return { stored: { [field.key]: rows.map(({ stored }) => stored) }, errors: merge(rows).errors }
 }
 
@@ -46,7 +49,8 @@ const readValue = (field: ValueField, submitted: JsonObject, path: string): Read
   // An emptied form field arrives as "" and means the same as null.
   const value = sent === "" ? null : sent
   const failed = (text: string): ReadConfig => ({
-    stored: {}, errors: { [`${path}.${field.key}`]: [`The ${field.key.replaceAll("_", " ")} ${text}`] }
+    stored: {},
+    errors: { [`${path}.${field.key}`]: [`The ${field.key.replaceAll("_", " ")} ${text}`] }
   })
   if (value === undefined || value === null) {
     if (field.required) return failed("field is required.")

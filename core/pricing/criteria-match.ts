@@ -5,15 +5,24 @@ import { compareDecimals } from "../values/decimal.ts"
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { parseMoney } from "../values/money.ts"
 import {
-  type Condition, type Criteria, type CriteriaField, criteriaFields, type CriteriaKind, stateWord, transactionWord, weekdayOf
+  type Condition,
+  type Criteria,
+  type CriteriaField,
+  criteriaFields,
+  type CriteriaKind,
+  stateWord,
+  transactionWord,
+  weekdayOf
 } from "./criteria.ts"
 
 /** What conditions may ask about; null means unknown. */
 export type CriteriaFacts = { readonly [F in CriteriaField]: FactOf<(typeof criteriaFields)[F]> | null }
 /** Money is in minor units, numbers are decimal strings, timestamps ISO, weekdays 1 Monday to 7 Sunday. */
-type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday" ? number
-  : K extends "tags" ? ReadonlyArray<string>
-  : string
+type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday"
+  ? number
+  : K extends "tags"
+    ? ReadonlyArray<string>
+    : string
 
 /** `currency` is the one amounts in conditions are written in. */
 export const meetsCriteria = (criteria: Criteria, facts: CriteriaFacts, currency: string): boolean => {
@@ -29,15 +38,24 @@ const meetsCondition = ({ field, operator, value }: Condition, facts: CriteriaFa
   const equals = (expected: Json): boolean => isEqual(kind, fact, expected, currency)
   const order = (): number | undefined => compare(kind, fact, value, currency)
   switch (operator) {
-    case "eq": return equals(value)
-    case "not_eq": return !equals(value)
-    case "in": return listOf(value).some(equals)
-    case "not_in": return !listOf(value).some(equals)
-    case "gt": return (order() ?? 0) > 0
-    case "gteq": return (order() ?? -1) >= 0
-    case "lt": return (order() ?? 0) < 0
-    case "lteq": return (order() ?? 1) <= 0
-    case "cont": return contains(fact, String(value))
+    case "eq":
+      return equals(value)
+    case "not_eq":
+      return !equals(value)
+    case "in":
+      return listOf(value).some(equals)
+    case "not_in":
+      return !listOf(value).some(equals)
+    case "gt":
+      return (order() ?? 0) > 0
+    case "gteq":
+      return (order() ?? -1) >= 0
+    case "lt":
+      return (order() ?? 0) < 0
+    case "lteq":
+      return (order() ?? 1) <= 0
+    case "cont":
+      return contains(fact, String(value))
   }
 }
 
@@ -66,14 +84,21 @@ const isEqual = (kind: CriteriaKind, fact: Fact, expected: Json, currency: strin
 const compare = (kind: CriteriaKind, fact: Fact, expected: Json, currency: string): number | undefined => {
   if (fact === null || expected === null || typeof fact === "object") return undefined
   switch (kind) {
-    case "id": return Number(fact) - Number(expected)
-    case "number": return compareDecimals(fact, String(expected))
-    case "money": return Result.match(parseMoney(expected, currency, { signed: true }), {
-      onSuccess: (minor) => Number(fact) - minor, onFailure: () => undefined
-    })
-    case "timestamp": return compareTimes(String(fact), String(expected))
-    case "weekday": return Number(fact) - (weekdayOf(expected) ?? Number.NaN)
-    default: return undefined
+    case "id":
+      return Number(fact) - Number(expected)
+    case "number":
+      return compareDecimals(fact, String(expected))
+    case "money":
+      return Result.match(parseMoney(expected, currency, { signed: true }), {
+        onSuccess: (minor) => Number(fact) - minor,
+        onFailure: () => undefined
+      })
+    case "timestamp":
+      return compareTimes(String(fact), String(expected))
+    case "weekday":
+      return Number(fact) - (weekdayOf(expected) ?? Number.NaN)
+    default:
+      return undefined
   }
 }
 

@@ -5,7 +5,16 @@ import type { FieldErrors } from "../kernel/rejection.ts"
 import { isNumericText } from "../values/decimal.ts"
 import { parseMoment } from "../values/moment.ts"
 
-export type CriteriaKind = "id" | "text" | "number" | "money" | "timestamp" | "weekday" | "tags" | "transaction_type" | "state"
+export type CriteriaKind =
+  | "id"
+  | "text"
+  | "number"
+  | "money"
+  | "timestamp"
+  | "weekday"
+  | "tags"
+  | "transaction_type"
+  | "state"
 
 /** What a condition may ask about. Money is compared in the rule's currency, by the rule for money in bodies. */
 export const criteriaFields = {
@@ -46,7 +55,8 @@ export interface Criteria {
 
 export const isCriteriaField = (value: unknown): value is CriteriaField =>
   typeof value === "string" && Object.hasOwn(criteriaFields, value)
-const isOperator = (value: unknown): value is CriteriaOperator => criteriaOperators.some((operator) => operator === value)
+const isOperator = (value: unknown): value is CriteriaOperator =>
+  criteriaOperators.some((operator) => operator === value)
 
 /** Whether a word means "one of a list". */
 const listOperators: ReadonlySet<CriteriaOperator> = new Set(["in", "not_in"])
@@ -98,7 +108,8 @@ const readGroup = (input: JsonObject, path: string, depth: number, errors: Error
 const readCondition = (entry: JsonObject, path: string, errors: Errors): ReadonlyArray<Condition> => {
   const { field, operator = "eq", value = null } = entry
   if (!isCriteriaField(field)) errors[`${path}.field`] = [unknownField]
-  if (!isOperator(operator)) errors[`${path}.operator`] = [`The operator must be one of: ${criteriaOperators.join(", ")}.`]
+  if (!isOperator(operator))
+    errors[`${path}.operator`] = [`The operator must be one of: ${criteriaOperators.join(", ")}.`]
   if (!isCriteriaField(field) || !isOperator(operator)) return []
   const wrong = valueError(field, operator, value)
   if (wrong !== undefined) errors[wrong.on === "operator" ? `${path}.operator` : `${path}.value`] = [wrong.text]
@@ -119,7 +130,10 @@ const readMap = (input: JsonObject, errors: Errors): Criteria => ({
   })
 })
 
-interface Wrong { readonly on: "operator" | "value"; readonly text: string }
+interface Wrong {
+  readonly on: "operator" | "value"
+  readonly text: string
+}
 
 const valueError = (field: CriteriaField, operator: CriteriaOperator, value: Json): Wrong | undefined => {
   const kind = criteriaFields[field]
@@ -141,15 +155,22 @@ const valueError = (field: CriteriaField, operator: CriteriaOperator, value: Jso
 
 const fitsKind = (kind: CriteriaKind, value: Json): boolean => {
   switch (kind) {
-    case "id": return Number.isSafeInteger(value) || (typeof value === "string" && /^\d{1,15}$/.test(value))
+    case "id":
+      return Number.isSafeInteger(value) || (typeof value === "string" && /^\d{1,15}$/.test(value))
     case "number":
-    case "money": return typeof value === "number" || (typeof value === "string" && isNumericText(value.trim()))
-    case "timestamp": return typeof value === "string" && parseMoment(value) !== undefined
-    case "weekday": return weekdayOf(value) !== undefined
-    case "transaction_type": return transactionWord(value) !== undefined
-    case "state": return stateWord(value) !== undefined
+    case "money":
+      return typeof value === "number" || (typeof value === "string" && isNumericText(value.trim()))
+    case "timestamp":
+      return typeof value === "string" && parseMoment(value) !== undefined
+    case "weekday":
+      return weekdayOf(value) !== undefined
+    case "transaction_type":
+      return transactionWord(value) !== undefined
+    case "state":
+      return stateWord(value) !== undefined
     case "text":
-    case "tags": return typeof value === "string"
+    case "tags":
+      return typeof value === "string"
   }
 }
 
@@ -164,9 +185,11 @@ export const weekdayOf = (value: Json): number | undefined => {
 }
 
 /** The word a value names, also by its code: its place in the words. */
-const wordOf = (words: ReadonlyArray<string>) => (value: Json): string | undefined => {
-  const text = String(value).trim().toLowerCase()
-  return /^\d$/.test(text) ? words[Number(text)] : words.find((word) => word === text)
-}
+const wordOf =
+  (words: ReadonlyArray<string>) =>
+  (value: Json): string | undefined => {
+    const text = String(value).trim().toLowerCase()
+    return /^\d$/.test(text) ? words[Number(text)] : words.find((word) => word === text)
+  }
 export const transactionWord = wordOf(["rental", "sale", "service", "sub_rental"])
 export const stateWord = wordOf(["draft", "quotation", "order"])

@@ -6,7 +6,14 @@ import { readConfig } from "./config.ts"
 import { modifierFields, strategyFields } from "./config-schema.ts"
 import type { RateMethod } from "./engine.ts"
 import {
-  isBasePeriod, modifierOf, modifiers, runningModifiers, strategies, type StrategyFacts, strategyOf, supportsModifier
+  isBasePeriod,
+  modifierOf,
+  modifiers,
+  runningModifiers,
+  strategies,
+  type StrategyFacts,
+  strategyOf,
+  supportsModifier
 } from "./strategies.ts"
 
 /** The method part of a body; absent and null mean "not sent". */
@@ -58,19 +65,25 @@ export const updateMethod = (existing: RateMethod, patch: SubmittedMethod): Resu
   })
 
 /** Why a definition may not be deleted, or undefined. */
-export const deletionErrors = (facts: { readonly is_preset: boolean; readonly in_use: boolean }): FieldErrors | undefined =>
+export const deletionErrors = (facts: {
+  readonly is_preset: boolean
+  readonly in_use: boolean
+}): FieldErrors | undefined =>
   facts.is_preset
     ? { rate_definition: ["A shipped preset cannot be deleted. Duplicate it and change the copy instead."] }
     : facts.in_use
-    ? { rate_definition: ["The rate definition is in use by product rates. Remove or change those first."] }
-    : undefined
+      ? { rate_definition: ["The rate definition is in use by product rates. Remove or change those first."] }
+      : undefined
 
 const NAME_MAX = 255
 const COPY_SUFFIX = " (Copy)"
 
 /** The name of a duplicate: the base name gives way when both would not fit. */
 export const copyName = (name: string): string =>
-  [...name].slice(0, NAME_MAX - COPY_SUFFIX.length).join("").trimEnd() + COPY_SUFFIX
+  [...name]
+    .slice(0, NAME_MAX - COPY_SUFFIX.length)
+    .join("")
+    .trimEnd() + COPY_SUFFIX
 
 const shapeErrors = (submitted: SubmittedMethod): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
@@ -100,7 +113,11 @@ const shapeErrors = (submitted: SubmittedMethod): FieldErrors => {
   return errors
 }
 
-const fitErrors = (strategy: StrategyFacts, base_period: Json | undefined, enabled: ReadonlyArray<string>): FieldErrors => {
+const fitErrors = (
+  strategy: StrategyFacts,
+  base_period: Json | undefined,
+  enabled: ReadonlyArray<string>
+): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const allowed = strategy.allowed_base_periods
   if (allowed.length > 0 && (base_period === undefined || base_period === null || base_period === "")) {

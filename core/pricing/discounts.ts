@@ -39,7 +39,8 @@ export interface DiscountRule {
 
 /** Without a currency of its own a rule's maximum is kept in the base currency; an opportunity in another takes it at its snapshot rate. */
 export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): DiscountRule =>
-  rule.currency_code !== null || rule.max_discount_amount === null ? rule
+  rule.currency_code !== null || rule.max_discount_amount === null
+    ? rule
     : { ...rule, max_discount_amount: fromBase(rule.max_discount_amount, money) }
 
 /** A line as stage 1 left it. */
@@ -95,10 +96,12 @@ export const discountCandidates = (
 ): { readonly stack: Discounts; readonly alone: ReadonlyArray<Discounts> } => {
   const rules = request.rules
     .filter((rule) => isInForce(rule, request))
-    .flatMap((rule) => Result.match(readCriteria(rule.criteria), {
-      onSuccess: (criteria): ReadonlyArray<ReadyRule> => [{ ...rule, criteria }],
-      onFailure: () => []
-    }))
+    .flatMap((rule) =>
+      Result.match(readCriteria(rule.criteria), {
+        onSuccess: (criteria): ReadonlyArray<ReadyRule> => [{ ...rule, criteria }],
+        onFailure: () => []
+      })
+    )
     .sort((a, b) => b.priority - a.priority || a.id - b.id)
   const none: Discounts = { line_discounts: request.lines.map(() => 0), applied: [] }
   return {
@@ -110,7 +113,8 @@ export const discountCandidates = (
 type ReadyRule = Omit<DiscountRule, "criteria"> & { readonly criteria: Criteria }
 
 const isInForce = (rule: DiscountRule, request: DiscountRequest): boolean =>
-  rule.is_active && (rule.auto_apply || request.named_rule_ids.includes(rule.id)) &&
+  rule.is_active &&
+  (rule.auto_apply || request.named_rule_ids.includes(rule.id)) &&
   (rule.store_id === null || rule.store_id === request.store_id) &&
   (rule.currency_code === null || rule.currency_code === request.currency) &&
   (rule.valid_from ?? request.start_date) <= request.start_date &&
@@ -126,15 +130,24 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   let whole = 0
   for (const line of lines) {
     const there = rule.deleted_at == null || (line.made_at !== undefined && line.made_at < rule.deleted_at)
-    const eligible = there && line.discountable && line.is_optional !== true && (named || !line.priced_by_hand) && meetsCriteria(rule.criteria, line.facts, currency)
+    const eligible =
+      there &&
+      line.discountable &&
+      line.is_optional !== true &&
+      (named || !line.priced_by_hand) &&
+      meetsCriteria(rule.criteria, line.facts, currency)
     const base = eligible ? Math.max(0, line.net - (soFar.line_discounts[bases.length] ?? 0)) : 0
     whole += base
     bases.push(base)
   }
-  const parts = rule.applies_to === "line"
-    ? capped(rule, bases.map((base) => base === 0 ? 0 : takenOff(base)))
-    // The maximum comes before the spreading: parts already rounded would be rounded twice.
-    : allocateMoney(Math.min(takenOff(whole), rule.max_discount_amount ?? Infinity), bases)
+  const parts =
+    rule.applies_to === "line"
+      ? capped(
+          rule,
+          bases.map((base) => (base === 0 ? 0 : takenOff(base)))
+        )
+      : // The maximum comes before the spreading: parts already rounded would be rounded twice.
+        allocateMoney(Math.min(takenOff(whole), rule.max_discount_amount ?? Infinity), bases)
   const amount = parts.reduce((sum, part) => sum + part, 0)
   if (amount === 0) return soFar
   return {
@@ -144,7 +157,7 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
 }
 
 /** What a rule takes off a base, never more than the base itself. */
-const takerOf = (rule: ReadyRule, currency: string): (base: number) => number => {
+const takerOf = (rule: ReadyRule, currency: string): ((base: number) => number) => {
   if (rule.discount_type === "percentage") return (base) => Math.min(base, percentOfMoney(base, rule.discount_value))
   const amount = Result.getOrElse(parseMoney(rule.discount_value, currency), () => 0)
   return (base) => Math.min(base, amount)
@@ -162,13 +175,17 @@ const capped = (rule: ReadyRule, parts: ReadonlyArray<number>): ReadonlyArray<nu
  * money above 0. The failure continues the field's name.
  */
 export const readDiscountValue = (
-  type: DiscountType, value: unknown, currency: string
+  type: DiscountType,
+  value: unknown,
+  currency: string
 ): Result.Result<string, string> => {
-  const read = type === "percentage"
-    ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
-    : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))
+  const read =
+    type === "percentage"
+      ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
+      : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))
   return Result.flatMap(read, (text) =>
-    compareDecimals(text, 0) > 0 ? Result.succeed(text) : Result.fail("must be greater than 0."))
+    compareDecimals(text, 0) > 0 ? Result.succeed(text) : Result.fail("must be greater than 0.")
+  )
 }
 
 /** `discount_value` as shown: 2 decimals for a percentage, the currency's own scale for an amount. */

@@ -44,15 +44,21 @@ export const calculateRateMinor = (request: RateRequest): Result.Result<RateCalc
   if (strategy === undefined) return Result.fail({ calculation_strategy: ["The calculation strategy is unknown."] })
   if (!isCurrency(request.currency)) return Result.fail({ currency: ["The currency is unknown."] })
   return Result.map(counted(request), (count) => {
-    const modified = runningModifiers(strategy, request.enabled_modifiers).reduce((calculation, facts) => {
-      const config = request.modifier_configs[facts.identifier]
-      return applyModifier(facts, isJsonObject(config) ? config : {}, calculation)
-    }, basePrice(request, count))
+    const modified = runningModifiers(strategy, request.enabled_modifiers).reduce(
+      (calculation, facts) => {
+        const config = request.modifier_configs[facts.identifier]
+        return applyModifier(facts, isJsonObject(config) ? config : {}, calculation)
+      },
+      basePrice(request, count)
+    )
     return { ...modified, total: modified.per_unit_subtotal * BigInt(modified.quantity) }
   })
 }
 
-interface Counted { readonly units: number; readonly unit_label: string }
+interface Counted {
+  readonly units: number
+  readonly unit_label: string
+}
 /** How many units the window comes to by the method's period; one where the price is fixed. */
 const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
   const start = parseMoment(request.start)
@@ -68,29 +74,41 @@ const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
 
 const basePrice = (request: RateRequest, { unit_label, units }: Counted): RateCalculation => {
   const price = BigInt(request.price)
-  return request.calculation_strategy === "hybrid" ? hybridPrice(request, units, unit_label)
+  return request.calculation_strategy === "hybrid"
+    ? hybridPrice(request, units, unit_label)
     : unmodified(request, units, unit_label, price * BigInt(units), [flatLine(1, units, price)])
 }
 
 /** What the pricing of lines asks: minor units; beyond 2^53 no longer exact, but as large as it is. */
-export interface RateTotal { readonly units: number; readonly total: number }
+export interface RateTotal {
+  readonly units: number
+  readonly total: number
+}
 /** Units and total of `calculateRateMinor`, without a breakdown where none is needed to know them. */
 export const calculateRateTotal = (request: RateRequest): Result.Result<RateTotal, FieldErrors> => {
   const strategy = strategyOf(request.calculation_strategy)
-  if (strategy === undefined || !isCurrency(request.currency) || runningModifiers(strategy, request.enabled_modifiers).length > 0) return wholeTotal(request)
+  if (
+    strategy === undefined ||
+    !isCurrency(request.currency) ||
+    runningModifiers(strategy, request.enabled_modifiers).length > 0
+  )
+    return wholeTotal(request)
   const count = counted(request)
   if (Result.isFailure(count)) return Result.fail(count.failure)
   const { units } = count.success
   const { block, charge } = request.calculation_strategy === "hybrid" ? blockOf(request) : { block: 0, charge: 0 }
   const per_unit = charge + request.price * Math.max(0, units - block)
   const total = per_unit * request.quantity
-  return Number.isSafeInteger(per_unit) && Number.isSafeInteger(total) ? Result.succeed({ units, total }) : wholeTotal(request)
+  return Number.isSafeInteger(per_unit) && Number.isSafeInteger(total)
+    ? Result.succeed({ units, total })
+    : wholeTotal(request)
 }
 const wholeTotal = (request: RateRequest): Result.Result<RateTotal, FieldErrors> =>
   Result.map(calculateRateMinor(request), ({ total, units }) => ({ units, total: Number(total) }))
 
 const blockOf = ({ strategy_config }: RateRequest): { readonly block: number; readonly charge: number } => ({
-  block: Math.max(0, integerOr(strategy_config["fixed_period_units"], 0)), charge: integerOr(strategy_config["fixed_charge"], 0)
+  block: Math.max(0, integerOr(strategy_config["fixed_period_units"], 0)),
+  charge: integerOr(strategy_config["fixed_charge"], 0)
 })
 /** A block of units for one charge, however few of them are used; the price for each unit beyond it. */
 const hybridPrice = (request: RateRequest, units: number, unit_label: string): RateCalculation => {
@@ -99,17 +117,26 @@ const hybridPrice = (request: RateRequest, units: number, unit_label: string): R
   const charge = BigInt(fixed.charge)
   const extra = Math.max(0, units - block)
   const lines: Array<CalculatedLine> = []
-  if (block > 0) lines.push({ from: 1, to: Math.min(units, block), multiplier: "1.0", unit_price: charge, total: charge })
+  if (block > 0)
+    lines.push({ from: 1, to: Math.min(units, block), multiplier: "1.0", unit_price: charge, total: charge })
   if (extra > 0) lines.push(flatLine(block + 1, units, price))
   return unmodified(request, units, unit_label, charge + price * BigInt(extra), lines)
 }
 
 const flatLine = (from: number, to: number, price: bigint): CalculatedLine => ({
-  from, to, multiplier: "1.0", unit_price: price, total: price * BigInt(to - from + 1)
+  from,
+  to,
+  multiplier: "1.0",
+  unit_price: price,
+  total: price * BigInt(to - from + 1)
 })
 
 const unmodified = (
-  request: RateRequest, units: number, unit_label: string, subtotal: bigint, lines: ReadonlyArray<CalculatedLine>
+  request: RateRequest,
+  units: number,
+  unit_label: string,
+  subtotal: bigint,
+  lines: ReadonlyArray<CalculatedLine>
 ): RateCalculation => ({
   currency: request.currency,
   unit_price: BigInt(request.price),
@@ -124,5 +151,9 @@ const unmodified = (
 
 /** What a product without a matching rate costs: nothing, counted in plain days (rules/rates 4.7). */
 export const noRateMethod: RateMethod = {
-  calculation_strategy: "period", base_period: "daily", strategy_config: {}, enabled_modifiers: [], modifier_configs: {}
+  calculation_strategy: "period",
+  base_period: "daily",
+  strategy_config: {},
+  enabled_modifiers: [],
+  modifier_configs: {}
 }

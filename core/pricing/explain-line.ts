@@ -12,7 +12,11 @@ import { inclusiveTax } from "./tax.ts"
 export interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
   /** Where a rate was looked for; null where none was. */
-  readonly rate: { readonly rates: ReadonlyArray<PricedRate>; readonly question: RateLookup; readonly money: LineCurrency } | null
+  readonly rate: {
+    readonly rates: ReadonlyArray<PricedRate>
+    readonly question: RateLookup
+    readonly money: LineCurrency
+  } | null
 }
 /** What stands on the line, minor units. */
 export interface StoredLine {
@@ -30,19 +34,37 @@ export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray
   const { request } = facts
   const money = (minor: number | bigint): string => formatMoney(minor, request.currency)
   const priced = priceLine(request)
-  const agrees = Result.isSuccess(priced) && priced.success.unit_price === stored.unit_price &&
+  const agrees =
+    Result.isSuccess(priced) &&
+    priced.success.unit_price === stored.unit_price &&
     priced.success.subtotal - priced.success.discount === stored.discounted_total
-  const steps: Array<Step> = agrees ? [...explainSubtotal(facts, priced.success), ...explainDiscount(request, priced.success)] : [{
-    figure: "discounted_total", rule: "kept", from: null, to: money(stored.discounted_total),
-    words: `${money(stored.discounted_total)} is what it came to when the line was last changed; ` + (Result.isFailure(priced)
-      ? "it could not be priced anew now." : `with what is known now it would be ${money(priced.success.subtotal - priced.success.discount)}.`)
-  }]
+  const steps: Array<Step> = agrees
+    ? [...explainSubtotal(facts, priced.success), ...explainDiscount(request, priced.success)]
+    : [
+        {
+          figure: "discounted_total",
+          rule: "kept",
+          from: null,
+          to: money(stored.discounted_total),
+          words:
+            `${money(stored.discounted_total)} is what it came to when the line was last changed; ` +
+            (Result.isFailure(priced)
+              ? "it could not be priced anew now."
+              : `with what is known now it would be ${money(priced.success.subtotal - priced.success.discount)}.`)
+        }
+      ]
   if (request.prices_include_tax) {
     const rate = stored.tax_rate ?? "0"
     const { net } = inclusiveTax(stored.discounted_total, rate)
-    const rounding = roundingWords(exact(stored.discounted_total).times(100).dividedBy(exact(rate).plus(100)).toDecimalPlaces(6), request.currency)
+    const rounding = roundingWords(
+      exact(stored.discounted_total).times(100).dividedBy(exact(rate).plus(100)).toDecimalPlaces(6),
+      request.currency
+    )
     steps.push({
-      figure: "total", rule: "tax_included", from: money(stored.discounted_total), to: money(net),
+      figure: "total",
+      rule: "tax_included",
+      from: money(stored.discounted_total),
+      to: money(net),
       words: `Prices include tax: without ${exact(rate).toFixed()}% it is ${money(net)}${rounding}.`
     })
   }
@@ -52,33 +74,65 @@ export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray
 const explainSubtotal = ({ rate, request }: LineFacts, priced: PricedLine): ReadonlyArray<Step> => {
   const money = (minor: number | bigint): string => formatMoney(minor, request.currency)
   const quantity = wholeUnits(request.quantity)
-  const whole: ReadonlyArray<Step> = exact(request.quantity).isInteger() ? [] : [{
-    figure: "quantity", rule: "whole_units", from: request.quantity, to: String(quantity),
-    words: `Only whole units are charged: ${request.quantity} is rounded to ${quantity}.`
-  }]
+  const whole: ReadonlyArray<Step> = exact(request.quantity).isInteger()
+    ? []
+    : [
+        {
+          figure: "quantity",
+          rule: "whole_units",
+          from: request.quantity,
+          to: String(quantity),
+          words: `Only whole units are charged: ${request.quantity} is rounded to ${quantity}.`
+        }
+      ]
   if (priced.source === "rate" && rate !== null && request.rate !== null) {
-    const starts_at = request.starts_at ?? request.ends_at ?? "", ends_at = request.ends_at ?? starts_at
+    const starts_at = request.starts_at ?? request.ends_at ?? "",
+      ends_at = request.ends_at ?? starts_at
     return [
-      ...whole, ...explainLineRate(rate, request.rate, request.currency),
+      ...whole,
+      ...explainLineRate(rate, request.rate, request.currency),
       ...explainCalculation({
-        ...request.rate.method, price: request.rate.price, currency: request.currency, start: starts_at, end: ends_at, quantity: Math.max(1, quantity)
+        ...request.rate.method,
+        price: request.rate.price,
+        currency: request.currency,
+        start: starts_at,
+        end: ends_at,
+        quantity: Math.max(1, quantity)
       })
     ]
   }
   const found = rate === null ? [] : explainLineRate(rate, null, request.currency)
-  const price: Step = priced.source === "manual"
-    ? { figure: "unit_price", rule: "manual_price", from: null, to: money(priced.unit_price), words: `The price of ${money(priced.unit_price)} was set by hand; no rate is asked.` }
-    : { figure: "unit_price", rule: "carried_price", from: null, to: money(priced.unit_price), words: `No rate prices the line; it keeps ${money(priced.unit_price)}.` }
+  const price: Step =
+    priced.source === "manual"
+      ? {
+          figure: "unit_price",
+          rule: "manual_price",
+          from: null,
+          to: money(priced.unit_price),
+          words: `The price of ${money(priced.unit_price)} was set by hand; no rate is asked.`
+        }
+      : {
+          figure: "unit_price",
+          rule: "carried_price",
+          from: null,
+          to: money(priced.unit_price),
+          words: `No rate prices the line; it keeps ${money(priced.unit_price)}.`
+        }
   const days = explainDays(request, priced.units)
   const total: Step = {
-    figure: "total", rule: "quantity", from: money(priced.unit_price), to: money(priced.subtotal),
+    figure: "total",
+    rule: "quantity",
+    from: money(priced.unit_price),
+    to: money(priced.subtotal),
     words: `${quantity} × ${money(priced.unit_price)}${request.transaction_type === "sale" ? "" : ` × ${countText(priced.units, "day")}`} is ${money(priced.subtotal)}.`
   }
   return [...whole, ...found, price, days, total]
 }
 
 const explainLineRate = (
-  { money, question, rates }: NonNullable<LineFacts["rate"]>, won: LineRate | null, currency: string
+  { money, question, rates }: NonNullable<LineFacts["rate"]>,
+  won: LineRate | null,
+  currency: string
 ): ReadonlyArray<Step> => {
   const own = rates.filter((rate) => rate.currency === currency)
   const base = rates.filter((rate) => rate.currency === money.base_currency)
@@ -86,32 +140,56 @@ const explainLineRate = (
   if (applicableRates(own, question).length > 0) return [explainChoice(own, question)]
   const before = base.find(({ id }) => id === won.product_rate_id)
   if (before === undefined) return []
-  return [explainChoice(base, question), {
-    figure: "unit_price", rule: "exchange_rate",
-    from: `${formatMoney(before.price, before.currency)} ${before.currency}`, to: `${formatMoney(won.price, currency)} ${currency}`,
-    words: `No rate in ${currency} holds, so the one in ${before.currency} is converted at the opportunity's own rate, ` +
-      `1 ${currency} = ${exact(money.exchange_rate).toFixed()} ${before.currency}: ${formatMoney(won.price, currency)}.`
-  }]
+  return [
+    explainChoice(base, question),
+    {
+      figure: "unit_price",
+      rule: "exchange_rate",
+      from: `${formatMoney(before.price, before.currency)} ${before.currency}`,
+      to: `${formatMoney(won.price, currency)} ${currency}`,
+      words:
+        `No rate in ${currency} holds, so the one in ${before.currency} is converted at the opportunity's own rate, ` +
+        `1 ${currency} = ${exact(money.exchange_rate).toFixed()} ${before.currency}: ${formatMoney(won.price, currency)}.`
+    }
+  ]
 }
 
 const explainDays = (request: LineRequest, units: number): Step => {
   const step = { figure: "units", from: null, to: String(units) }
   const { chargeable_days, use_chargeable_days } = request.days
-  if (request.transaction_type === "sale") return { ...step, rule: "sold", words: "What is sold is charged once, whatever the time." }
+  if (request.transaction_type === "sale")
+    return { ...step, rule: "sold", words: "What is sold is charged once, whatever the time." }
   if (use_chargeable_days && chargeable_days !== null) {
-    return { ...step, from: chargeable_days, rule: "chargeable_days", words: `The opportunity charges for ${chargeable_days} days, in whole days: ${units}.` }
+    return {
+      ...step,
+      from: chargeable_days,
+      rule: "chargeable_days",
+      words: `The opportunity charges for ${chargeable_days} days, in whole days: ${units}.`
+    }
   }
   return request.starts_at === null || request.ends_at === null || chargeableDays(request, request.days) !== units
     ? { ...step, rule: "at_least_one", words: "Without dates one day is charged." }
-    : { ...step, rule: "whole_days", words: `From ${request.starts_at} to ${request.ends_at}, in whole days of 24 hours, rounded down, at least one: ${units}.` }
+    : {
+        ...step,
+        rule: "whole_days",
+        words: `From ${request.starts_at} to ${request.ends_at}, in whole days of 24 hours, rounded down, at least one: ${units}.`
+      }
 }
 
 const explainDiscount = (request: LineRequest, priced: PricedLine): ReadonlyArray<Step> => {
   if (request.discount_percent === null) return []
   const money = (minor: number): string => formatMoney(minor, request.currency)
-  const rounding = roundingWords(exact(priced.subtotal).times(exact(request.discount_percent)).dividedBy(100), request.currency)
-  return [{
-    figure: "discounted_total", rule: "line_discount", from: money(priced.subtotal), to: money(priced.subtotal - priced.discount),
-    words: `The line's own discount of ${request.discount_percent}% takes off ${money(priced.discount)}${rounding}.`
-  }]
+  const rounding = roundingWords(
+    exact(priced.subtotal).times(exact(request.discount_percent)).dividedBy(100),
+    request.currency
+  )
+  return [
+    {
+      figure: "discounted_total",
+      rule: "line_discount",
+      from: money(priced.subtotal),
+      to: money(priced.subtotal - priced.discount),
+      words: `The line's own discount of ${request.discount_percent}% takes off ${money(priced.discount)}${rounding}.`
+    }
+  ]
 }

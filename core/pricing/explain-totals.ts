@@ -7,7 +7,10 @@ import { type PricedOpportunity, discountRequestOf, type StagesRequest, surcharg
 import { calculateSurcharges, type CalculatedSurcharge } from "./surcharges.ts"
 import { netCost, type TaxGroup, type TotalCost } from "./totals.ts"
 
-export interface NamedCost extends TotalCost { readonly id: number; readonly description: string }
+export interface NamedCost extends TotalCost {
+  readonly id: number
+  readonly description: string
+}
 export interface TotalsFacts {
   readonly request: StagesRequest
   /** What `priceOpportunity` makes of the request. */
@@ -17,40 +20,66 @@ export interface TotalsFacts {
 
 /** Totals, rules and surcharges as priced. Steps of a line are named `items.<id>.total`, of a cost `costs.<id>.net`. */
 export const explainTotals = (facts: TotalsFacts): ReadonlyArray<Step> => [
-  ...explainRules(facts), ...explainSurcharges(facts), ...explainCosts(facts), ...explainParts(facts), ...explainTax(facts)
+  ...explainRules(facts),
+  ...explainSurcharges(facts),
+  ...explainCosts(facts),
+  ...explainParts(facts),
+  ...explainTax(facts)
 ]
 
-const moneyOf = ({ request }: TotalsFacts) => (minor: number): string => formatMoney(minor, request.currency)
+const moneyOf =
+  ({ request }: TotalsFacts) =>
+  (minor: number): string =>
+    formatMoney(minor, request.currency)
 
 const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { priced, request } = facts
   const money = moneyOf(facts)
   if (request.deal_total !== null) {
-    return request.rules.length + request.surcharge_groups.length === 0 ? [] : [{
-      figure: "charge_total", rule: "deal_price", from: null, to: money(request.deal_total),
-      words: "A price was agreed for the whole deal, so discount rules and surcharges are passed over."
-    }]
+    return request.rules.length + request.surcharge_groups.length === 0
+      ? []
+      : [
+          {
+            figure: "charge_total",
+            rule: "deal_price",
+            from: null,
+            to: money(request.deal_total),
+            words: "A price was agreed for the whole deal, so discount rules and surcharges are passed over."
+          }
+        ]
   }
   const kept = request.locked !== null
   const contest = kept ? [] : explainContest(facts)
   const rules = priced.applied_rules.map((applied): Step => {
     const rule = request.rules.find(({ id }) => id === applied.rule_id)
-    const words = kept || rule === undefined ? "as it stood when pricing was locked"
-      : `${rule.discount_type === "percentage" ? `${rule.discount_value}%` : `${rule.discount_value} ${rule.currency_code ?? request.currency}`} off ` +
-        `${rule.applies_to === "line" ? "each line it meets" : "the lines it meets together, spread by their nets with the odd minor units to the largest remainders"}` +
-        `${rule.max_discount_amount !== null && applied.amount === rule.max_discount_amount ? `, ${money(rule.max_discount_amount)} at most` : ""}` +
-        `, ${request.named_rule_ids.includes(rule.id) ? "named on the opportunity" : "applied by itself"}${rule.deleted_at == null ? "" : "; deleted since, it goes on for lines there were"}`
+    const words =
+      kept || rule === undefined
+        ? "as it stood when pricing was locked"
+        : `${rule.discount_type === "percentage" ? `${rule.discount_value}%` : `${rule.discount_value} ${rule.currency_code ?? request.currency}`} off ` +
+          `${rule.applies_to === "line" ? "each line it meets" : "the lines it meets together, spread by their nets with the odd minor units to the largest remainders"}` +
+          `${rule.max_discount_amount !== null && applied.amount === rule.max_discount_amount ? `, ${money(rule.max_discount_amount)} at most` : ""}` +
+          `, ${request.named_rule_ids.includes(rule.id) ? "named on the opportunity" : "applied by itself"}${rule.deleted_at == null ? "" : "; deleted since, it goes on for lines there were"}`
     return {
-      figure: "charge_total", rule: "discount_rule", from: null, to: money(-applied.amount),
+      figure: "charge_total",
+      rule: "discount_rule",
+      from: null,
+      to: money(-applied.amount),
       words: `"${applied.name}" (rule ${applied.rule_id}) takes off ${money(applied.amount)}: ${words}.`
     }
   })
   const lines = request.lines.flatMap((line): ReadonlyArray<Step> => {
     const net = priced.line_nets.get(line.id) ?? line.net
-    return net === line.net ? [] : [{
-      figure: `items.${line.id}.total`, rule: "discount_rule", from: money(line.net), to: money(net),
-      words: `Discount rules take ${money(line.net - net)} off this line.`
-    }]
+    return net === line.net
+      ? []
+      : [
+          {
+            figure: `items.${line.id}.total`,
+            rule: "discount_rule",
+            from: money(line.net),
+            to: money(net),
+            words: `Discount rules take ${money(line.net - net)} off this line.`
+          }
+        ]
   })
   return [...contest, ...rules, ...lines]
 }
@@ -64,35 +93,54 @@ const explainContest = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { alone, stack } = discountCandidates(discountRequestOf(facts.request))
   const ways = [stack, ...alone].filter((way) => worth(way) > 0)
   if (ways.length < 2) return []
-  const taken = ways.reduce((best, way) => worth(way) > worth(best) ? way : best)
+  const taken = ways.reduce((best, way) => (worth(way) > worth(best) ? way : best))
   const others = ways.filter((way) => way !== taken).map((way) => `${namesOf(way)} (${money(worth(way))})`)
-  return [{
-    figure: "charge_total", rule: "best_for_customer", from: null, to: money(-worth(taken)),
-    words: `${namesOf(taken)} takes off the most, ${money(worth(taken))}; left aside: ${others.join(", ")}.`
-  }]
+  return [
+    {
+      figure: "charge_total",
+      rule: "best_for_customer",
+      from: null,
+      to: money(-worth(taken)),
+      words: `${namesOf(taken)} takes off the most, ${money(worth(taken))}; left aside: ${others.join(", ")}.`
+    }
+  ]
 }
 
 const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { priced, request } = facts
   const money = moneyOf(facts)
   if (request.deal_total !== null) return []
-  const reckoned = new Map(request.locked !== null ? [] : calculateSurcharges(surchargeRequestOf(request, priced.line_discounts)).map((one) => [one.surcharge_id, one]))
+  const reckoned = new Map(
+    request.locked !== null
+      ? []
+      : calculateSurcharges(surchargeRequestOf(request, priced.line_discounts)).map((one) => [one.surcharge_id, one])
+  )
   return priced.surcharges.map((applied): Step => {
     const one = reckoned.get(applied.surcharge_id)
     return {
-      figure: "service_charge_total", rule: "surcharge", from: one === undefined ? null : money(one.base), to: money(applied.net),
+      figure: "service_charge_total",
+      rule: "surcharge",
+      from: one === undefined ? null : money(one.base),
+      to: money(applied.net),
       words: `Surcharge "${applied.name}": ${one === undefined ? `${money(applied.net)} as it stood when pricing was locked` : surchargeWords(one, request, money)}.`
     }
   })
 }
 
 const surchargeWords = (one: CalculatedSurcharge, request: StagesRequest, money: (minor: number) => string): string => {
-  const { surcharge: { applies_to, calculation_type, value }, base, net, unlimited } = one
+  const {
+    surcharge: { applies_to, calculation_type, value },
+    base,
+    net,
+    unlimited
+  } = one
   const lines = applies_to === "all" ? "all lines" : `${applies_to} lines`
-  const reckoning = calculation_type === "percentage"
-    ? `${value}% of ${money(base)} on ${lines} is ${money(unlimited)}${roundingWords(exact(base).times(exact(value)).dividedBy(100), request.currency)}`
-    : calculation_type === "per_day" ? `${value} a day for ${Math.max(1, request.days)} is ${money(unlimited)}`
-    : `${money(unlimited)} once, because there are ${lines === "all lines" ? "lines" : lines}`
+  const reckoning =
+    calculation_type === "percentage"
+      ? `${value}% of ${money(base)} on ${lines} is ${money(unlimited)}${roundingWords(exact(base).times(exact(value)).dividedBy(100), request.currency)}`
+      : calculation_type === "per_day"
+        ? `${value} a day for ${Math.max(1, request.days)} is ${money(unlimited)}`
+        : `${money(unlimited)} once, because there are ${lines === "all lines" ? "lines" : lines}`
   return net === unlimited ? reckoning : `${reckoning}, but ${net > unlimited ? "at least" : "at most"} ${money(net)}`
 }
 
@@ -103,16 +151,23 @@ const explainCosts = (facts: TotalsFacts): ReadonlyArray<Step> => {
     const { net } = netCost(request, cost)
     const gross = money(cost.amount)
     const step = { figure: `costs.${cost.id}.net`, from: gross, to: money(net) }
-    if (cost.is_optional) return { ...step, to: money(0), rule: "optional", words: `"${cost.description}" is optional and does not count.` }
+    if (cost.is_optional)
+      return { ...step, to: money(0), rule: "optional", words: `"${cost.description}" is optional and does not count.` }
     return {
-      ...step, rule: "cost", words: `"${cost.description}": ${cost.quantity} × ${gross}, in whole units${request.prices_include_tax ? ", without the tax in it" : ""}, is ${money(net)}.`
+      ...step,
+      rule: "cost",
+      words: `"${cost.description}": ${cost.quantity} × ${gross}, in whole units${request.prices_include_tax ? ", without the tax in it" : ""}, is ${money(net)}.`
     }
   })
 }
 
 const parts = [
-  ["rental_charge_total", "rental"], ["sale_charge_total", "sale"], ["service_charge_total", "service"],
-  ["sub_rental_charge_total", "sub-hire"], ["transit_charge_total", "delivery"], ["loss_damage_charge_total", "loss and damage"]
+  ["rental_charge_total", "rental"],
+  ["sale_charge_total", "sale"],
+  ["service_charge_total", "service"],
+  ["sub_rental_charge_total", "sub-hire"],
+  ["transit_charge_total", "delivery"],
+  ["loss_damage_charge_total", "loss and damage"]
 ] as const
 
 const explainParts = (facts: TotalsFacts): ReadonlyArray<Step> => {
@@ -120,35 +175,73 @@ const explainParts = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const money = moneyOf(facts)
   const filled = parts.filter(([name]) => totals[name] !== 0)
   const sums = filled.map(([name, label]): Step => ({
-    figure: name, rule: "sum", from: null, to: money(totals[name]), words: `What counts as ${label} adds up to ${money(totals[name])}, net.`
+    figure: name,
+    rule: "sum",
+    from: null,
+    to: money(totals[name]),
+    words: `What counts as ${label} adds up to ${money(totals[name])}, net.`
   }))
   const added = filled.reduce((sum, [name]) => sum + totals[name], 0)
-  const headline: Step = facts.request.deal_total === null
-    ? { figure: "charge_excluding_tax_total", rule: "sum", from: null, to: money(totals.charge_total), words: `Together that is ${money(totals.charge_total)}, net.` }
-    : {
-      figure: "charge_excluding_tax_total", rule: "deal_price", from: money(added), to: money(totals.charge_total),
-      words: `The agreed price of ${money(totals.charge_total)} stands in place of the sum, ${money(added)}.`
-    }
+  const headline: Step =
+    facts.request.deal_total === null
+      ? {
+          figure: "charge_excluding_tax_total",
+          rule: "sum",
+          from: null,
+          to: money(totals.charge_total),
+          words: `Together that is ${money(totals.charge_total)}, net.`
+        }
+      : {
+          figure: "charge_excluding_tax_total",
+          rule: "deal_price",
+          from: money(added),
+          to: money(totals.charge_total),
+          words: `The agreed price of ${money(totals.charge_total)} stands in place of the sum, ${money(added)}.`
+        }
   return [...sums, headline]
 }
 
 const explainTax = (facts: TotalsFacts): ReadonlyArray<Step> => {
-  const { priced: { tax_groups, totals }, request } = facts
+  const {
+    priced: { tax_groups, totals },
+    request
+  } = facts
   const money = moneyOf(facts)
-  const groupWords = (group: TaxGroup): string => group.product_tax_class_id === null
-    ? `${money(group.net)} has no tax class and is not taxed`
-    : `${group.name}, ${exact(group.percentage).toFixed()}% of ${money(group.net)} (product tax class ${group.product_tax_class_id}), is ${money(group.tax)}` +
-      roundingWords(exact(group.net).times(exact(group.percentage)).dividedBy(100), request.currency) + ", rounded once for the whole group"
+  const groupWords = (group: TaxGroup): string =>
+    group.product_tax_class_id === null
+      ? `${money(group.net)} has no tax class and is not taxed`
+      : `${group.name}, ${exact(group.percentage).toFixed()}% of ${money(group.net)} (product tax class ${group.product_tax_class_id}), is ${money(group.tax)}` +
+        roundingWords(exact(group.net).times(exact(group.percentage)).dividedBy(100), request.currency) +
+        ", rounded once for the whole group"
   const locked = request.locked_tax_total
   return [
     ...(locked === null ? tax_groups : []).map((group): Step => ({
-      figure: "tax_total", rule: "tax_group", from: money(group.net), to: money(group.tax), words: `${groupWords(group)}.`
+      figure: "tax_total",
+      rule: "tax_group",
+      from: money(group.net),
+      to: money(group.tax),
+      words: `${groupWords(group)}.`
     })),
     locked === null
-      ? { figure: "tax_total", rule: "sum", from: null, to: money(totals.tax_total), words: `The tax of all groups is ${money(totals.tax_total)}.` }
-      : { figure: "tax_total", rule: "tax_locked", from: null, to: money(locked), words: `Tax is locked at ${money(locked)}.` },
+      ? {
+          figure: "tax_total",
+          rule: "sum",
+          from: null,
+          to: money(totals.tax_total),
+          words: `The tax of all groups is ${money(totals.tax_total)}.`
+        }
+      : {
+          figure: "tax_total",
+          rule: "tax_locked",
+          from: null,
+          to: money(locked),
+          words: `Tax is locked at ${money(locked)}.`
+        },
     {
-      figure: "charge_including_tax_total", rule: "sum", from: money(totals.charge_total), to: money(totals.charge_including_tax_total),
+      figure: "charge_including_tax_total",
+      rule: "sum",
+      from: money(totals.charge_total),
+      to: money(totals.charge_including_tax_total),
       words: `${money(totals.charge_total)} and ${money(totals.tax_total)} of tax are ${money(totals.charge_including_tax_total)}.`
     }
   ]

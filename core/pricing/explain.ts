@@ -52,16 +52,18 @@ export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLo
   const [winner, second, ...others] = applicableRates(rates, question)
   const of = `for ${question.transaction_type} ${place} on ${day}`
   const step = { figure: "product_rate_id", from: null }
-  if (winner === undefined) return { ...step, rule: "no_rate", words: `No rate of the product holds ${of}.`, to: "none" }
+  if (winner === undefined)
+    return { ...step, rule: "no_rate", words: `No rate of the product holds ${of}.`, to: "none" }
   const told = { ...step, to: String(winner.id) }
   const name = `${rateName(winner).charAt(0).toUpperCase()}${rateName(winner).slice(1)}`
   if (second === undefined) return { ...told, rule: "only_rate", words: `${name} is the only one that holds ${of}.` }
   const beaten = others.length === 0 ? rateName(second) : `${rateName(second)} and ${countText(others.length, "other")}`
-  const [rule, why] = winner.priority !== second.priority
-    ? ["highest_priority", `its priority ${winner.priority} is higher than ${second.priority}`]
-    : (winner.store_id === null) !== (second.store_id === null)
-    ? ["own_store", "of the same priority, the store's own goes before one for all stores"]
-    : ["newest", "of the same priority and reach, the newest goes first"]
+  const [rule, why] =
+    winner.priority !== second.priority
+      ? ["highest_priority", `its priority ${winner.priority} is higher than ${second.priority}`]
+      : (winner.store_id === null) !== (second.store_id === null)
+        ? ["own_store", "of the same priority, the store's own goes before one for all stores"]
+        : ["newest", "of the same priority and reach, the newest goes first"]
   return { ...told, rule, words: `${name} wins over ${beaten} ${of}: ${why}.` }
 }
 
@@ -74,9 +76,14 @@ const clockOf = ({ epoch_ms, offset_minutes }: Moment): string => {
 }
 
 const singular: { readonly [P in BasePeriod]: string } = {
-  half_hourly: "half-hour", hourly: "hour", daily: "day", weekly: "week", monthly: "month"
+  half_hourly: "half-hour",
+  hourly: "hour",
+  daily: "day",
+  weekly: "week",
+  monthly: "month"
 }
-const unitWords = (units: number, period: BasePeriod): string => countText(units, singular[period], basePeriods[period].unit_label)
+const unitWords = (units: number, period: BasePeriod): string =>
+  countText(units, singular[period], basePeriods[period].unit_label)
 
 /** How the time was counted; empty for windows that cannot be read or counted. */
 export const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> =>
@@ -84,68 +91,119 @@ export const explainUnits = (period: BasePeriod, config: JsonObject, start: Mome
     onFailure: () => [],
     onSuccess: (count) => {
       const steps: Array<Step> = []
-      const first = String(config["first_day_cutoff"]), last = String(config["last_day_cutoff"])
+      const first = String(config["first_day_cutoff"]),
+        last = String(config["last_day_cutoff"])
       if (count.start.epoch_ms !== start.epoch_ms) {
         steps.push({
-          figure: "start", rule: "first_day_cutoff", from: clockOf(start), to: clockOf(count.start),
+          figure: "start",
+          rule: "first_day_cutoff",
+          from: clockOf(start),
+          to: clockOf(count.start),
           words: `It starts after the first day's cut-off ${first}, so it is counted from the beginning of that day.`
         })
       }
       if (count.end.epoch_ms !== end.epoch_ms) {
         steps.push({
-          figure: "end", rule: "last_day_cutoff", from: clockOf(end), to: clockOf(count.end),
+          figure: "end",
+          rule: "last_day_cutoff",
+          from: clockOf(end),
+          to: clockOf(count.end),
           words: `It ends before the last day's cut-off ${last}, so it is counted to the beginning of that day.`
         })
       }
       const window = `From ${clockOf(count.start)} to ${clockOf(count.end)}`
-      const open = timeOr(config["business_hours_start"], "00:00"), close = timeOr(config["business_hours_end"], "24:00")
-      steps.push(config["day_type"] === "business"
-        ? { figure: "minutes", rule: "business_hours", from: null, to: String(count.minutes), words: `${window} only the time from ${open} to ${close} of each day counts: ${countText(count.minutes, "minute")}.` }
-        : { figure: "minutes", rule: "elapsed", from: null, to: String(count.minutes), words: `${window} ${count.minutes === 1 ? "passes" : "pass"} ${countText(count.minutes, "minute")}.` })
+      const open = timeOr(config["business_hours_start"], "00:00"),
+        close = timeOr(config["business_hours_end"], "24:00")
+      steps.push(
+        config["day_type"] === "business"
+          ? {
+              figure: "minutes",
+              rule: "business_hours",
+              from: null,
+              to: String(count.minutes),
+              words: `${window} only the time from ${open} to ${close} of each day counts: ${countText(count.minutes, "minute")}.`
+            }
+          : {
+              figure: "minutes",
+              rule: "elapsed",
+              from: null,
+              to: String(count.minutes),
+              words: `${window} ${count.minutes === 1 ? "passes" : "pass"} ${countText(count.minutes, "minute")}.`
+            }
+      )
       const remaining = Math.max(0, count.minutes - count.leeway_minutes)
       if (count.leeway_minutes !== 0) {
         steps.push({
-          figure: "minutes", rule: "leeway", from: String(count.minutes), to: String(remaining),
+          figure: "minutes",
+          rule: "leeway",
+          from: String(count.minutes),
+          to: String(remaining),
           words: `${countText(count.leeway_minutes, "minute")} of leeway ${count.leeway_minutes === 1 ? "is" : "are"} taken off, once.`
         })
       }
       const size = `A ${singular[period]} is ${period === "weekly" ? `${count.unit_minutes / 1440} rental days, ` : ""}${count.unit_minutes} minutes`
-      const whole = Math.floor(remaining / count.unit_minutes), over = remaining % count.unit_minutes
-      const [rule, how] = remaining === 0 ? ["at_least_one", "nothing is left, and one is the least"]
-        : over === 0 ? ["whole_units", "they divide evenly"]
-        : ["part_counts_whole", `${whole} whole and ${countText(over, "minute")} over, and a part counts as a whole one`]
+      const whole = Math.floor(remaining / count.unit_minutes),
+        over = remaining % count.unit_minutes
+      const [rule, how] =
+        remaining === 0
+          ? ["at_least_one", "nothing is left, and one is the least"]
+          : over === 0
+            ? ["whole_units", "they divide evenly"]
+            : [
+                "part_counts_whole",
+                `${whole} whole and ${countText(over, "minute")} over, and a part counts as a whole one`
+              ]
       steps.push({
-        figure: "units", rule, from: null, to: String(count.units), words: `${size}: ${how}, so ${unitWords(count.units, period)}.`
+        figure: "units",
+        rule,
+        from: null,
+        to: String(count.units),
+        words: `${size}: ${how}, so ${unitWords(count.units, period)}.`
       })
       return steps
     }
   })
 
-const timeOr = (value: unknown, fallback: string): string => parseTimeOfDay(value) === undefined ? fallback : String(value)
+const timeOr = (value: unknown, fallback: string): string =>
+  parseTimeOfDay(value) === undefined ? fallback : String(value)
 
 /** How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where it refuses. */
 export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> => {
-  const start = parseMoment(request.start), end = parseMoment(request.end)
+  const start = parseMoment(request.start),
+    end = parseMoment(request.end)
   const priced = calculateRateMinor(request)
   if (start === undefined || end === undefined || Result.isFailure(priced)) return []
   const calculation = priced.success
   const { base_period, calculation_strategy, currency } = request
   const money = (minor: bigint): string => formatMoney(minor, currency)
   return [
-    ...calculation_strategy === "fixed" || base_period === null ? [] : explainUnits(base_period, request.strategy_config, start, end),
+    ...(calculation_strategy === "fixed" || base_period === null
+      ? []
+      : explainUnits(base_period, request.strategy_config, start, end)),
     explainStrategy(request, calculation),
     ...calculation.applied.flatMap((applied) => explainModifier(applied, request, calculation)),
     {
-      figure: "total", rule: "quantity", from: money(calculation.per_unit_subtotal), to: money(calculation.total),
+      figure: "total",
+      rule: "quantity",
+      from: money(calculation.per_unit_subtotal),
+      to: money(calculation.total),
       words: `${request.quantity} × ${money(calculation.per_unit_subtotal)} is ${money(calculation.total)} ${currency}.`
     }
   ]
 }
 
-const explainStrategy = (request: RateRequest, { applied, per_unit_subtotal, unit_price, units }: RateCalculation): Step => {
+const explainStrategy = (
+  request: RateRequest,
+  { applied, per_unit_subtotal, unit_price, units }: RateCalculation
+): Step => {
   const money = (minor: bigint): string => formatMoney(minor, request.currency)
   const subtotal = applied[0]?.before ?? per_unit_subtotal
-  const step = { figure: "per_unit_subtotal", rule: request.calculation_strategy, from: money(unit_price), to: money(subtotal) }
+  const step = {
+    figure: "per_unit_subtotal",
+    rule: request.calculation_strategy,
+    from: money(unit_price),
+    to: money(subtotal)
+  }
   const period = request.base_period
   if (request.calculation_strategy === "fixed" || period === null) {
     return { ...step, words: `One price for the whole hire, however long it is: ${money(subtotal)}.` }
@@ -157,34 +215,65 @@ const explainStrategy = (request: RateRequest, { applied, per_unit_subtotal, uni
   const charge = BigInt(integerOr(request.strategy_config["fixed_charge"], 0))
   const extra = Math.max(0, units - block)
   const beyond = extra === 0 ? "none lies beyond" : `${unitWords(extra, period)} beyond at ${money(unit_price)} each`
-  return { ...step, words: `The first ${unitWords(block, period)} cost ${money(charge)} together, however few are used; ${beyond}: ${money(subtotal)} for one.` }
+  return {
+    ...step,
+    words: `The first ${unitWords(block, period)} cost ${money(charge)} together, however few are used; ${beyond}: ${money(subtotal)} for one.`
+  }
 }
 
-const explainModifier = (applied: CalculatedModifier, request: RateRequest, calculation: RateCalculation): ReadonlyArray<Step> => {
+const explainModifier = (
+  applied: CalculatedModifier,
+  request: RateRequest,
+  calculation: RateCalculation
+): ReadonlyArray<Step> => {
   const { currency } = request
   const money = (minor: bigint): string => formatMoney(minor, currency)
   const sum: Omit<Step, "words"> = {
-    figure: "per_unit_subtotal", rule: applied.key, from: money(applied.before), to: money(applied.after)
+    figure: "per_unit_subtotal",
+    rule: applied.key,
+    from: money(applied.before),
+    to: money(applied.after)
   }
   if (applied.key === "factor") {
     const config = request.modifier_configs["factor"]
-    const factor = factorFor(isJsonObject(config ?? null) ? config as JsonObject : {}, request.quantity)
-    if (factor === undefined) return [{ ...sum, words: `No range holds a quantity of ${request.quantity}: the factor is 1.0.` }]
+    const factor = factorFor(isJsonObject(config ?? null) ? (config as JsonObject) : {}, request.quantity)
+    if (factor === undefined)
+      return [{ ...sum, words: `No range holds a quantity of ${request.quantity}: the factor is 1.0.` }]
     const rounding = roundingWords(exact(applied.before).times(exact(factor)), currency)
-    return [{ ...sum, words: `Factor ${factor} for a quantity of ${request.quantity}: ${money(applied.before)} × ${factor} is ${money(applied.after)}${rounding}.` }]
+    return [
+      {
+        ...sum,
+        words: `Factor ${factor} for a quantity of ${request.quantity}: ${money(applied.before)} × ${factor} is ${money(applied.after)}${rounding}.`
+      }
+    ]
   }
   const period = request.base_period ?? "daily"
   const lines = calculation.lines.map((line, at): Step => {
-    const places = line.from === line.to ? `${singular[period]} ${line.from}` : `${basePeriods[period].unit_label} ${line.from} to ${line.to}`
+    const places =
+      line.from === line.to
+        ? `${singular[period]} ${line.from}`
+        : `${basePeriods[period].unit_label} ${line.from} to ${line.to}`
     const rounding = roundingWords(exact(calculation.unit_price).times(exact(line.multiplier)), currency)
     return {
-      figure: `line_items.${at}.unit_price`, rule: "multiplier", from: money(calculation.unit_price), to: money(line.unit_price),
+      figure: `line_items.${at}.unit_price`,
+      rule: "multiplier",
+      from: money(calculation.unit_price),
+      to: money(line.unit_price),
       words: `Multiplier ${line.multiplier} for ${places}: ${money(calculation.unit_price)} × ${line.multiplier} is ${money(line.unit_price)}${rounding}${line.from === line.to ? "" : `, ${line.to - line.from + 1} times`}.`
     }
   })
-  return [...lines, { ...sum, words: `With its multipliers the time costs ${money(applied.after)} for one instead of ${money(applied.before)}.` }]
+  return [
+    ...lines,
+    {
+      ...sum,
+      words: `With its multipliers the time costs ${money(applied.after)} for one instead of ${money(applied.before)}.`
+    }
+  ]
 }
 
 /** How an answer of calculate_rate came about: the choice of the rate, then the calculation with it. */
-export const explainRate = (rates: ReadonlyArray<PricedRate>, question: RateLookup, request: RateRequest): ReadonlyArray<Step> =>
-  [explainChoice(rates, question), ...explainCalculation(request)]
+export const explainRate = (
+  rates: ReadonlyArray<PricedRate>,
+  question: RateLookup,
+  request: RateRequest
+): ReadonlyArray<Step> => [explainChoice(rates, question), ...explainCalculation(request)]

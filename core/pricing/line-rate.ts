@@ -27,22 +27,34 @@ export interface LineRate {
  * converted with the snapshot rate. Rates in any third currency never price a line.
  */
 export const resolveLineRate = (
-  rates: ReadonlyArray<PricedRate>, question: RateLookup, money: LineCurrency
+  rates: ReadonlyArray<PricedRate>,
+  question: RateLookup,
+  money: LineCurrency
 ): LineRate | null => {
-  const own = resolveProductRate(rates.filter(({ currency }) => currency === money.currency), question)
+  const own = resolveProductRate(
+    rates.filter(({ currency }) => currency === money.currency),
+    question
+  )
   if (own !== null) return lineRate(own, own.price, own.method)
   if (money.currency === money.base_currency || exact(money.exchange_rate).isZero()) return null
-  const base = resolveProductRate(rates.filter(({ currency }) => currency === money.base_currency), question)
+  const base = resolveProductRate(
+    rates.filter(({ currency }) => currency === money.base_currency),
+    question
+  )
   if (base === null) return null
   const charge = integerOr(base.method.strategy_config["fixed_charge"], 0)
-  const strategy_config = charge === 0
-    ? base.method.strategy_config
-    : { ...base.method.strategy_config, fixed_charge: fromBase(charge, money) }
+  const strategy_config =
+    charge === 0
+      ? base.method.strategy_config
+      : { ...base.method.strategy_config, fixed_charge: fromBase(charge, money) }
   return lineRate(base, fromBase(base.price, money), { ...base.method, strategy_config })
 }
 
 const lineRate = (rate: PricedRate, price: number, method: RateMethod): LineRate => ({
-  product_rate_id: rate.id, rate_definition_id: rate.rate_definition_id, price, method
+  product_rate_id: rate.id,
+  rate_definition_id: rate.rate_definition_id,
+  price,
+  method
 })
 
 /** Minor units of the base currency in the opportunity's, by its snapshot; as they are where that is the same or unknown. */

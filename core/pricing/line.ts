@@ -14,12 +14,18 @@ export type TransactionType = RateTransactionType | "sub_rental"
 
 /** Transaction types of lines by their code in the interface. */
 export const transactionTypes: { readonly [code: number]: TransactionType } = {
-  0: "rental", 1: "sale", 2: "service", 3: "sub_rental"
+  0: "rental",
+  1: "sale",
+  2: "service",
+  3: "sub_rental"
 }
 
 /** Which product rates price a line. Equipment hired in is hired out at the rental rate. */
 export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionType } = {
-  rental: "rental", sale: "sale", service: "service", sub_rental: "rental"
+  rental: "rental",
+  sale: "sale",
+  service: "service",
+  sub_rental: "rental"
 }
 
 export interface Window {
@@ -116,7 +122,12 @@ const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> =
 const byTheDay = (line: LineRequest, source: "manual" | "carried", unit_price: number, quantity: number): Subtotal => {
   const units = line.transaction_type === "sale" ? 1 : chargeableDays(line, line.days)
   const subtotal = unit_price * quantity * units
-  return { source, unit_price, units, subtotal: Number.isSafeInteger(subtotal) ? subtotal : Number(BigInt(unit_price) * BigInt(quantity) * BigInt(units)) }
+  return {
+    source,
+    unit_price,
+    units,
+    subtotal: Number.isSafeInteger(subtotal) ? subtotal : Number(BigInt(unit_price) * BigInt(quantity) * BigInt(units))
+  }
 }
 
 /** The engine names the fields of a calculation; a line calls its window otherwise. */

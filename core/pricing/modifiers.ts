@@ -5,13 +5,20 @@ import type { CalculatedLine, RateCalculation } from "./breakdown.ts"
 import type { ModifierFacts } from "./strategies.ts"
 import { integerOr } from "./units.ts"
 
-export const applyModifier = (facts: ModifierFacts, config: JsonObject, calculation: RateCalculation): RateCalculation => {
+export const applyModifier = (
+  facts: ModifierFacts,
+  config: JsonObject,
+  calculation: RateCalculation
+): RateCalculation => {
   const before = calculation.per_unit_subtotal
-  const changed = facts.identifier === "multiplier"
-    ? applyMultiplier(config, calculation)
-    : applyFactor(config, calculation)
+  const changed =
+    facts.identifier === "multiplier" ? applyMultiplier(config, calculation) : applyFactor(config, calculation)
   const applied = {
-    key: facts.identifier, label: facts.label, description: changed.description, before, after: changed.per_unit_subtotal
+    key: facts.identifier,
+    label: facts.label,
+    description: changed.description,
+    before,
+    after: changed.per_unit_subtotal
   }
   return {
     ...calculation,
@@ -41,7 +48,11 @@ const applyMultiplier = (config: JsonObject, calculation: RateCalculation): Chan
   }
 }
 
-interface Run { readonly from: number; readonly to: number; readonly multiplier: string }
+interface Run {
+  readonly from: number
+  readonly to: number
+  readonly multiplier: string
+}
 
 /** Work grows with the tiers, never with the units: whatever follows the last tier is one run. */
 const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyArray<Run> => {
@@ -59,8 +70,9 @@ const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyAr
 
 /** The factor of the first range, in list order, that holds the quantity; undefined when none does. */
 export const factorFor = (config: JsonObject, quantity: number): string | undefined => {
-  const range = rows(config["ranges"]).find((row) =>
-    quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY))
+  const range = rows(config["ranges"]).find(
+    (row) => quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY)
+  )
   return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
 }
 
@@ -75,6 +87,7 @@ const applyFactor = (config: JsonObject, calculation: RateCalculation): Change =
   }
 }
 
-const rows = (value: Json | undefined): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
+const rows = (value: Json | undefined): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.filter(isJsonObject) : []
 const decimalOr = (value: Json | undefined, fallback: string): string =>
   typeof value === "string" ? value : typeof value === "number" ? String(value) : fallback

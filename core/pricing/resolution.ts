@@ -25,7 +25,8 @@ export interface RateLookup {
  * all-stores, then the newest. Only the start date is looked at; one rate covers the whole hire.
  */
 export const applicableRates = <R extends ProductRateWindow>(
-  rates: ReadonlyArray<R>, question: RateLookup
+  rates: ReadonlyArray<R>,
+  question: RateLookup
 ): ReadonlyArray<R> => {
   const start = parseMoment(question.start)
   if (start === undefined) return []
@@ -39,7 +40,8 @@ export const applicableRates = <R extends ProductRateWindow>(
 
 /** The winning rate among those of one product, or null. */
 export const resolveProductRate = <R extends ProductRateWindow>(
-  rates: ReadonlyArray<R>, question: RateLookup
+  rates: ReadonlyArray<R>,
+  question: RateLookup
 ): R | null => applicableRates(rates, question)[0] ?? null
 
 const byPrecedence = (a: ProductRateWindow, b: ProductRateWindow): number =>
@@ -50,12 +52,19 @@ const byPrecedence = (a: ProductRateWindow, b: ProductRateWindow): number =>
  * all-stores), transaction type and priority, and at least one day in common. A warning, never a refusal.
  */
 export const overlappingRateIds = (
-  saved: ProductRateWindow, rates: ReadonlyArray<ProductRateWindow>
+  saved: ProductRateWindow,
+  rates: ReadonlyArray<ProductRateWindow>
 ): ReadonlyArray<number> =>
   rates
-    .filter((rate) =>
-      rate.id !== saved.id && rate.store_id === saved.store_id && rate.transaction_type === saved.transaction_type &&
-      rate.priority === saved.priority && startsBeforeEnd(rate, saved) && startsBeforeEnd(saved, rate))
+    .filter(
+      (rate) =>
+        rate.id !== saved.id &&
+        rate.store_id === saved.store_id &&
+        rate.transaction_type === saved.transaction_type &&
+        rate.priority === saved.priority &&
+        startsBeforeEnd(rate, saved) &&
+        startsBeforeEnd(saved, rate)
+    )
     .map((rate) => rate.id)
     .sort((a, b) => a - b)
 

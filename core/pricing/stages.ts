@@ -30,9 +30,13 @@ export interface RuleOutcome {
   readonly surcharges: ReadonlyArray<AppliedSurcharge>
 }
 
-export interface StagesRequest extends
-  Pick<DiscountRequest, "rules" | "named_rule_ids" | "currency" | "store_id" | "start_date">,
-  Pick<TotalsRequest, "prices_include_tax" | "deal_total" | "locked_tax_total" | "default_product_tax_class_id" | "taxOf"> {
+export interface StagesRequest
+  extends
+    Pick<DiscountRequest, "rules" | "named_rule_ids" | "currency" | "store_id" | "start_date">,
+    Pick<
+      TotalsRequest,
+      "prices_include_tax" | "deal_total" | "locked_tax_total" | "default_product_tax_class_id" | "taxOf"
+    > {
   readonly lines: ReadonlyArray<StageLine>
   readonly costs: ReadonlyArray<TotalCost>
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
@@ -49,12 +53,17 @@ export interface PricedOpportunity extends RuleOutcome, RollUp {
 
 /** The failure, under `charge_total`, is a sum too large to be counted exactly. */
 export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOpportunity, FieldErrors> => {
-  const outcome = request.deal_total !== null ? nothing : request.locked ?? runRules(request)
+  const outcome = request.deal_total !== null ? nothing : (request.locked ?? runRules(request))
   const line_nets = new Map<number, number>()
   const lines = request.lines.map((line): TotalLine => {
     const net = netOf(line, outcome)
     line_nets.set(line.id, net)
-    return { transaction_type: line.transaction_type, net, product_tax_class_id: line.product_tax_class_id, is_optional: line.is_optional }
+    return {
+      transaction_type: line.transaction_type,
+      net,
+      product_tax_class_id: line.product_tax_class_id,
+      is_optional: line.is_optional
+    }
   })
   const { tax_groups, totals } = rollUp({ ...request, lines, surcharges: outcome.surcharges })
   return Object.values(totals).every(Number.isSafeInteger)
@@ -72,17 +81,25 @@ const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
 
 /** Lines as they were entered: odd minor units fall to the same ones wherever lines are moved to in the quote. */
 const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
-  lines.every((line, index) => index === 0 || lines[index - 1]!.id <= line.id) ? lines : [...lines].sort((a, b) => a.id - b.id)
+  lines.every((line, index) => index === 0 || lines[index - 1]!.id <= line.id)
+    ? lines
+    : [...lines].sort((a, b) => a.id - b.id)
 
 /** What stage 2 is asked: the lines as stage 1 left them, as entered. */
-export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({ ...request, lines: asEntered(request) })
+export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
+  ...request,
+  lines: asEntered(request)
+})
 
 /** What stage 3 is asked: the lines that count, less what rules took off. */
 export const surchargeRequestOf = (
-  request: StagesRequest, line_discounts: RuleOutcome["line_discounts"]
+  request: StagesRequest,
+  line_discounts: RuleOutcome["line_discounts"]
 ): SurchargeRequest => ({
-  ...request, groups: request.surcharge_groups,
-  lines: request.lines.filter(({ is_optional }) => !is_optional)
+  ...request,
+  groups: request.surcharge_groups,
+  lines: request.lines
+    .filter(({ is_optional }) => !is_optional)
     .map(({ id, net, transaction_type }) => ({ transaction_type, net: net - (line_discounts.get(id) ?? 0) }))
 })
 

@@ -30,12 +30,18 @@ export interface BasePeriodFacts {
 /** In the order GET /rate_engine/strategies lists them. */
 export const strategies: ReadonlyArray<StrategyFacts> = [
   {
-    identifier: "period", label: "Period-based", supports_multiplier: true, supports_factor: true,
+    identifier: "period",
+    label: "Period-based",
+    supports_multiplier: true,
+    supports_factor: true,
     allowed_base_periods: ["half_hourly", "hourly", "daily", "weekly", "monthly"]
   },
   { identifier: "fixed", label: "Fixed", supports_multiplier: false, supports_factor: true, allowed_base_periods: [] },
   {
-    identifier: "hybrid", label: "Hybrid", supports_multiplier: false, supports_factor: false,
+    identifier: "hybrid",
+    label: "Hybrid",
+    supports_multiplier: false,
+    supports_factor: false,
     allowed_base_periods: ["daily", "weekly", "monthly"]
   }
 ]
@@ -67,7 +73,10 @@ export const supportsModifier = (strategy: StrategyFacts, modifier: Modifier): b
   modifier === "multiplier" ? strategy.supports_multiplier : strategy.supports_factor
 
 /** The enabled modifiers a strategy supports, each once, in the order they run. */
-export const runningModifiers = (strategy: StrategyFacts, enabled: ReadonlyArray<string>): ReadonlyArray<ModifierFacts> =>
+export const runningModifiers = (
+  strategy: StrategyFacts,
+  enabled: ReadonlyArray<string>
+): ReadonlyArray<ModifierFacts> =>
   modifiers.filter(({ identifier }) => enabled.includes(identifier) && supportsModifier(strategy, identifier))
 
 /** `calculation_strategy_name` and `base_period_name` of a rate definition. */
@@ -76,7 +85,9 @@ export const basePeriodLabel = (period: BasePeriod | null): string | null =>
   period === null ? null : basePeriods[period].label
 
 export const rateTransactionTypes: { readonly [T in RateTransactionType]: string } = {
-  rental: "Rental", sale: "Sale", service: "Service"
+  rental: "Rental",
+  sale: "Sale",
+  service: "Service"
 }
 export const isRateTransactionType = (value: unknown): value is RateTransactionType =>
   typeof value === "string" && Object.hasOwn(rateTransactionTypes, value)

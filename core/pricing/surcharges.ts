@@ -6,7 +6,11 @@ import type { TransactionType } from "./line.ts"
 import { fromBase, type LineCurrency } from "./line-rate.ts"
 import { type NetCharge, SURCHARGE_COST_TYPE } from "./totals.ts"
 
-export const surchargeCalculations = { percentage: "Percentage", fixed_amount: "Fixed Amount", per_day: "Per Day" } as const
+export const surchargeCalculations = {
+  percentage: "Percentage",
+  fixed_amount: "Fixed Amount",
+  per_day: "Per Day"
+} as const
 export type SurchargeCalculation = keyof typeof surchargeCalculations
 export const surchargeScopes = { all: "All", rental: "Rental", sale: "Sale", service: "Service" } as const
 export type SurchargeScope = keyof typeof surchargeScopes
@@ -36,16 +40,26 @@ export interface SurchargeGroup {
 
 /** Groups are kept in the base currency; an opportunity in another takes their amounts at its own snapshot rate, once. */
 export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): SurchargeGroup =>
-  group.surcharges.length === 0 || money.currency === money.base_currency ? group : {
-    ...group,
-    surcharges: group.surcharges.map((surcharge) => ({
-      ...surcharge,
-      value: surcharge.calculation_type === "percentage" ? surcharge.value
-        : formatMoney(fromBase(Result.getOrElse(parseMoney(surcharge.value, money.base_currency), () => 0), money), money.currency),
-      min_amount: surcharge.min_amount === null ? null : fromBase(surcharge.min_amount, money),
-      max_amount: surcharge.max_amount === null ? null : fromBase(surcharge.max_amount, money)
-    }))
-  }
+  group.surcharges.length === 0 || money.currency === money.base_currency
+    ? group
+    : {
+        ...group,
+        surcharges: group.surcharges.map((surcharge) => ({
+          ...surcharge,
+          value:
+            surcharge.calculation_type === "percentage"
+              ? surcharge.value
+              : formatMoney(
+                  fromBase(
+                    Result.getOrElse(parseMoney(surcharge.value, money.base_currency), () => 0),
+                    money
+                  ),
+                  money.currency
+                ),
+          min_amount: surcharge.min_amount === null ? null : fromBase(surcharge.min_amount, money),
+          max_amount: surcharge.max_amount === null ? null : fromBase(surcharge.max_amount, money)
+        }))
+      }
 
 export interface SurchargeRequest {
   /** The groups switched on; inactive ones and those of another store do nothing. */
@@ -77,34 +91,46 @@ export interface CalculatedSurcharge extends AppliedSurcharge {
 
 /** In the order of groups, then of surcharges. One that finds no line of its kind charges nothing, not even its minimum. */
 export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
-  calculateSurcharges(request).map(({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied)
+  calculateSurcharges(request).map(
+    ({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied
+  )
 
 export const calculateSurcharges = (request: SurchargeRequest): ReadonlyArray<CalculatedSurcharge> =>
   request.groups
     .filter((group) => group.is_active && (group.store_id === null || group.store_id === request.store_id))
     .sort(bySortOrder)
-    .flatMap((group) => [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<CalculatedSurcharge> => {
-      let found = false
-      let base = 0
-      for (const { net, transaction_type } of request.lines) {
-        if (!isInScope(surcharge.applies_to, transaction_type)) continue
-        found = true
-        base += net
-      }
-      if (!found) return []
-      const unlimited = surchargeAmount(surcharge, base, request)
-      return [{
-        surcharge, group, base, unlimited,
-        surcharge_group_id: group.id,
-        surcharge_id: surcharge.id,
-        name: surcharge.name,
-        cost_type: SURCHARGE_COST_TYPE,
-        product_tax_class_id: surcharge.tax_class_id,
-        net: withinLimits(surcharge, unlimited)
-      }]
-    }))
+    .flatMap((group) =>
+      [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<CalculatedSurcharge> => {
+        let found = false
+        let base = 0
+        for (const { net, transaction_type } of request.lines) {
+          if (!isInScope(surcharge.applies_to, transaction_type)) continue
+          found = true
+          base += net
+        }
+        if (!found) return []
+        const unlimited = surchargeAmount(surcharge, base, request)
+        return [
+          {
+            surcharge,
+            group,
+            base,
+            unlimited,
+            surcharge_group_id: group.id,
+            surcharge_id: surcharge.id,
+            name: surcharge.name,
+            cost_type: SURCHARGE_COST_TYPE,
+            product_tax_class_id: surcharge.tax_class_id,
+            net: withinLimits(surcharge, unlimited)
+          }
+        ]
+      })
+    )
 
-interface Sorted { readonly sort_order: number; readonly id: number }
+interface Sorted {
+  readonly sort_order: number
+  readonly id: number
+}
 const bySortOrder = (a: Sorted, b: Sorted): number => a.sort_order - b.sort_order || a.id - b.id
 
 /** Equipment hired in is on hire to the customer like any other, so it counts as rental here. */
@@ -114,9 +140,12 @@ const isInScope = (scope: SurchargeScope, type: TransactionType): boolean =>
 const surchargeAmount = (surcharge: Surcharge, base: number, { currency, days }: SurchargeRequest): number => {
   const amount = (): number => Result.getOrElse(parseMoney(surcharge.value, currency), () => 0)
   switch (surcharge.calculation_type) {
-    case "percentage": return percentOfMoney(base, surcharge.value)
-    case "fixed_amount": return amount()
-    case "per_day": return amount() * Math.max(1, days)
+    case "percentage":
+      return percentOfMoney(base, surcharge.value)
+    case "fixed_amount":
+      return amount()
+    case "per_day":
+      return amount() * Math.max(1, days)
   }
 }
 
@@ -125,7 +154,9 @@ const withinLimits = ({ max_amount, min_amount }: Surcharge, amount: number): nu
 
 /** Reads `value` of a body into the stored decimal string: a percentage of 0 to 100 with 2 decimals, or money. */
 export const readSurchargeValue = (
-  type: SurchargeCalculation, value: unknown, currency: string
+  type: SurchargeCalculation,
+  value: unknown,
+  currency: string
 ): Result.Result<string, string> =>
   type === "percentage"
     ? parseDecimal(value, { scale: 2, min: "0", max: "100" })

@@ -60,10 +60,13 @@ export const noTax: ResolvedTax = { tax_rate_id: null, name: "No Tax", percentag
  * falls back to the rule of the two default classes; an inactive rate means no tax and does not fall back.
  */
 export const resolveTax = (
-  table: TaxTable, organisation_tax_class_id: number | null, product_tax_class_id: number | null
+  table: TaxTable,
+  organisation_tax_class_id: number | null,
+  product_tax_class_id: number | null
 ): ResolvedTax => {
   if (organisation_tax_class_id === null || product_tax_class_id === null) return noTax
-  const rule = ruleFor(table.rules, organisation_tax_class_id, product_tax_class_id) ??
+  const rule =
+    ruleFor(table.rules, organisation_tax_class_id, product_tax_class_id) ??
     ruleFor(table.rules, table.default_organisation_tax_class_id, table.default_product_tax_class_id)
   const rate = table.rates.find(({ id, is_active }) => is_active && id === rule?.tax_rate_id)
   return rate === undefined
@@ -71,8 +74,14 @@ export const resolveTax = (
     : { tax_rate_id: rate.id, name: rate.name, percentage: formatDecimal(rate.rate, TAX_RATE_SCALE) }
 }
 
-const ruleFor = (rules: ReadonlyArray<TaxRule>, organisation: number | null, product: number | null): TaxRule | undefined =>
+const ruleFor = (
+  rules: ReadonlyArray<TaxRule>,
+  organisation: number | null,
+  product: number | null
+): TaxRule | undefined =>
   rules
-    .filter((rule) =>
-      rule.is_active && rule.organisation_tax_class_id === organisation && rule.product_tax_class_id === product)
+    .filter(
+      (rule) =>
+        rule.is_active && rule.organisation_tax_class_id === organisation && rule.product_tax_class_id === product
+    )
     .sort((a, b) => b.priority - a.priority || a.id - b.id)[0]

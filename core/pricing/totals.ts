@@ -15,7 +15,12 @@ export interface TotalLine {
 
 /** Cost types by their code in the interface. */
 export const costTypes = {
-  0: "Delivery", 1: "Labour", 2: "Surcharge", 3: "Insurance", 4: "Loss / Damage", 5: "Miscellaneous"
+  0: "Delivery",
+  1: "Labour",
+  2: "Surcharge",
+  3: "Insurance",
+  4: "Loss / Damage",
+  5: "Miscellaneous"
 } as const
 export const SURCHARGE_COST_TYPE = 2
 
@@ -79,13 +84,16 @@ export interface RollUp {
 /** Lines and costs of the active version, optional ones left out. The parts keep their real sums under a deal price. */
 export const rollUp = (request: TotalsRequest): RollUp => {
   const lines = request.lines.filter((line) => !line.is_optional)
-  const charges = [...request.costs.filter((cost) => !cost.is_optional).map((cost) => netCost(request, cost)),
-    ...(request.surcharges ?? []).map((charge) => ({ ...charge, ...classOrDefault(request, charge) }))]
+  const charges = [
+    ...request.costs.filter((cost) => !cost.is_optional).map((cost) => netCost(request, cost)),
+    ...(request.surcharges ?? []).map((charge) => ({ ...charge, ...classOrDefault(request, charge) }))
+  ]
   const parts = partTotals(lines, charges)
   const net = request.deal_total ?? sum(Object.values(parts))
-  const tax_groups = request.deal_total === null
-    ? taxGroups(request, lines, charges)
-    : taxGroups(request, [{ net: request.deal_total, product_tax_class_id: request.default_product_tax_class_id }])
+  const tax_groups =
+    request.deal_total === null
+      ? taxGroups(request, lines, charges)
+      : taxGroups(request, [{ net: request.deal_total, product_tax_class_id: request.default_product_tax_class_id }])
   const tax_total = request.locked_tax_total ?? sum(tax_groups.map(({ tax }) => tax))
   return {
     totals: {
@@ -101,7 +109,8 @@ export const rollUp = (request: TotalsRequest): RollUp => {
 
 /** The net of one cost; costs are taxed in the default product class. */
 export const netCost = (
-  request: Pick<TotalsRequest, "prices_include_tax" | "default_product_tax_class_id" | "taxOf">, cost: TotalCost
+  request: Pick<TotalsRequest, "prices_include_tax" | "default_product_tax_class_id" | "taxOf">,
+  cost: TotalCost
 ): NetCharge => {
   const product_tax_class_id = request.default_product_tax_class_id
   const amount = cost.amount * wholeUnits(cost.quantity)
@@ -129,12 +138,19 @@ const partTotals = (lines: ReadonlyArray<TotalLine>, charges: ReadonlyArray<NetC
   }
 }
 
-interface Taxable { readonly net: number; readonly product_tax_class_id: number | null }
+interface Taxable {
+  readonly net: number
+  readonly product_tax_class_id: number | null
+}
 
-const taxGroups = (request: TotalsRequest, ...taxables: ReadonlyArray<ReadonlyArray<Taxable>>): ReadonlyArray<TaxGroup> => {
+const taxGroups = (
+  request: TotalsRequest,
+  ...taxables: ReadonlyArray<ReadonlyArray<Taxable>>
+): ReadonlyArray<TaxGroup> => {
   const nets = new Map<number | null, number>()
   for (const some of taxables) {
-    for (const { net, product_tax_class_id } of some) nets.set(product_tax_class_id, (nets.get(product_tax_class_id) ?? 0) + net)
+    for (const { net, product_tax_class_id } of some)
+      nets.set(product_tax_class_id, (nets.get(product_tax_class_id) ?? 0) + net)
   }
   return [...nets].map(([product_tax_class_id, net]): TaxGroup => {
     const tax = product_tax_class_id === null ? noTax : request.taxOf(product_tax_class_id)

@@ -3,7 +3,14 @@ import { Result } from "effect"
 import type { JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import {
-  DAY_MINUTES, DAY_MS, MINUTE_MS, minuteOfDay, type Moment, parseTimeOfDay, startOfDay, wallClockMs
+  DAY_MINUTES,
+  DAY_MS,
+  MINUTE_MS,
+  minuteOfDay,
+  type Moment,
+  parseTimeOfDay,
+  startOfDay,
+  wallClockMs
 } from "../values/moment.ts"
 import { type BasePeriod, basePeriods } from "./strategies.ts"
 
@@ -27,13 +34,17 @@ export interface UnitCount {
  * count only the opening minutes, the leeway is taken off once from the whole.
  */
 export const measureUnits = (
-  period: BasePeriod, config: JsonObject, start: Moment, end: Moment
+  period: BasePeriod,
+  config: JsonObject,
+  start: Moment,
+  end: Moment
 ): Result.Result<UnitCount, FieldErrors> => {
   const { kind } = basePeriods[period]
   const window = kind === "day" ? cutOff(config, start, end) : { start, end }
-  const minutes = config["day_type"] === "business"
-    ? businessMinutes(config, window.start, window.end)
-    : elapsedMinutes(window.start, window.end)
+  const minutes =
+    config["day_type"] === "business"
+      ? businessMinutes(config, window.start, window.end)
+      : elapsedMinutes(window.start, window.end)
   const leeway_minutes = integerOr(config["leeway_minutes"], 0)
   const unit_minutes = minutesPerUnit(period, config)
   const units = Math.max(1, Math.ceil((minutes - leeway_minutes) / unit_minutes))
@@ -43,20 +54,27 @@ export const measureUnits = (
 }
 
 export const countUnits = (
-  period: BasePeriod, config: JsonObject, start: Moment, end: Moment
+  period: BasePeriod,
+  config: JsonObject,
+  start: Moment,
+  end: Moment
 ): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
 
 const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
-  period === "weekly" ? Math.max(1, integerOr(config["rental_days_per_week"], 7)) * DAY_MINUTES : basePeriods[period].minutes
+  period === "weekly"
+    ? Math.max(1, integerOr(config["rental_days_per_week"], 7)) * DAY_MINUTES
+    : basePeriods[period].minutes
 
 /** Equal to a cut-off changes nothing; each end is read on the clock it was written in. */
 const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
   const last = parseTimeOfDay(config["last_day_cutoff"])
   const first = parseTimeOfDay(config["first_day_cutoff"])
-  return first === undefined && last === undefined ? { start, end } : {
-    start: first !== undefined && minuteOfDay(start) > first ? startOfDay(start) : start,
-    end: last !== undefined && minuteOfDay(end) < last ? startOfDay(end) : end
-  }
+  return first === undefined && last === undefined
+    ? { start, end }
+    : {
+        start: first !== undefined && minuteOfDay(start) > first ? startOfDay(start) : start,
+        end: last !== undefined && minuteOfDay(end) < last ? startOfDay(end) : end
+      }
 }
 
 /** An hour apart at most is one place before and after a change of its clocks; further apart, the start's clock counts. */

@@ -38,88 +38,154 @@ export interface MergeFacts {
 export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: DecideContext): Decided => {
   const { secondary } = facts
   const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
-  if (secondary === undefined || secondary.deleted_at !== null) return refuse("The selected secondary product does not exist.")
+  if (secondary === undefined || secondary.deleted_at !== null)
+    return refuse("The selected secondary product does not exist.")
   if (secondary.id === primary.id) return refuse("A product cannot be merged with itself.")
   if (secondary.product_type !== primary.product_type) return refuse("Only products of the same type can be merged.")
-  if (secondary.stock_method !== primary.stock_method) return refuse("Only products of the same stock method can be merged.")
-  const merged = (id: number): number => id === secondary.id ? primary.id : id
-  const steps = facts.edges.map((edge) => ({ product_id: merged(edge.product_id), component_product_id: merged(edge.component_product_id) }))
+  if (secondary.stock_method !== primary.stock_method)
+    return refuse("Only products of the same stock method can be merged.")
+  const merged = (id: number): number => (id === secondary.id ? primary.id : id)
+  const steps = facts.edges
+    .map((edge) => ({ product_id: merged(edge.product_id), component_product_id: merged(edge.component_product_id) }))
     .filter((edge) => edge.product_id !== edge.component_product_id)
   if (steps.some((edge) => edge.product_id === primary.id && contains(steps, edge.component_product_id, primary.id))) {
     return refuse("Another kit lies between the two products; merged, it would contain itself.")
   }
-  if (steps.some((edge) => edge.product_id === primary.id && depthThrough(steps, primary.id, edge.component_product_id) > facts.depth_max)) {
-    return refuse(`Kits cannot be nested more than ${facts.depth_max} levels deep, as they would be with the two merged.`)
+  if (
+    steps.some(
+      (edge) =>
+        edge.product_id === primary.id && depthThrough(steps, primary.id, edge.component_product_id) > facts.depth_max
+    )
+  ) {
+    return refuse(
+      `Kits cannot be nested more than ${facts.depth_max} levels deep, as they would be with the two merged.`
+    )
   }
   const composition = relinked(facts.components, product_components, "component_product_id", primary.id, secondary.id)
   const is_kit = primary.is_kit || composition.kept.some((row) => row.product_id === primary.id)
-  const custom_fields = { ...secondary.custom_fields, ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null)) }
+  const custom_fields = {
+    ...secondary.custom_fields,
+    ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
+  }
   const as_case = !primary.is_containerable && secondary.is_containerable ? secondary : primary
-  const updated = updatedEvent(products, primary, { custom_fields, is_kit, ...caseSettings(as_case), container_template: relinkedTemplate(as_case, primary.id, secondary.id) })
-  const templates = facts.cases.filter((row) => row.id !== primary.id && row.id !== secondary.id)
+  const updated = updatedEvent(products, primary, {
+    custom_fields,
+    is_kit,
+    ...caseSettings(as_case),
+    container_template: relinkedTemplate(as_case, primary.id, secondary.id)
+  })
+  const templates = facts.cases
+    .filter((row) => row.id !== primary.id && row.id !== secondary.id)
     .map((row) => updatedEvent(products, row, { container_template: relinkedTemplate(row, primary.id, secondary.id) }))
   const packed = facts.packed.map((one) => ({ ...one, item: { ...one.item, product_id: merged(one.item.product_id) } }))
-  return Result.map(syncHolds(packed, caseOf(as_case, composition.kept.filter((row) => row.product_id === primary.id)), "secondary_id", context), (held) => ({
-    events: [
-      ...(updated === undefined ? [] : [updated]),
-      ...templates.filter((event) => event !== undefined),
-      ...pooledLevels(primary.id, secondary.id, facts.levels),
-      ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
-      ...composition.events,
-      productMerged.make({ primary_id: primary.id, secondary_id: secondary.id, moves_containers: as_case.is_containerable }),
-      ...held,
-      deletedEvent(products, secondary.id)
-    ],
-    result: { id: primary.id }
-  }))
+  return Result.map(
+    syncHolds(
+      packed,
+      caseOf(
+        as_case,
+        composition.kept.filter((row) => row.product_id === primary.id)
+      ),
+      "secondary_id",
+      context
+    ),
+    (held) => ({
+      events: [
+        ...(updated === undefined ? [] : [updated]),
+        ...templates.filter((event) => event !== undefined),
+        ...pooledLevels(primary.id, secondary.id, facts.levels),
+        ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
+        ...composition.events,
+        productMerged.make({
+          primary_id: primary.id,
+          secondary_id: secondary.id,
+          moves_containers: as_case.is_containerable
+        }),
+        ...held,
+        deletedEvent(products, secondary.id)
+      ],
+      result: { id: primary.id }
+    })
+  )
 }
 
 const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
-  is_containerable: row.is_containerable, container_availability_mode: row.container_availability_mode, container_checkin_mode: row.container_checkin_mode,
-  container_max_nesting_depth: row.container_max_nesting_depth, container_repack_on_return: row.container_repack_on_return
+  is_containerable: row.is_containerable,
+  container_availability_mode: row.container_availability_mode,
+  container_checkin_mode: row.container_checkin_mode,
+  container_max_nesting_depth: row.container_max_nesting_depth,
+  container_repack_on_return: row.container_repack_on_return
 })
 
 /** A template with the primary in place of the secondary: one slot for both, none of the case itself. */
-const relinkedTemplate = ({ container_template, id }: ProductRow, primary_id: number, secondary_id: number): ContainerTemplate | null => {
-  if (container_template === null || !container_template.slots.some((slot) => slot.product_id === secondary_id)) return container_template
+const relinkedTemplate = (
+  { container_template, id }: ProductRow,
+  primary_id: number,
+  secondary_id: number
+): ContainerTemplate | null => {
+  if (container_template === null || !container_template.slots.some((slot) => slot.product_id === secondary_id))
+    return container_template
   const of_case = id === secondary_id ? primary_id : id
-  const both = container_template.slots.filter((slot) => slot.product_id === primary_id || slot.product_id === secondary_id)
-  const slots = container_template.slots.flatMap((slot) => !both.includes(slot) ? [slot]
-    : slot !== both[0] || primary_id === of_case ? []
-    : [{ ...slot, product_id: primary_id, quantity: both.reduce((sum, one) => sum + one.quantity, 0) }])
+  const both = container_template.slots.filter(
+    (slot) => slot.product_id === primary_id || slot.product_id === secondary_id
+  )
+  const slots = container_template.slots.flatMap((slot) =>
+    !both.includes(slot)
+      ? [slot]
+      : slot !== both[0] || primary_id === of_case
+        ? []
+        : [{ ...slot, product_id: primary_id, quantity: both.reduce((sum, one) => sum + one.quantity, 0) }]
+  )
   return { ...container_template, slots }
 }
 
 /** Where both have a bulk level at a store, one remains, with the sum of both and both ledgers. */
-const pooledLevels = (primary_id: number, secondary_id: number, levels: ReadonlyArray<StockLevelRow>): ReadonlyArray<NewEvent> => {
+const pooledLevels = (
+  primary_id: number,
+  secondary_id: number,
+  levels: ReadonlyArray<StockLevelRow>
+): ReadonlyArray<NewEvent> => {
   const pooled = (level: StockLevelRow): boolean => level.stock_category === 10 && !level.is_sub_hired
-  return levels.filter((level) => level.product_id === secondary_id && pooled(level)).flatMap((from): ReadonlyArray<NewEvent> => {
-    const into = levels.find((level) => level.product_id === primary_id && level.store_id === from.store_id && pooled(level))
-    if (into === undefined) return []
-    const sum = (name: "quantity_held" | "quantity_allocated" | "quantity_unavailable" | "quantity_on_order"): string =>
-      formatDecimal(exact(into[name]).plus(from[name]), 2)
-    const updated = updatedEvent(stock_levels, into, {
-      quantity_held: sum("quantity_held"), quantity_allocated: sum("quantity_allocated"),
-      quantity_unavailable: sum("quantity_unavailable"), quantity_on_order: sum("quantity_on_order")
+  return levels
+    .filter((level) => level.product_id === secondary_id && pooled(level))
+    .flatMap((from): ReadonlyArray<NewEvent> => {
+      const into = levels.find(
+        (level) => level.product_id === primary_id && level.store_id === from.store_id && pooled(level)
+      )
+      if (into === undefined) return []
+      const sum = (
+        name: "quantity_held" | "quantity_allocated" | "quantity_unavailable" | "quantity_on_order"
+      ): string => formatDecimal(exact(into[name]).plus(from[name]), 2)
+      const updated = updatedEvent(stock_levels, into, {
+        quantity_held: sum("quantity_held"),
+        quantity_allocated: sum("quantity_allocated"),
+        quantity_unavailable: sum("quantity_unavailable"),
+        quantity_on_order: sum("quantity_on_order")
+      })
+      return [...(updated === undefined ? [] : [updated]), stockLevelMerged.make({ id: from.id, into_id: into.id })]
     })
-    return [...(updated === undefined ? [] : [updated]), stockLevelMerged.make({ id: from.id, into_id: into.id })]
-  })
 }
 
 type Link = AccessoryRow | ComponentRow
 /** Links of the secondary become links of the primary; what would be there twice or lead to itself goes. */
 const relinked = <R extends Link>(
-  rows: ReadonlyArray<R>, table: typeof product_accessories | typeof product_components, other: "accessory_product_id" | "component_product_id",
-  primary_id: number, secondary_id: number
+  rows: ReadonlyArray<R>,
+  table: typeof product_accessories | typeof product_components,
+  other: "accessory_product_id" | "component_product_id",
+  primary_id: number,
+  secondary_id: number
 ): { readonly events: ReadonlyArray<NewEvent>; readonly kept: ReadonlyArray<R> } => {
   const end = (row: Link): number => (row as { readonly [name: string]: unknown })[other] as number
   const touched = (row: Link): boolean => row.product_id === secondary_id || end(row) === secondary_id
   const taken = new Set(rows.filter((row) => !touched(row)).map((row) => `${row.product_id}>${end(row)}`))
-  const events: Array<NewEvent> = [], kept: Array<R> = rows.filter((row) => !touched(row))
+  const events: Array<NewEvent> = [],
+    kept: Array<R> = rows.filter((row) => !touched(row))
   for (const row of rows.filter(touched)) {
     const product_id = row.product_id === secondary_id ? primary_id : row.product_id
     const to = end(row) === secondary_id ? primary_id : end(row)
-    const moved = product_id === to || taken.has(`${product_id}>${to}`) ? undefined : updatedEvent(table, row, { product_id, [other]: to })
+    const moved =
+      product_id === to || taken.has(`${product_id}>${to}`)
+        ? undefined
+        : updatedEvent(table, row, { product_id, [other]: to })
     if (moved === undefined) events.push(deletedEvent(table, row.id))
     else {
       taken.add(`${product_id}>${to}`)

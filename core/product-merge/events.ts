@@ -12,7 +12,15 @@ export const productMerged = eventType("product.merged", {
   data: () => Schema.Struct({ primary_id: Schema.Int, secondary_id: Schema.Int, moves_containers: Schema.Boolean }),
   stream: ({ primary_id }) => streamOf("product", primary_id),
   project: ({ moves_containers, primary_id, secondary_id }, { recorded_at }) => [
-    ...(moves_containers ? [updateWhere(containers, { product_id: secondary_id, status: live_statuses }, { product_id: primary_id, updated_at: recorded_at })] : []),
+    ...(moves_containers
+      ? [
+          updateWhere(
+            containers,
+            { product_id: secondary_id, status: live_statuses },
+            { product_id: primary_id, updated_at: recorded_at }
+          )
+        ]
+      : []),
     update(products, secondary_id, { custom_fields: {} })
   ]
 })

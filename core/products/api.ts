@@ -15,8 +15,21 @@ export const productResource = resource({
   singular: "product",
   shows: { product_group_name: text({ nullable: true }), icon: Shown.nothing() },
   table: products,
-  filters: ["name", "product_type", "is_active", "product_group_id", "sku", "barcode", "tax_class_id", "allowed_stock_type", "stock_method",
-    "accessory_only", "discountable", "created_at", "updated_at"],
+  filters: [
+    "name",
+    "product_type",
+    "is_active",
+    "product_group_id",
+    "sku",
+    "barcode",
+    "tax_class_id",
+    "allowed_stock_type",
+    "stock_method",
+    "accessory_only",
+    "discountable",
+    "created_at",
+    "updated_at"
+  ],
   sorts: ["name", "product_type", "sku", "created_at", "updated_at"],
   aliases: { type: "product_type", active: "is_active" },
   related: {
@@ -38,7 +51,9 @@ export const productResource = resource({
     custom_field_values: { kind: "always", key: "custom_fields" }
   },
   view: (base, _row, { product_group }) => ({
-    ...base, product_group_name: product_group?.["name"] as string | undefined ?? null, icon: null
+    ...base,
+    product_group_name: (product_group?.["name"] as string | undefined) ?? null,
+    icon: null
   })
 })
 

@@ -19,17 +19,30 @@ const fields = {
   sort_order: integer({ default: 0, min: 0 }),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const product_groups = table("product_groups", fields, { visibility: { all_columns: ["products.*"] }, reference: true, indexes: [["parent_id"], ["name_folded"]] })
+export const product_groups = table("product_groups", fields, {
+  visibility: { all_columns: ["products.*"] },
+  reference: true,
+  indexes: [["parent_id"], ["name_folded"]]
+})
 
 /** How many products lie in each group of a page, those in its subgroups not counted. */
-const productsCounted: ViewColumn = (rows) => Effect.gen(function*() {
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const where = whereSql(products, { product_group_id: rows.map((row) => row["id"] as number), deleted_at: null }, store.dialect, bound)
-  const counted = yield* store.run<{ id: number; count: number }>(`select "product_group_id" as id, count(*) as count from "products" where ${where} group by 1`, bound.values)
-  const counts = new Map<unknown, number>(counted.map(({ id, count }) => [Number(id), Number(count)]))
-  return (row) => counts.get(row["id"]) ?? 0
-})
+const productsCounted: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const bound = bindings(store.dialect)
+    const where = whereSql(
+      products,
+      { product_group_id: rows.map((row) => row["id"] as number), deleted_at: null },
+      store.dialect,
+      bound
+    )
+    const counted = yield* store.run<{ id: number; count: number }>(
+      `select "product_group_id" as id, count(*) as count from "products" where ${where} group by 1`,
+      bound.values
+    )
+    const counts = new Map<unknown, number>(counted.map(({ id, count }) => [Number(id), Number(count)]))
+    return (row) => counts.get(row["id"]) ?? 0
+  })
 
 export const productGroupResource: Resource<typeof product_groups> = resource({
   singular: "product_group",
@@ -52,17 +65,22 @@ export const productGroups = crudResource({
   path: "/api/v1/product_groups",
   access: accessOf("products"),
   rules: {
-    facts: (input, before) => Effect.gen(function*() {
-      const ancestors: Array<number> = []
-      const store = yield* Store
-      for (let at = input.values["parent_id"] as number | null | undefined; before !== undefined && typeof at === "number" && !ancestors.includes(at);) {
-        ancestors.push(at)
-        at = (yield* store.get(product_groups, at))?.parent_id
-      }
-      return ancestors
-    }),
-    save: ({ before, facts }) => before !== undefined && facts.includes(before.id)
-      ? Result.fail(invalidField("parent_id", "A group cannot lie inside itself or one of its own subgroups."))
-      : Result.succeed({})
+    facts: (input, before) =>
+      Effect.gen(function* () {
+        const ancestors: Array<number> = []
+        const store = yield* Store
+        for (
+          let at = input.values["parent_id"] as number | null | undefined;
+          before !== undefined && typeof at === "number" && !ancestors.includes(at);
+        ) {
+          ancestors.push(at)
+          at = (yield* store.get(product_groups, at))?.parent_id
+        }
+        return ancestors
+      }),
+    save: ({ before, facts }) =>
+      before !== undefined && facts.includes(before.id)
+        ? Result.fail(invalidField("parent_id", "A group cannot lie inside itself or one of its own subgroups."))
+        : Result.succeed({})
   }
 })

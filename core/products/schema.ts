@@ -4,7 +4,12 @@ import type { JsonObject } from "../kernel/json.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-export const product_types = { rental: "Rental", sale: "Sale", service: "Service", loss_and_damage: "Loss & Damage" } as const
+export const product_types = {
+  rental: "Rental",
+  sale: "Sale",
+  service: "Service",
+  loss_and_damage: "Loss & Damage"
+} as const
 export const bulk = 1
 export const serialised = 2
 export const stock_methods = { [bulk]: "Bulk", [serialised]: "Serialised" }
@@ -52,13 +57,19 @@ export interface ContainerTemplate extends JsonObject {
   readonly max_items: number | null
 }
 export const container_modes = { kit: "Kit", transport: "Transport", hybrid: "Hybrid" } as const
-export const checkin_modes = { parent: "Parent", individual: "Individual", parent_then_verify: "Parent, then verify" } as const
+export const checkin_modes = {
+  parent: "Parent",
+  individual: "Individual",
+  parent_then_verify: "Parent, then verify"
+} as const
 
 /** How a product serves as a case; set through its container template (rules/availability 8.4). */
 const containerSettings = {
   is_containerable: boolean({ computed: true, default: false }),
-  container_template: json<ContainerTemplate, { readonly nullable: true; readonly computed: true; readonly hidden: true }>(
-    { nullable: true, computed: true, hidden: true }),
+  container_template: json<
+    ContainerTemplate,
+    { readonly nullable: true; readonly computed: true; readonly hidden: true }
+  >({ nullable: true, computed: true, hidden: true }),
   container_availability_mode: choice(container_modes, { nullable: true, computed: true }),
   container_checkin_mode: choice(checkin_modes, { nullable: true, computed: true }),
   container_max_nesting_depth: integer({ min: 1, max: 20, default: 2, computed: true }),
@@ -77,11 +88,31 @@ export const products = table("products", columns, {
     all_columns: ["products.*"],
     granted_columns: [
       // What is not for hire, count, case or price of a product stays with those who keep it.
-      { to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
-        columns: allColumnsExcept(columns, "replacement_charge", "sub_rental_price", "purchase_price", "description", "custom_fields", "country_of_origin_id", "purchase_tax_class_id", "sub_rental_cost_group_id", "purchase_cost_group_id") },
+      {
+        to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
+        columns: allColumnsExcept(
+          columns,
+          "replacement_charge",
+          "sub_rental_price",
+          "purchase_price",
+          "description",
+          "custom_fields",
+          "country_of_origin_id",
+          "purchase_tax_class_id",
+          "sub_rental_cost_group_id",
+          "purchase_cost_group_id"
+        )
+      },
       { to: ["activities.*"], columns: ["name"] }
     ]
   },
-  indexes: [["sku"], ["barcode"], ["name_folded"], ["product_group_id"], ["product_type", "name_folded"], ["created_at"]]
+  indexes: [
+    ["sku"],
+    ["barcode"],
+    ["name_folded"],
+    ["product_group_id"],
+    ["product_type", "name_folded"],
+    ["created_at"]
+  ]
 })
 export type ProductRow = RowOf<typeof products>

@@ -27,9 +27,13 @@ export const rateDefinitionResource: Resource<typeof rate_definitions, "rate_def
     product_rates: { kind: "many", via: "rate_definition_id", resource: () => productRateWithoutMetadata }
   },
   view: ({ calculation_strategy, base_period, id, name, description, ...rest }, row) => ({
-    id: id ?? null, name: name ?? null, description: description ?? null,
-    calculation_strategy: calculation_strategy ?? null, calculation_strategy_name: strategyLabel(row.calculation_strategy),
-    base_period: base_period ?? null, base_period_name: basePeriodLabel(row.base_period),
+    id: id ?? null,
+    name: name ?? null,
+    description: description ?? null,
+    calculation_strategy: calculation_strategy ?? null,
+    calculation_strategy_name: strategyLabel(row.calculation_strategy),
+    base_period: base_period ?? null,
+    base_period_name: basePeriodLabel(row.base_period),
     ...rest
   })
 })
@@ -53,14 +57,25 @@ const crud = crudResource({
 })
 
 const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
-  answer: { rate_definition: Shown.row(() => rateDefinitionResource) }, success_status: 201,
-  name: "rate_definitions.duplicate", summary: "Copy a rate definition", ability: access.write, permission: access.create,
+  answer: { rate_definition: Shown.row(() => rateDefinitionResource) },
+  success_status: 201,
+  name: "rate_definitions.duplicate",
+  summary: "Copy a rate definition",
+  ability: access.write,
+  permission: access.create,
   params: { id: { table: rate_definitions } },
   creates: [rate_definitions],
   facts: () => Effect.void,
   decide: (_facts, { rows }, context) => {
     const id = context.id(rate_definitions)
-    const copy = { ...rows.id, id, name: copyName(rows.id.name), is_preset: false, preset_slug: null, cloned_from_id: rows.id.id }
+    const copy = {
+      ...rows.id,
+      id,
+      name: copyName(rows.id.name),
+      is_preset: false,
+      preset_slug: null,
+      cloned_from_id: rows.id.id
+    }
     return Result.succeed({ events: [createdEvent(rate_definitions, copy)], result: { id } })
   },
   respond: (result, input) =>
@@ -69,8 +84,15 @@ const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
 
 export const rateDefinitionsSlice: Slice = {
   ...crud,
-  endpoints: [...crud.endpoints ?? [], duplicate],
-  seed: () => presets.map(({ slug, ...preset }, index) => createdEvent(rate_definitions, {
-    ...initialRow(rate_definitions, rateDefinitionFields), ...preset, id: index + 1, is_preset: true, preset_slug: slug
-  }))
+  endpoints: [...(crud.endpoints ?? []), duplicate],
+  seed: () =>
+    presets.map(({ slug, ...preset }, index) =>
+      createdEvent(rate_definitions, {
+        ...initialRow(rate_definitions, rateDefinitionFields),
+        ...preset,
+        id: index + 1,
+        is_preset: true,
+        preset_slug: slug
+      })
+    )
 }

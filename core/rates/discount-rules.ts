@@ -35,15 +35,20 @@ const fields = {
   /** A percentage above 0 up to 100, or money in `currency_code`: how it is read depends on the type. */
   discount_value: json<Json>({ form: "any", required: true })
 }
-export const discount_rules = table("discount_rules", {
-  ...columns,
-  /** Decimal string: a percentage with 2 decimals, or money at the currency's own scale. */
-  discount_value: text({ max: 20 })
-}, {
-  // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (rules/billing 4).
-  soft_delete: true,
-  visibility: { all_columns: ["pricing.manage", "opportunities.*"] }, indexes: [["is_active", "priority"]]
-})
+export const discount_rules = table(
+  "discount_rules",
+  {
+    ...columns,
+    /** Decimal string: a percentage with 2 decimals, or money at the currency's own scale. */
+    discount_value: text({ max: 20 })
+  },
+  {
+    // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (rules/billing 4).
+    soft_delete: true,
+    visibility: { all_columns: ["pricing.manage", "opportunities.*"] },
+    indexes: [["is_active", "priority"]]
+  }
+)
 export type DiscountRuleRow = RowOf<typeof discount_rules>
 
 export const discountRuleResource = resource({
@@ -55,7 +60,11 @@ export const discountRuleResource = resource({
 })
 
 /** The rule as it would be stored, or what is wrong with it. `sent` is the value in a body, absent when it was not changed. */
-const judge = (next: DiscountRuleRow, sent: Json | undefined, base_currency: string): Result.Result<Partial<DiscountRuleRow>, FieldErrors> => {
+const judge = (
+  next: DiscountRuleRow,
+  sent: Json | undefined,
+  base_currency: string
+): Result.Result<Partial<DiscountRuleRow>, FieldErrors> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (next.discount_type === "fixed_amount" && next.currency_code === null) {
     errors["currency_code"] = ["The currency code field is required with a fixed amount."]
@@ -79,10 +88,11 @@ const crud = crudResource({
   path: "/api/v1/discount_rules",
   access: viewManageAccess("pricing", "pricing.manage", "pricing.manage"),
   rules: {
-    save: ({ next, input, context }) => Result.mapBoth(judge(next, input.values["discount_value"] as Json | undefined, baseCurrency(context.settings)), {
-      onSuccess: (set) => ({ set }),
-      onFailure: invalid
-    })
+    save: ({ next, input, context }) =>
+      Result.mapBoth(judge(next, input.values["discount_value"] as Json | undefined, baseCurrency(context.settings)), {
+        onSuccess: (set) => ({ set }),
+        onFailure: invalid
+      })
   }
 })
 
@@ -90,13 +100,16 @@ const crud = crudResource({
  * What stage 2 of pricing chooses from: the rules in force anywhere, and those deleted since the opportunity was made
  * (`since`; null for one that is not there yet). Two queries.
  */
-export const discountFacts = Effect.fnUntraced(function*(since: string | null) {
+export const discountFacts = Effect.fnUntraced(function* (since: string | null) {
   const store = yield* Store
   const order = ["-priority", "id"]
   const rules = yield* store.find(discount_rules, { is_active: true, deleted_at: null }, { order })
   if (since === null) return rules
   const bound = bindings(store.dialect)
-  const deleted = yield* store.run(`select ${columnList(discount_rules)} from discount_rules where is_active and deleted_at >= ${bound.bind(since)} order by ${orderSql(discount_rules, order)}`, bound.values)
+  const deleted = yield* store.run(
+    `select ${columnList(discount_rules)} from discount_rules where is_active and deleted_at >= ${bound.bind(since)} order by ${orderSql(discount_rules, order)}`,
+    bound.values
+  )
   return [...rules, ...deleted.map((row) => store.decode(discount_rules, row))]
 })
 

@@ -16,32 +16,77 @@ import { rateFacts } from "./facts.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { stepShown } from "../pricing/explain.ts"
 
-const named = (all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>): { readonly [identifier: string]: string } =>
+const named = (
+  all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>
+): { readonly [identifier: string]: string } =>
   Object.fromEntries(all.map(({ identifier, label }) => [identifier, label]))
 const modifierLabels = named(modifiers)
 const periodLabels = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label]))
-const formField: Shown.Part<FormField> = Shown.named("RateFormField", () => Shown.keys({
-  key: text(), type: choice({ number: "Number", decimal: "Decimal", select: "Select", time: "Time", group: "Group", repeater: "Repeater" }), label: text(),
-  help: Shown.nothing(), placeholder: Shown.nothing(), default: Shown.either(text({ nullable: true }), Shown.number()), required: boolean(),
-  min: Shown.optional(Shown.number({ nullable: true })), max: Shown.optional(Shown.number({ nullable: true })), step: Shown.optional(Shown.nothing()),
-  decimals: Shown.optional(integer()), options: Shown.optional(Shown.map(text())), min_items: Shown.optional(integer()),
-  fields: Shown.optional(Shown.list(formField)), visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
-}))
+const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
+  Shown.keys({
+    key: text(),
+    type: choice({
+      number: "Number",
+      decimal: "Decimal",
+      select: "Select",
+      time: "Time",
+      group: "Group",
+      repeater: "Repeater"
+    }),
+    label: text(),
+    help: Shown.nothing(),
+    placeholder: Shown.nothing(),
+    default: Shown.either(text({ nullable: true }), Shown.number()),
+    required: boolean(),
+    min: Shown.optional(Shown.number({ nullable: true })),
+    max: Shown.optional(Shown.number({ nullable: true })),
+    step: Shown.optional(Shown.nothing()),
+    decimals: Shown.optional(integer()),
+    options: Shown.optional(Shown.map(text())),
+    min_items: Shown.optional(integer()),
+    fields: Shown.optional(Shown.list(formField)),
+    visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
+  })
+)
 /** `RateBreakdown`, as the description tells it. */
 const breakdownShown = {
   rate_breakdown: Shown.keys({
-    currency: text(), unit_price: money(), units: Shown.number(), unit_label: text(), per_unit_subtotal: money(), quantity: integer(), total: money(),
-    line_items: Shown.objects({ period_from: integer(), period_to: integer(), multiplier: text(), unit_price: money(), line_total: money() }),
-    applied_modifiers: Shown.objects({ key: choice(modifierLabels), label: text(), description: text(), before: money(), after: money() })
+    currency: text(),
+    unit_price: money(),
+    units: Shown.number(),
+    unit_label: text(),
+    per_unit_subtotal: money(),
+    quantity: integer(),
+    total: money(),
+    line_items: Shown.objects({
+      period_from: integer(),
+      period_to: integer(),
+      multiplier: text(),
+      unit_price: money(),
+      line_total: money()
+    }),
+    applied_modifiers: Shown.objects({
+      key: choice(modifierLabels),
+      label: text(),
+      description: text(),
+      before: money(),
+      after: money()
+    })
   }),
-  meta: Shown.keys({ resolved: boolean(), rate_definition_id: integer({ nullable: true }), product_rate_id: integer({ nullable: true }) }),
+  meta: Shown.keys({
+    resolved: boolean(),
+    rate_definition_id: integer({ nullable: true }),
+    product_rate_id: integer({ nullable: true })
+  }),
   explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
 }
 
 const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
   answer: breakdownShown,
-  name: "products.calculate_rate", summary: "What a product costs over a window; with ?explain=1 how it came about",
-  ability: ["rates:read", "products:read"], permission: ["rates.view", "products.view"],
+  name: "products.calculate_rate",
+  summary: "What a product costs over a window; with ?explain=1 how it came about",
+  ability: ["rates:read", "products:read"],
+  permission: ["rates.view", "products.view"],
   params: { product: { table: products } },
   fields: {
     quantity: integer({ required: true, min: 1 }),
@@ -51,19 +96,23 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
     store_id: ref("stores", { nullable: true })
   },
   // The body itself is asked, not its values: those have lost the offset the times were written in.
-  run: (input) => Effect.gen(function*() {
-    const store_id = input.values.store_id ?? null
-    const { id } = input.rows.product
-    const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
-    const answer = calculateEndpoint(input.body, {
-      rates: facts.get(id) ?? [], base_currency: baseCurrency(input.settings), store_exists: (asked) => asked === store_id
-    }, isExplained(input.query))
-    const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
-    return ok({
-      rate_breakdown, meta,
-      ...(explanation === undefined ? {} : { explanation })
+  run: (input) =>
+    Effect.gen(function* () {
+      const store_id = input.values.store_id ?? null
+      const { id } = input.rows.product
+      const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
+      const answer = calculateEndpoint(
+        input.body,
+        {
+          rates: facts.get(id) ?? [],
+          base_currency: baseCurrency(input.settings),
+          store_exists: (asked) => asked === store_id
+        },
+        isExplained(input.query)
+      )
+      const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
+      return ok({ rate_breakdown, meta, ...(explanation === undefined ? {} : { explanation }) })
     })
-  })
 })
 
 const engineAccess = { ability: "rates:read", permission: "rates.view" } as const
@@ -75,36 +124,56 @@ export const rateEngineSlice: Slice = {
     get("/api/v1/rate_engine/strategies", {
       answer: {
         strategies: Shown.objects({
-          identifier: choice(named(strategies)), label: text(), allowed_base_periods: list(choice(periodLabels)), supports_multiplier: boolean(), supports_factor: boolean()
+          identifier: choice(named(strategies)),
+          label: text(),
+          allowed_base_periods: list(choice(periodLabels)),
+          supports_multiplier: boolean(),
+          supports_factor: boolean()
         })
       },
-      name: "rate_engine.strategies", summary: "List the calculation strategies", ...engineAccess,
+      name: "rate_engine.strategies",
+      summary: "List the calculation strategies",
+      ...engineAccess,
       run: () => Effect.succeed(ok({ strategies: strategies }))
     }),
     get("/api/v1/rate_engine/modifiers", {
       answer: { modifiers: Shown.objects({ identifier: choice(modifierLabels), label: text(), priority: integer() }) },
-      name: "rate_engine.modifiers", summary: "List the modifiers", ...engineAccess,
+      name: "rate_engine.modifiers",
+      summary: "List the modifiers",
+      ...engineAccess,
       run: () => Effect.succeed(ok({ modifiers: modifiers }))
     }),
     get("/api/v1/rate_engine/presets", {
       answer: {
         presets: Shown.objects({
-          slug: text(), name: text(), description: text(), calculation_strategy: choice(named(strategies)), base_period: choice(periodLabels, { nullable: true }),
-          enabled_modifiers: list(choice(modifierLabels)), strategy_config: json(), modifier_configs: json()
+          slug: text(),
+          name: text(),
+          description: text(),
+          calculation_strategy: choice(named(strategies)),
+          base_period: choice(periodLabels, { nullable: true }),
+          enabled_modifiers: list(choice(modifierLabels)),
+          strategy_config: json(),
+          modifier_configs: json()
         })
       },
-      name: "rate_engine.presets", summary: "List the shipped presets", ...engineAccess,
+      name: "rate_engine.presets",
+      summary: "List the shipped presets",
+      ...engineAccess,
       run: () => Effect.succeed(ok({ presets: presets }))
     }),
     get("/api/v1/rate_engine/schema", {
       answer: { sections: Shown.objects({ key: text(), label: text(), fields: Shown.list(formField) }) },
-      name: "rate_engine.schema", summary: "The form of a strategy with its modifiers", ...engineAccess,
+      name: "rate_engine.schema",
+      summary: "The form of a strategy with its modifiers",
+      ...engineAccess,
       fields: {
         strategy: text({ describe: `Required: one of ${strategies.map(({ identifier }) => identifier).join(", ")}` }),
         modifiers: list(text())
       },
-      run: ({ body }) => Effect.map(
-        Effect.fromResult(Result.mapError(schemaSections(body), invalid)), (sections) => ok({ sections: sections }))
+      run: ({ body }) =>
+        Effect.map(Effect.fromResult(Result.mapError(schemaSections(body), invalid)), (sections) =>
+          ok({ sections: sections })
+        )
     })
   ]
 }

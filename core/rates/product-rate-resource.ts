@@ -10,7 +10,17 @@ import * as Shown from "../kernel/answer-schema.ts"
 const common = {
   singular: "product_rate",
   table: product_rates,
-  filters: ["rate_definition_id", "store_id", "transaction_type", "currency", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
+  filters: [
+    "rate_definition_id",
+    "store_id",
+    "transaction_type",
+    "currency",
+    "priority",
+    "valid_from",
+    "valid_to",
+    "created_at",
+    "updated_at"
+  ],
   sorts: ["transaction_type", "price", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
   includes: {
     store: { kind: "brief", via: "store_id", table: stores },
@@ -18,9 +28,16 @@ const common = {
   }
 } as const
 
-const withNames = ({ id, product_id, rate_definition_id, store_id, transaction_type, ...rest }: JsonObject, row: ProductRateRow): JsonObject => ({
-  id: id ?? null, product_id: product_id ?? null, rate_definition_id: rate_definition_id ?? null, store_id: store_id ?? null,
-  transaction_type: transaction_type ?? null, transaction_type_name: rateTransactionTypes[row.transaction_type],
+const withNames = (
+  { id, product_id, rate_definition_id, store_id, transaction_type, ...rest }: JsonObject,
+  row: ProductRateRow
+): JsonObject => ({
+  id: id ?? null,
+  product_id: product_id ?? null,
+  rate_definition_id: rate_definition_id ?? null,
+  store_id: store_id ?? null,
+  transaction_type: transaction_type ?? null,
+  transaction_type_name: rateTransactionTypes[row.transaction_type],
   ...rest
 })
 
@@ -39,6 +56,8 @@ export const productRateResource: Resource<typeof product_rates> = resource({
 
 /** Answers of writes leave it out. */
 export const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
-  ...common, title: "WrittenProductRate", shows: { ...names, rate_definition: Shown.nothing() },
+  ...common,
+  title: "WrittenProductRate",
+  shows: { ...names, rate_definition: Shown.nothing() },
   view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
 })

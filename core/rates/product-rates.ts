@@ -14,7 +14,9 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 /** What is wrong with a rate as it would be stored; undefined when nothing is. */
 export const productRateErrors = (
-  next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">, before: ProductRateRow | undefined, price_sent: boolean
+  next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">,
+  before: ProductRateRow | undefined,
+  price_sent: boolean
 ): FieldErrors | undefined => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
@@ -50,15 +52,20 @@ const writes = crudResource({
       return errors === undefined ? Result.succeed({}) : Result.fail(invalid(errors))
     },
     meta_shows: Shown.keys({ overlapping_rate_ids: list(integer()) }),
-    meta: (row) => Effect.gen(function*() {
-      const others = yield* (yield* Store).find(product_rates, { product_id: row.product_id, transaction_type: row.transaction_type, priority: row.priority })
-      return { overlapping_rate_ids: overlappingRateIds(row, others) }
-    })
+    meta: (row) =>
+      Effect.gen(function* () {
+        const others = yield* (yield* Store).find(product_rates, {
+          product_id: row.product_id,
+          transaction_type: row.transaction_type,
+          priority: row.priority
+        })
+        return { overlapping_rate_ids: overlappingRateIds(row, others) }
+      })
   }
 })
 
 export const productRatesSlice: Slice = {
   ...reads,
   includes: { products: { rates: { kind: "many", via: "product_id", resource: () => productRateResource } } },
-  endpoints: [...reads.endpoints ?? [], ...writes.endpoints ?? []]
+  endpoints: [...(reads.endpoints ?? []), ...(writes.endpoints ?? [])]
 }

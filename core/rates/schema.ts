@@ -2,15 +2,22 @@
 import { boolean, choice, date, integer, json, list, money, longText, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
-import { type BasePeriod, basePeriods, type CalculationStrategy, rateTransactionTypes, strategies } from "../pricing/strategies.ts"
+import {
+  type BasePeriod,
+  basePeriods,
+  type CalculationStrategy,
+  rateTransactionTypes,
+  strategies
+} from "../pricing/strategies.ts"
 
-const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as { [S in CalculationStrategy]: string }
-const periodNames = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label])) as { [P in BasePeriod]: string }
-
-const described = {
-  name: text({ required: true, search: true }),
-  description: longText({ nullable: true })
+const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as {
+  [S in CalculationStrategy]: string
 }
+const periodNames = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label])) as {
+  [P in BasePeriod]: string
+}
+
+const described = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
 /**
  * What a body may hold. Period, modifiers and configs are judged together, by the strategy: some clients write an empty
  * object as an empty list, and a period sent with the fixed strategy is passed over.
@@ -18,34 +25,49 @@ const described = {
 export const rateDefinitionFields = {
   ...described,
   calculation_strategy: choice(strategyNames, { required: true }),
-  base_period: text({ nullable: true, max: 20, describe: `One of ${Object.keys(basePeriods).join(", ")}; which of them depends on the strategy` }),
+  base_period: text({
+    nullable: true,
+    max: 20,
+    describe: `One of ${Object.keys(basePeriods).join(", ")}; which of them depends on the strategy`
+  }),
   enabled_modifiers: list(text({ max: 50 }), { default: [], max_items: 20 }),
-  strategy_config: json({ form: "any", default: {}, describe: "An object; its fields are those of GET /rate_engine/schema" }),
+  strategy_config: json({
+    form: "any",
+    default: {},
+    describe: "An object; its fields are those of GET /rate_engine/schema"
+  }),
   modifier_configs: json({ form: "any", default: {}, describe: "An object with one entry for each enabled modifier" })
 }
-export const rate_definitions = table("rate_definitions", {
-  ...described,
-  calculation_strategy: choice(strategyNames),
-  base_period: choice(periodNames, { nullable: true }),
-  enabled_modifiers: list(text()),
-  strategy_config: json<JsonObject>(),
-  modifier_configs: json<JsonObject>(),
-  is_preset: boolean({ computed: true, default: false }),
-  preset_slug: text({ computed: true, nullable: true, search: true }),
-  cloned_from_id: ref("rate_definitions", { computed: true, nullable: true, on_delete: "clear" })
-}, {
-  reference: true,
-  // Whoever may look at a product may ask what it costs (rules/rates 6.3), whoever quotes sees prices.
-  visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
-  indexes: [["name_folded"], ["cloned_from_id"]],
-  uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
-})
+export const rate_definitions = table(
+  "rate_definitions",
+  {
+    ...described,
+    calculation_strategy: choice(strategyNames),
+    base_period: choice(periodNames, { nullable: true }),
+    enabled_modifiers: list(text()),
+    strategy_config: json<JsonObject>(),
+    modifier_configs: json<JsonObject>(),
+    is_preset: boolean({ computed: true, default: false }),
+    preset_slug: text({ computed: true, nullable: true, search: true }),
+    cloned_from_id: ref("rate_definitions", { computed: true, nullable: true, on_delete: "clear" })
+  },
+  {
+    reference: true,
+    // Whoever may look at a product may ask what it costs (rules/rates 6.3), whoever quotes sees prices.
+    visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
+    indexes: [["name_folded"], ["cloned_from_id"]],
+    uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
+  }
+)
 export type RateDefinitionRow = RowOf<typeof rate_definitions>
 
 export const productRateFields = {
   /** Rates of archived products hold nothing back: nobody can reach them to remove them. */
   rate_definition_id: ref("rate_definitions", {
-    required: true, on_delete: "refuse", while_of: { column: "product_id", table: "products", is: [{ deleted_at: null }] }, otherwise: "delete",
+    required: true,
+    on_delete: "refuse",
+    while_of: { column: "product_id", table: "products", is: [{ deleted_at: null }] },
+    otherwise: "delete",
     way_out: "remove or change the product's rate first"
   }),
   // As all-stores rates they would price what they were never meant for (rules/rates 5).
@@ -57,8 +79,12 @@ export const productRateFields = {
   valid_to: date({ nullable: true, on_null: "clear" }),
   priority: integer({ default: 0 })
 }
-export const product_rates = table("product_rates", {
-  product_id: ref("products", { computed: true, on_delete: "keep" }),
-  ...productRateFields
-}, { visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] }, indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]] })
+export const product_rates = table(
+  "product_rates",
+  { product_id: ref("products", { computed: true, on_delete: "keep" }), ...productRateFields },
+  {
+    visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
+    indexes: [["product_id", "transaction_type"], ["rate_definition_id"], ["store_id"]]
+  }
+)
 export type ProductRateRow = RowOf<typeof product_rates>

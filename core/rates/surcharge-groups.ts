@@ -5,7 +5,14 @@ import { updateWhere } from "../kernel/row-change.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { follow } from "../kernel/event-type.ts"
-import { createdEvent, deletedEvent, viewManageAccess, crudResource, rowEvents, updatedEvent } from "../kernel/crud-resource.ts"
+import {
+  createdEvent,
+  deletedEvent,
+  viewManageAccess,
+  crudResource,
+  rowEvents,
+  updatedEvent
+} from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { baseView, resource } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
@@ -19,7 +26,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 const inOrder = { order: ["sort_order", "id"] }
 
 /** Surcharges by group, in their order. One query. */
-const surchargesOf = Effect.fnUntraced(function*(group_ids: ReadonlyArray<number>) {
+const surchargesOf = Effect.fnUntraced(function* (group_ids: ReadonlyArray<number>) {
   const rows = yield* (yield* Store).find(surcharges, { surcharge_group_id: group_ids }, inOrder)
   const byGroup = new Map<number, Array<SurchargeRow>>(group_ids.map((id) => [id, []]))
   for (const row of rows) byGroup.get(row.surcharge_group_id)?.push(row)
@@ -27,7 +34,13 @@ const surchargesOf = Effect.fnUntraced(function*(group_ids: ReadonlyArray<number
 })
 
 /** A surcharge as its group shows it. */
-const { surcharge_group_id: _group, created_at: _created, updated_at: _updated, deleted_at: _deleted, ...surcharge_shows } = surcharges.columns
+const {
+  surcharge_group_id: _group,
+  created_at: _created,
+  updated_at: _updated,
+  deleted_at: _deleted,
+  ...surcharge_shows
+} = surcharges.columns
 
 export const surchargeGroupResource = resource({
   singular: "surcharge_group",
@@ -39,7 +52,12 @@ export const surchargeGroupResource = resource({
   view: (base, row, _found, context, loaded) => {
     const { created_at, updated_at, ...own } = base
     const shown = (loaded.get(row.id) ?? []).map((one) => {
-      const { surcharge_group_id: _group, created_at: _created, updated_at: _updated, ...surcharge } = baseView(surcharges, one, context)
+      const {
+        surcharge_group_id: _group,
+        created_at: _created,
+        updated_at: _updated,
+        ...surcharge
+      } = baseView(surcharges, one, context)
       return surcharge
     })
     return { ...own, surcharges: shown, created_at: created_at ?? null, updated_at: updated_at ?? null }
@@ -47,11 +65,16 @@ export const surchargeGroupResource = resource({
 })
 
 type SentSurcharge = ValuesOf<typeof surchargeGroupFields>["surcharges"][number]
-interface Replaced { readonly events: ReadonlyArray<NewEvent> }
+interface Replaced {
+  readonly events: ReadonlyArray<NewEvent>
+}
 
 /** The events that make the set what was sent. Errors are keyed `surcharges.<n>.<field>`. */
 const replaceSurcharges = (
-  group_id: number, sent: ReadonlyArray<SentSurcharge>, stored: ReadonlyArray<SurchargeRow>, context: DecideContext
+  group_id: number,
+  sent: ReadonlyArray<SentSurcharge>,
+  stored: ReadonlyArray<SurchargeRow>,
+  context: DecideContext
 ): Result.Result<Replaced, FieldErrors> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const known = new Map(stored.map((one) => [one.id, one]))
@@ -63,16 +86,20 @@ const replaceSurcharges = (
       errors[`${path}.max_amount`] = ["The max amount must not be below the min amount."]
     }
     const before = one.id === null ? undefined : known.get(one.id)
-    if (one.id !== null && before === undefined) errors[`${path}.id`] = ["The group has no such surcharge left; leave the id out to add one."]
+    if (one.id !== null && before === undefined)
+      errors[`${path}.id`] = ["The group has no such surcharge left; leave the id out to add one."]
     if (Result.isFailure(value)) return []
     if (before !== undefined) known.delete(before.id)
     const row = { ...one, value: value.success, sort_order: one.sort_order ?? index }
-    if (before === undefined) return [createdEvent(surcharges, { ...row, id: context.id(surcharges), surcharge_group_id: group_id })]
+    if (before === undefined)
+      return [createdEvent(surcharges, { ...row, id: context.id(surcharges), surcharge_group_id: group_id })]
     const updated = updatedEvent(surcharges, before, row)
     return updated === undefined ? [] : [updated]
   })
   if (Object.keys(errors).length > 0) return Result.fail(errors)
-  return Result.succeed({ events: [...[...known.values()].map((gone) => deletedEvent(surcharges, gone.id, gone)), ...events] })
+  return Result.succeed({
+    events: [...[...known.values()].map((gone) => deletedEvent(surcharges, gone.id, gone)), ...events]
+  })
 }
 
 const crud = crudResource({
@@ -81,9 +108,15 @@ const crud = crudResource({
   path: "/api/v1/surcharge_groups",
   access: viewManageAccess("pricing", "pricing.manage", "pricing.manage"),
   rules: {
-    facts: (_input, before) => Effect.gen(function*() {
-      return { stored: before === undefined ? [] : yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder) }
-    }),
+    facts: (_input, before) =>
+      Effect.gen(function* () {
+        return {
+          stored:
+            before === undefined
+              ? []
+              : yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder)
+        }
+      }),
     save: ({ next, facts, input, context }) => {
       const sent = input.values["surcharges"] as ReadonlyArray<SentSurcharge> | undefined
       if (sent === undefined) return Result.succeed({})
@@ -96,25 +129,30 @@ const crud = crudResource({
 })
 
 /** Groups by id with their surcharges, as stage 3 of pricing takes them. Two queries. */
-export const surchargeFacts = Effect.fnUntraced(function*(group_ids: ReadonlyArray<number>) {
+export const surchargeFacts = Effect.fnUntraced(function* (group_ids: ReadonlyArray<number>) {
   const groups = yield* (yield* Store).getMany(surcharge_groups, group_ids)
   const byGroup = yield* surchargesOf(groups.map(({ id }) => id))
   return groups.map((group): SurchargeGroup => ({ ...group, surcharges: byGroup.get(group.id) ?? [] }))
 })
 
 /** The ids of the groups a new opportunity of a store starts with. */
-export const defaultSurchargeGroupIds = Effect.fnUntraced(function*(store_id: number | null) {
+export const defaultSurchargeGroupIds = Effect.fnUntraced(function* (store_id: number | null) {
   const groups = yield* (yield* Store).find(surcharge_groups, { is_active: true, default_enabled: true }, inOrder)
   return groups.filter((group) => group.store_id === null || group.store_id === store_id).map(({ id }) => id)
 })
 
 export const surchargeGroupsSlice: Slice = {
   ...crud,
-  tables: [...crud.tables ?? [], surcharges],
-  events: [...crud.events ?? [], ...rowEvents(surcharges)],
+  tables: [...(crud.tables ?? []), surcharges],
+  events: [...(crud.events ?? []), ...rowEvents(surcharges)],
   follows: [
     // A store's own group goes out of use with it; as everyone's it would be charged elsewhere.
-    follow(`${stores.entity}.deleted`, () => Schema.Struct({ id: Schema.Int }), ({ id }, { recorded_at }) =>
-      [updateWhere(surcharge_groups, { store_id: id }, { is_active: false, store_id: null, updated_at: recorded_at })])
+    follow(
+      `${stores.entity}.deleted`,
+      () => Schema.Struct({ id: Schema.Int }),
+      ({ id }, { recorded_at }) => [
+        updateWhere(surcharge_groups, { store_id: id }, { is_active: false, store_id: null, updated_at: recorded_at })
+      ]
+    )
   ]
 }

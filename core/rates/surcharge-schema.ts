@@ -30,16 +30,30 @@ const surchargeFields = {
 /** What a body may hold. `surcharges`, when sent, replaces the set; those with an `id` of the group keep it. */
 export const surchargeGroupFields = {
   ...columns,
-  surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), { default: [], max_items: 100, input_only: true })
+  surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), {
+    default: [],
+    max_items: 100,
+    input_only: true
+  })
 }
-export const surcharge_groups = table("surcharge_groups", columns, { visibility: { all_columns: ["pricing.manage", "opportunities.*"] } })
+export const surcharge_groups = table("surcharge_groups", columns, {
+  visibility: { all_columns: ["pricing.manage", "opportunities.*"] }
+})
 export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
 
-export const surcharges = table("surcharges", {
-  ...surchargeFields,
-  surcharge_group_id: ref("surcharge_groups", { computed: true, on_delete: "delete" }),
-  /** Decimal string: a percentage with 2 decimals, or money at the base currency's scale. */
-  value: text({ max: 20 }),
-  sort_order: integer({ default: 0 })
-}, { visibility: { all_columns: ["pricing.manage", "opportunities.*"] }, indexes: [["surcharge_group_id", "sort_order"]], stream: { entity: "surcharge_group", column: "surcharge_group_id" } })
+export const surcharges = table(
+  "surcharges",
+  {
+    ...surchargeFields,
+    surcharge_group_id: ref("surcharge_groups", { computed: true, on_delete: "delete" }),
+    /** Decimal string: a percentage with 2 decimals, or money at the base currency's scale. */
+    value: text({ max: 20 }),
+    sort_order: integer({ default: 0 })
+  },
+  {
+    visibility: { all_columns: ["pricing.manage", "opportunities.*"] },
+    indexes: [["surcharge_group_id", "sort_order"]],
+    stream: { entity: "surcharge_group", column: "surcharge_group_id" }
+  }
+)
 export type SurchargeRow = RowOf<typeof surcharges>

@@ -6,22 +6,23 @@ import { resource } from "../kernel/resource.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { table } from "../kernel/table.ts"
 
-const fields = {
-  name: text({ required: true, search: true }),
-  description: longText({ nullable: true })
-}
+const fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
 export const cost_groups = table("cost_groups", fields, { visibility: visible_to_all })
 
 export const costGroups: Slice = {
   ...crudResource({
     resource: resource({
-      singular: "cost_group", table: cost_groups,
-      filters: ["name", "created_at", "updated_at"], sorts: ["name", "created_at", "updated_at"]
+      singular: "cost_group",
+      table: cost_groups,
+      filters: ["name", "created_at", "updated_at"],
+      sorts: ["name", "created_at", "updated_at"]
     }),
     fields,
     path: "/api/v1/cost_groups",
     access: viewManageAccess("static-data", "static-data.view", "static-data.manage")
   }),
-  seed: () => ["Equipment Sub-Hire", "Crew Sub-Hire", "Transport", "Consumables", "Equipment Purchase"].map((name, index) =>
-    createdEvent(cost_groups, { ...initialRow(cost_groups, fields), id: index + 1, name }))
+  seed: () =>
+    ["Equipment Sub-Hire", "Crew Sub-Hire", "Transport", "Consumables", "Equipment Purchase"].map((name, index) =>
+      createdEvent(cost_groups, { ...initialRow(cost_groups, fields), id: index + 1, name })
+    )
 }

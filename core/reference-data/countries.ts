@@ -18,28 +18,58 @@ const fields = {
   is_active: boolean({ computed: true, default: true })
 }
 export const countries = table("countries", fields, {
-  entity: "country", visibility: visible_to_all, uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
+  entity: "country",
+  visibility: visible_to_all,
+  uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
 /** Month first, or year first, where that is how dates are written; everywhere else the day comes first. */
 const monthFirst = new Set(["US", "AS", "GU", "MP", "PR", "UM", "VI", "FM", "MH", "PW", "PH"])
 const yearFirst = new Set(["CA", "CN", "HU", "IR", "JP", "KP", "KR", "LT", "MN", "MO", "SE", "TW", "ZA"])
-const twelveHours = new Set([...monthFirst, "AU", "BD", "CA", "CO", "EG", "IN", "JO", "MY", "NZ", "PK", "SA", "SV", "HN", "NI"])
+const twelveHours = new Set([
+  ...monthFirst,
+  "AU",
+  "BD",
+  "CA",
+  "CO",
+  "EG",
+  "IN",
+  "JO",
+  "MY",
+  "NZ",
+  "PK",
+  "SA",
+  "SV",
+  "HN",
+  "NI"
+])
 
 export const countriesSlice: Slice = {
   ...crudResource({
     resource: resource({
-      singular: "country", table: countries,
-      filters: ["code", "code3", "name", "currency_code", "is_active"], sorts: ["code", "name"], order: ["name"]
+      singular: "country",
+      table: countries,
+      filters: ["code", "code3", "name", "currency_code", "is_active"],
+      sorts: ["code", "name"],
+      order: ["name"]
     }),
     fields,
     path: "/api/v1/countries",
     access: { read: "countries:read", write: null, view: "static-data.view", create: null, edit: null, delete: null },
     only: ["list", "show"]
   }),
-  seed: () => known.map((country, index) => createdEvent(countries, {
-    id: index + 1, ...country, is_active: true,
-    default_date_format: monthFirst.has(country.code) ? "MM/DD/YYYY" : yearFirst.has(country.code) ? "YYYY-MM-DD" : "DD/MM/YYYY",
-    default_time_format: twelveHours.has(country.code) ? "hh:mm A" : "HH:mm"
-  }))
+  seed: () =>
+    known.map((country, index) =>
+      createdEvent(countries, {
+        id: index + 1,
+        ...country,
+        is_active: true,
+        default_date_format: monthFirst.has(country.code)
+          ? "MM/DD/YYYY"
+          : yearFirst.has(country.code)
+            ? "YYYY-MM-DD"
+            : "DD/MM/YYYY",
+        default_time_format: twelveHours.has(country.code) ? "hh:mm A" : "HH:mm"
+      })
+    )
 }

@@ -263,7 +263,10 @@ ZW ZWE ZWG +263 Zimbabwe
 `
 
 /** In the order of their codes. */
-export const countries: ReadonlyArray<Country> = lines.trim().split("\n").map((line) => {
-  const [code = "", code3 = "", currency = "", phone_prefix = "", ...name] = line.split(" ")
-  return { code, code3, name: name.join(" "), currency_code: currency === "-" ? null : currency, phone_prefix }
-})
+export const countries: ReadonlyArray<Country> = lines
+  .trim()
+  .split("\n")
+  .map((line) => {
+    const [code = "", code3 = "", currency = "", phone_prefix = "", ...name] = line.split(" ")
+    return { code, code3, name: name.join(" "), currency_code: currency === "-" ? null : currency, phone_prefix }
+  })

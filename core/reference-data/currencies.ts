@@ -25,16 +25,31 @@ const currencyFields = {
 }
 export const currencies = table("currencies", currencyFields, {
   visibility: visible_to_all,
-  entity: "currency", uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
+  entity: "currency",
+  uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
-const readOnly: Access = { read: "currencies:read", write: null, view: "static-data.view", create: null, edit: null, delete: null }
+const readOnly: Access = {
+  read: "currencies:read",
+  write: null,
+  view: "static-data.view",
+  create: null,
+  edit: null,
+  delete: null
+}
 const currencySlice: Slice = {
   ...crudResource({
     resource: resource({
-      singular: "currency", table: currencies, filters: ["code", "name", "is_enabled"], sorts: ["code", "name"], order: ["code"]
+      singular: "currency",
+      table: currencies,
+      filters: ["code", "name", "is_enabled"],
+      sorts: ["code", "name"],
+      order: ["code"]
     }),
-    fields: currencyFields, path: "/api/v1/currencies", access: readOnly, only: ["list", "show"]
+    fields: currencyFields,
+    path: "/api/v1/currencies",
+    access: readOnly,
+    only: ["list", "show"]
   }),
   seed: () => known.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
 }
@@ -57,15 +72,28 @@ export const exchange_rates = table("exchange_rates", exchangeFields, {
 
 const exchangeSlice = crudResource({
   resource: resource({
-    singular: "exchange_rate", table: exchange_rates,
+    singular: "exchange_rate",
+    table: exchange_rates,
     filters: ["source_currency_code", "target_currency_code", "effective_at", "expires_at", "created_at", "updated_at"],
-    sorts: ["source_currency_code", "target_currency_code", "rate", "effective_at", "expires_at", "created_at", "updated_at"]
+    sorts: [
+      "source_currency_code",
+      "target_currency_code",
+      "rate",
+      "effective_at",
+      "expires_at",
+      "created_at",
+      "updated_at"
+    ]
   }),
   fields: exchangeFields,
   path: "/api/v1/exchange_rates",
   access: {
-    read: "exchange_rates:read", write: "exchange_rates:write",
-    view: "settings.manage", create: "settings.manage", edit: "settings.manage", delete: "settings.manage"
+    read: "exchange_rates:read",
+    write: "exchange_rates:write",
+    view: "settings.manage",
+    create: "settings.manage",
+    edit: "settings.manage",
+    delete: "settings.manage"
   },
   rules: {
     save: ({ next, before, input, context }) => {
@@ -77,20 +105,29 @@ const exchangeSlice = crudResource({
         return Result.fail(invalidField("expires_at", "The rate must expire after it takes effect."))
       }
       // An inverse that nobody gave follows the rate.
-      const follows = typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
-      return Result.succeed({ set: { effective_at, ...(follows || next.inverse_rate === null ? { inverse_rate: inverseOf(next.rate) } : {}) } })
+      const follows =
+        typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
+      return Result.succeed({
+        set: { effective_at, ...(follows || next.inverse_rate === null ? { inverse_rate: inverseOf(next.rate) } : {}) }
+      })
     }
   }
 })
 
 /** The rate from one currency to another at an instant, or undefined when nothing connects them. One query. */
-export const exchangeRateAt = Effect.fnUntraced(function*(question: {
-  readonly from: string; readonly to: string; readonly base_currency: string; readonly at: string
+export const exchangeRateAt = Effect.fnUntraced(function* (question: {
+  readonly from: string
+  readonly to: string
+  readonly base_currency: string
+  readonly at: string
 }) {
   if (question.from === question.to) return findExchangeRate([], question)
   const codes = [question.from, question.to, question.base_currency]
   const rows = yield* (yield* Store).find(exchange_rates, { source_currency_code: codes, target_currency_code: codes })
-  return findExchangeRate(rows.map((row) => ({ ...row, effective_at: row.effective_at ?? row.created_at })), question)
+  return findExchangeRate(
+    rows.map((row) => ({ ...row, effective_at: row.effective_at ?? row.created_at })),
+    question
+  )
 })
 
 export const currencySlices: ReadonlyArray<Slice> = [currencySlice, exchangeSlice]

@@ -17,8 +17,16 @@ const classFields = {
   description: longText({ nullable: true }),
   is_default: boolean({ default: false })
 }
-export const product_tax_classes = table("product_tax_classes", classFields, { entity: "product_tax_class", visibility: visible_to_all, reference: true })
-export const organisation_tax_classes = table("organisation_tax_classes", classFields, { entity: "organisation_tax_class", visibility: visible_to_all, reference: true })
+export const product_tax_classes = table("product_tax_classes", classFields, {
+  entity: "product_tax_class",
+  visibility: visible_to_all,
+  reference: true
+})
+export const organisation_tax_classes = table("organisation_tax_classes", classFields, {
+  entity: "organisation_tax_class",
+  visibility: visible_to_all,
+  reference: true
+})
 type ClassTable = Table<typeof classFields & Stamped>
 type ClassRow = RowOf<ClassTable>
 
@@ -26,8 +34,10 @@ type ClassRow = RowOf<ClassTable>
 const taxClasses = (table: ClassTable): Slice =>
   crudResource({
     resource: resource({
-      singular: table.entity, table,
-      filters: ["name", "is_default", "created_at", "updated_at"], sorts: ["name", "created_at", "updated_at"]
+      singular: table.entity,
+      table,
+      filters: ["name", "is_default", "created_at", "updated_at"],
+      sorts: ["name", "created_at", "updated_at"]
     }),
     fields: classFields,
     path: `/api/v1/${table.name}`,
@@ -35,21 +45,27 @@ const taxClasses = (table: ClassTable): Slice =>
     // Two people making two classes the default at once must see each other.
     streams: ({ id }) => [`${table.entity}:default`, ...(id === undefined ? [] : [`${table.entity}:${id}`])],
     rules: {
-      facts: () => Effect.gen(function*() {
-        return yield* (yield* Store).find(table, { is_default: true })
-      }),
+      facts: () =>
+        Effect.gen(function* () {
+          return yield* (yield* Store).find(table, { is_default: true })
+        }),
       save: ({ next, before, facts }) => {
         if (before?.is_default === true && !next.is_default) {
           return Result.fail(invalidField("is_default", "Make another tax class the default instead."))
         }
         const others: ReadonlyArray<ClassRow> = next.is_default ? facts.filter(({ id }) => id !== next.id) : []
         return Result.succeed({
-          also: others.map((one) => updatedEvent(table, one, { is_default: false })).filter((event) => event !== undefined)
+          also: others
+            .map((one) => updatedEvent(table, one, { is_default: false }))
+            .filter((event) => event !== undefined)
         })
       },
-      delete: ({ row }) => row.is_default
-        ? Result.fail(invalidField(table.entity, "The default tax class cannot be deleted; make another one the default first."))
-        : Result.succeed([])
+      delete: ({ row }) =>
+        row.is_default
+          ? Result.fail(
+              invalidField(table.entity, "The default tax class cannot be deleted; make another one the default first.")
+            )
+          : Result.succeed([])
     }
   })
 
@@ -66,17 +82,24 @@ const ruleFields = {
   organisation_tax_class_id: ref("organisation_tax_classes", { required: true, on_delete: "delete" }),
   product_tax_class_id: ref("product_tax_classes", { required: true, on_delete: "delete" }),
   // Deleting it would change the tax of whatever its rules cover without a word.
-  tax_rate_id: ref("tax_rates", { required: true, on_delete: "refuse", way_out: "delete its rules first, or make the rate inactive" }),
+  tax_rate_id: ref("tax_rates", {
+    required: true,
+    on_delete: "refuse",
+    way_out: "delete its rules first, or make the rate inactive"
+  }),
   priority: integer({ min: 0, default: 0 }),
   is_active: boolean({ default: true })
 }
 export const tax_rules = table("tax_rules", ruleFields, {
   visibility: visible_to_all,
   indexes: [["product_tax_class_id"], ["tax_rate_id"]],
-  uniques: [{
-    columns: ["organisation_tax_class_id", "product_tax_class_id", "tax_rate_id"], field: "tax_rate_id",
-    message: "There is already a rule for these two classes with this rate."
-  }]
+  uniques: [
+    {
+      columns: ["organisation_tax_class_id", "product_tax_class_id", "tax_rate_id"],
+      field: "tax_rate_id",
+      message: "There is already a rule for these two classes with this rate."
+    }
+  ]
 })
 
 const productClasses = taxClasses(product_tax_classes)
@@ -84,8 +107,10 @@ const organisationClasses = taxClasses(organisation_tax_classes)
 
 const rates = crudResource({
   resource: resource({
-    singular: "tax_rate", table: tax_rates,
-    filters: ["name", "rate", "is_active", "created_at", "updated_at"], sorts: ["name", "rate", "created_at", "updated_at"]
+    singular: "tax_rate",
+    table: tax_rates,
+    filters: ["name", "rate", "is_active", "created_at", "updated_at"],
+    sorts: ["name", "rate", "created_at", "updated_at"]
   }),
   fields: rateFields,
   path: "/api/v1/tax_rates",
@@ -93,8 +118,17 @@ const rates = crudResource({
 })
 const rules = crudResource({
   resource: resource({
-    singular: "tax_rule", table: tax_rules,
-    filters: ["organisation_tax_class_id", "product_tax_class_id", "tax_rate_id", "priority", "is_active", "created_at", "updated_at"],
+    singular: "tax_rule",
+    table: tax_rules,
+    filters: [
+      "organisation_tax_class_id",
+      "product_tax_class_id",
+      "tax_rate_id",
+      "priority",
+      "is_active",
+      "created_at",
+      "updated_at"
+    ],
     sorts: ["priority", "created_at", "updated_at"],
     includes: {
       organisation_tax_class: { kind: "brief", via: "organisation_tax_class_id", table: organisation_tax_classes },
@@ -111,19 +145,28 @@ const rules = crudResource({
   ]
 })
 
-const seeded = <T extends Table>(table: T, fields: T["columns"] | typeof classFields, id: number, values: Partial<RowOf<T>>) =>
-  createdEvent(table, { ...initialRow(table, fields), id, ...values })
+const seeded = <T extends Table>(
+  table: T,
+  fields: T["columns"] | typeof classFields,
+  id: number,
+  values: Partial<RowOf<T>>
+) => createdEvent(table, { ...initialRow(table, fields), id, ...values })
 
 /** Everything the tax of a pair of classes depends on, in three queries; for `resolveTax`. */
-export const taxFacts = Effect.gen(function*() {
+export const taxFacts = Effect.gen(function* () {
   const store = yield* Store
   const rules = yield* store.find(tax_rules, { is_active: true })
-  const rates = yield* store.getMany(tax_rates, rules.map(({ tax_rate_id }) => tax_rate_id))
+  const rates = yield* store.getMany(
+    tax_rates,
+    rules.map(({ tax_rate_id }) => tax_rate_id)
+  )
   const [product] = yield* store.find(product_tax_classes, { is_default: true }, { limit: 1 })
   const [organisation] = yield* store.find(organisation_tax_classes, { is_default: true }, { limit: 1 })
   return {
-    rules, rates,
-    default_product_tax_class_id: product?.id ?? null, default_organisation_tax_class_id: organisation?.id ?? null
+    rules,
+    rates,
+    default_product_tax_class_id: product?.id ?? null,
+    default_organisation_tax_class_id: organisation?.id ?? null
   } satisfies TaxTable
 })
 
@@ -135,7 +178,10 @@ export const taxSlices: ReadonlyArray<Slice> = [
       seeded(product_tax_classes, classFields, 2, { name: "Exempt" })
     ]
   },
-  { ...organisationClasses, seed: () => [seeded(organisation_tax_classes, classFields, 1, { name: "Standard", is_default: true })] },
+  {
+    ...organisationClasses,
+    seed: () => [seeded(organisation_tax_classes, classFields, 1, { name: "Standard", is_default: true })]
+  },
   {
     ...rates,
     seed: () => [
@@ -146,6 +192,8 @@ export const taxSlices: ReadonlyArray<Slice> = [
   },
   {
     ...rules,
-    seed: () => [seeded(tax_rules, tax_rules.columns, 1, { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 1 })]
+    seed: () => [
+      seeded(tax_rules, tax_rules.columns, 1, { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 1 })
+    ]
   }
 ]

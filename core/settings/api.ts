@@ -20,7 +20,10 @@ const unknownGroup = notFound("No such group of settings.")
 const values = Shown.map(Shown.anything(), { describe: "By key" })
 const list = get("/api/v1/settings", {
   answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
-  name: "settings.list", summary: "List the groups of settings", ability: "settings:read", permission: "settings.view",
+  name: "settings.list",
+  summary: "List the groups of settings",
+  ability: "settings:read",
+  permission: "settings.view",
   run: ({ settings }) => {
     const rows = Object.entries(settings).map(([group, values]) => ({ group, settings: values }))
     return Effect.succeed(ok({ settings: rows, meta: unpagedMeta(rows.length) }))
@@ -28,25 +31,39 @@ const list = get("/api/v1/settings", {
 })
 const show = get("/api/v1/settings/{group}", {
   answer: { settings: values },
-  name: "settings.show", summary: "Show one group of settings", ability: "settings:read", permission: "settings.view",
-  run: (input: Input) => Effect.gen(function*() {
-    const values = Object.hasOwn(input.settings, groupOf(input)) ? input.settings[groupOf(input)] : undefined
-    return values === undefined ? yield* unknownGroup : ok({ settings: values })
-  })
+  name: "settings.show",
+  summary: "Show one group of settings",
+  ability: "settings:read",
+  permission: "settings.view",
+  run: (input: Input) =>
+    Effect.gen(function* () {
+      const values = Object.hasOwn(input.settings, groupOf(input)) ? input.settings[groupOf(input)] : undefined
+      return values === undefined ? yield* unknownGroup : ok({ settings: values })
+    })
 })
 
-interface ChangeFacts { readonly fields: Fields; readonly booked: boolean }
+interface ChangeFacts {
+  readonly fields: Fields
+  readonly booked: boolean
+}
 const change = command("PUT", "/api/v1/settings/{group}", {
   answer: { settings: values },
-  name: "settings.update", summary: "Change settings of a group; what is left out stays", ability: "settings:write", permission: "settings.manage",
+  name: "settings.update",
+  summary: "Change settings of a group; what is left out stays",
+  ability: "settings:write",
+  permission: "settings.manage",
   fields: { settings: json<JsonObject>({ required: true }) },
   streams: (params) => [`settings:${params["group"]}`],
-  facts: (input: Input) => Effect.gen(function*() {
-    const groups = (yield* CommandRuntime).catalogue.settings
-    const group = groupOf(input)
-    if (!Object.hasOwn(groups, group)) return yield* unknownGroup
-    return { fields: groups[group]!, booked: group === "availability" && (yield* (yield* Store).exists(demands, {})) } satisfies ChangeFacts
-  }),
+  facts: (input: Input) =>
+    Effect.gen(function* () {
+      const groups = (yield* CommandRuntime).catalogue.settings
+      const group = groupOf(input)
+      if (!Object.hasOwn(groups, group)) return yield* unknownGroup
+      return {
+        fields: groups[group]!,
+        booked: group === "availability" && (yield* (yield* Store).exists(demands, {}))
+      } satisfies ChangeFacts
+    }),
   decide: ({ fields, booked }: ChangeFacts, input) => {
     const group = groupOf(input)
     const given = input.body["settings"]
@@ -59,7 +76,9 @@ const change = command("PUT", "/api/v1/settings/{group}", {
       errors["resolution"] = ["The resolution cannot change once stock has been booked."]
     }
     if (Object.keys(errors).length > 0) return Result.fail(invalidSettings(errors))
-    const values = Object.fromEntries(Object.entries(read.values).filter(([key, value]) => !sameJson(value, stored[key] ?? null)))
+    const values = Object.fromEntries(
+      Object.entries(read.values).filter(([key, value]) => !sameJson(value, stored[key] ?? null))
+    )
     return Result.succeed({
       events: Object.keys(values).length === 0 ? [] : [settingsUpdated.make({ group, values })],
       result: { ...stored, ...values }
@@ -70,12 +89,20 @@ const change = command("PUT", "/api/v1/settings/{group}", {
 })
 
 /** The one place with a fixed message (rules/conventions 1); each error stands under the key alone and under `settings.<key>`. */
-const invalidSettings = (errors: FieldErrors): Rejection => new Rejection({
-  kind: "invalid", message: "The settings are invalid.",
-  errors: { ...errors, ...Object.fromEntries(Object.entries(errors).map(([key, texts]) => [`settings.${key}`, texts])) }
-})
+const invalidSettings = (errors: FieldErrors): Rejection =>
+  new Rejection({
+    kind: "invalid",
+    message: "The settings are invalid.",
+    errors: {
+      ...errors,
+      ...Object.fromEntries(Object.entries(errors).map(([key, texts]) => [`settings.${key}`, texts]))
+    }
+  })
 
 export const settingsSlice: Slice = {
-  name: "settings", tables: [settings_table], events: [settingsUpdated], settings: settingGroups,
+  name: "settings",
+  tables: [settings_table],
+  events: [settingsUpdated],
+  settings: settingGroups,
   endpoints: [list, show, change]
 }

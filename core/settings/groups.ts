@@ -25,7 +25,12 @@ export const settingGroups = {
   },
   api: {
     rate_limit: integer({ default: 600, min: 1, max: 10_000, describe: "Requests a minute for each token" }),
-    anonymous_rate_limit: integer({ default: 20, min: 1, max: 10_000, describe: "Requests a minute without a token, for each address" }),
+    anonymous_rate_limit: integer({
+      default: 20,
+      min: 1,
+      max: 10_000,
+      describe: "Requests a minute without a token, for each address"
+    }),
     token_expiration_days: integer({ default: 0, min: 0, max: 3650, describe: "0: tokens never expire by themselves" })
   },
   opportunities: {
@@ -37,13 +42,22 @@ export const settingGroups = {
   },
   availability: {
     resolution: choice({ daily: "Daily", half_daily: "Half-daily", hourly: "Hourly" }, { default: "daily" }),
-    release_point: choice({ off_hired: "Off-hired", returned: "Returned", checked: "Checked" }, { default: "returned" }),
-    demand_date_source: choice({ operational: "Operational dates", charge: "Charge dates" }, { default: "operational" }),
+    release_point: choice(
+      { off_hired: "Off-hired", returned: "Returned", checked: "Checked" },
+      { default: "returned" }
+    ),
+    demand_date_source: choice(
+      { operational: "Operational dates", charge: "Charge dates" },
+      { default: "operational" }
+    ),
     kit_nesting_max_depth: integer({ default: 3, min: 1, max: 20 }),
     horizon_past_days: integer({ default: 90, min: 0, max: 3650 }),
     horizon_future_days: integer({ default: 365, min: 1, max: 3650 }),
     span_max_days: integer({
-      default: default_span_days, min: 1, max: span_days_ceiling, describe: "Days between the two dates of a calendar, chart, shortage sweep or plan, at most"
+      default: default_span_days,
+      min: 1,
+      max: span_days_ceiling,
+      describe: "Days between the two dates of a calendar, chart, shortage sweep or plan, at most"
     }),
     overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Minutes" })
   },
@@ -52,7 +66,5 @@ export const settingGroups = {
     day_ends_at: text({ default: "17:00", format: "time", max: 5, required: true }),
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
   },
-  action_log: {
-    retention_months: integer({ default: 12, min: 1, max: 1200 })
-  }
+  action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups

@@ -7,10 +7,16 @@ import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
 import { formatDecimal, exact } from "../values/decimal.ts"
 import {
-  type StockLevelRow, type StockTransactionRow, stock_levels, stock_transactions, type TransactionType, transaction_types
+  type StockLevelRow,
+  type StockTransactionRow,
+  stock_levels,
+  stock_transactions,
+  type TransactionType,
+  transaction_types
 } from "./schema.ts"
 
-const bulkCategory = 10, serialisedCategory = 50
+const bulkCategory = 10,
+  serialisedCategory = 50
 const opening = 1
 /** Decrease, write-off, sale, transfer out: after these a unit is no longer here. */
 const moves_out: ReadonlySet<number> = new Set([3, 6, 7, 10])
@@ -26,37 +32,63 @@ export interface LevelFacts {
  * of a product at a store, `store_id` when it moves onto another, `ends_at` before `starts_at`.
  */
 export const saveLevel = (
-  next: StockLevelRow, before: StockLevelRow | undefined, facts: LevelFacts, context: DecideContext
+  next: StockLevelRow,
+  before: StockLevelRow | undefined,
+  facts: LevelFacts,
+  context: DecideContext
 ): SaveResult<typeof stock_levels> => {
-  const is_unit = before === undefined ? facts.product?.stock_method === serialised : before.stock_category === serialisedCategory
+  const is_unit =
+    before === undefined ? facts.product?.stock_method === serialised : before.stock_category === serialisedCategory
   if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
     return Result.fail(invalidField("ends_at", "The ends at field must be a date on or after starts at."))
   }
-  const duplicate = is_unit || next.is_sub_hired ? undefined : facts.bulk_levels.find((one) => one.store_id === next.store_id && one.id !== next.id)
+  const duplicate =
+    is_unit || next.is_sub_hired
+      ? undefined
+      : facts.bulk_levels.find((one) => one.store_id === next.store_id && one.id !== next.id)
   if (duplicate !== undefined) {
-    return Result.fail(before === undefined
-      ? invalidField("product_id", `The product already has stock level ${duplicate.id} at this store; change that one or post a transaction.`)
-      : invalidField("store_id", `The product already has stock level ${duplicate.id} at that store.`))
+    return Result.fail(
+      before === undefined
+        ? invalidField(
+            "product_id",
+            `The product already has stock level ${duplicate.id} at this store; change that one or post a transaction.`
+          )
+        : invalidField("store_id", `The product already has stock level ${duplicate.id} at that store.`)
+    )
   }
-  const quantity_held = !is_unit ? next.quantity_held : before?.quantity_held ?? "1.00"
+  const quantity_held = !is_unit ? next.quantity_held : (before?.quantity_held ?? "1.00")
   const set = { stock_category: is_unit ? serialisedCategory : bulkCategory, quantity_held }
   return Result.succeed({ set, also: before === undefined ? openingEvents({ ...next, ...set }, context) : [] })
 }
 
 /** What a new level holds is the first line of its ledger. */
 export const openingEvents = (level: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
-  exact(level.quantity_held).isZero() ? [] : [createdEvent(stock_transactions, {
-    ...transactionRow(level, opening, level.quantity_held), id: context.id(stock_transactions), transaction_at: context.now, manual: false
-  })]
+  exact(level.quantity_held).isZero()
+    ? []
+    : [
+        createdEvent(stock_transactions, {
+          ...transactionRow(level, opening, level.quantity_held),
+          id: context.id(stock_transactions),
+          transaction_at: context.now,
+          manual: false
+        })
+      ]
 
 const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: string) => ({
   ...initialRow(stock_transactions, stock_transactions.columns),
-  stock_level_id: level.id, product_id: level.product_id, store_id: level.store_id,
-  transaction_type: type, quantity, quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
+  stock_level_id: level.id,
+  product_id: level.product_id,
+  store_id: level.store_id,
+  transaction_type: type,
+  quantity,
+  quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
 })
 
 /** 422 `stock_level`: the last level of a bulk product. A unit that is packed, a case in use or claimed is held by their references. */
-export const deleteLevel = (level: StockLevelRow, facts: LevelFacts): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+export const deleteLevel = (
+  level: StockLevelRow,
+  facts: LevelFacts
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
   const refuse = (text: string) => Result.fail(invalidField("stock_level", text))
   if (level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
     return refuse("The last stock level of a bulk product cannot be deleted; set its quantity to 0 instead.")
@@ -76,20 +108,35 @@ export interface TransactionInput {
  * five, `quantity` not whole, or not exactly 1 on a serialised level. `newest`: the level's newest line so far.
  */
 export const postTransaction = (
-  level: StockLevelRow, input: TransactionInput, newest: StockTransactionRow | undefined, context: DecideContext
+  level: StockLevelRow,
+  input: TransactionInput,
+  newest: StockTransactionRow | undefined,
+  context: DecideContext
 ): Decided => {
   const type = input.transaction_type as TransactionType
   if (!transaction_types[type].manual) {
-    return Result.fail(invalidField("transaction_type", `${transaction_types[type].name} is recorded by the system; post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make).`))
+    return Result.fail(
+      invalidField(
+        "transaction_type",
+        `${transaction_types[type].name} is recorded by the system; post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make).`
+      )
+    )
   }
-  if (!exact(input.quantity).isInteger()) return Result.fail(invalidField("quantity", "The quantity field must be a whole number."))
+  if (!exact(input.quantity).isInteger())
+    return Result.fail(invalidField("quantity", "The quantity field must be a whole number."))
   const is_unit = level.stock_category === serialisedCategory
-  if (is_unit && !exact(input.quantity).equals(1)) return Result.fail(invalidField("quantity", "The quantity field must be 1 for a serialised unit."))
+  if (is_unit && !exact(input.quantity).equals(1))
+    return Result.fail(invalidField("quantity", "The quantity field must be 1 for a serialised unit."))
   const row = {
-    ...transactionRow(level, type, input.quantity), id: context.id(stock_transactions), store_id: input.store_id ?? level.store_id,
-    transaction_at: input.transaction_at ?? context.now, description: input.description, manual: true
+    ...transactionRow(level, type, input.quantity),
+    id: context.id(stock_transactions),
+    store_id: input.store_id ?? level.store_id,
+    transaction_at: input.transaction_at ?? context.now,
+    description: input.description,
+    manual: true
   }
-  const is_newest = newest === undefined || newest.transaction_at === null || newest.transaction_at <= row.transaction_at
+  const is_newest =
+    newest === undefined || newest.transaction_at === null || newest.transaction_at <= row.transaction_at
   return Result.succeed({
     events: [
       createdEvent(stock_transactions, row),
@@ -100,16 +147,28 @@ export const postTransaction = (
 }
 
 /** Takes a line out of the ledger and its move back. `newest`: the newest of the lines that stay. */
-export const deleteTransaction = (level: StockLevelRow, row: StockTransactionRow, newest: StockTransactionRow | undefined): Decided => {
-  if (row.source_type !== null) return Result.fail(invalidField("stock_transaction", "The line belongs to a document; undo it there."))
-  const is_gone = level.stock_category === serialisedCategory && newest !== undefined && moves_out.has(newest.transaction_type)
+export const deleteTransaction = (
+  level: StockLevelRow,
+  row: StockTransactionRow,
+  newest: StockTransactionRow | undefined
+): Decided => {
+  if (row.source_type !== null)
+    return Result.fail(invalidField("stock_transaction", "The line belongs to a document; undo it there."))
+  const is_gone =
+    level.stock_category === serialisedCategory && newest !== undefined && moves_out.has(newest.transaction_type)
   return Result.succeed({
-    events: [deletedEvent(stock_transactions, row.id), ...levelMoved(level, formatDecimal(exact(row.quantity_move).negated(), 2), is_gone)],
+    events: [
+      deletedEvent(stock_transactions, row.id),
+      ...levelMoved(level, formatDecimal(exact(row.quantity_move).negated(), 2), is_gone)
+    ],
     result: { id: row.id }
   })
 }
 
 const levelMoved = (level: StockLevelRow, move: string, is_gone: boolean): ReadonlyArray<NewEvent> => {
-  const updated = updatedEvent(stock_levels, level, { quantity_held: formatDecimal(exact(level.quantity_held).plus(move), 2), is_gone })
+  const updated = updatedEvent(stock_levels, level, {
+    quantity_held: formatDecimal(exact(level.quantity_held).plus(move), 2),
+    is_gone
+  })
   return updated === undefined ? [] : [updated]
 }

@@ -11,27 +11,40 @@ import { stock_levels, stockLevelFields } from "./schema.ts"
 
 /** A new bulk product gets an empty stock level at the default store, else at the first one. */
 export const firstStockLevel = (
-  product: Pick<ProductRow, "id" | "stock_method">, stores: ReadonlyArray<StoreRow>, context: DecideContext
+  product: Pick<ProductRow, "id" | "stock_method">,
+  stores: ReadonlyArray<StoreRow>,
+  context: DecideContext
 ): ReadonlyArray<NewEvent> => {
   const store = stores.find((one) => one.is_default) ?? stores[0]
   if (product.stock_method !== bulk || store === undefined) return []
-  return [createdEvent(stock_levels, {
-    ...initialRow(stock_levels, stockLevelFields), id: context.id(stock_levels), product_id: product.id, store_id: store.id,
-    stock_category: 10, quantity_held: "0.00"
-  })]
+  return [
+    createdEvent(stock_levels, {
+      ...initialRow(stock_levels, stockLevelFields),
+      id: context.id(stock_levels),
+      product_id: product.id,
+      store_id: store.id,
+      stock_category: 10,
+      quantity_held: "0.00"
+    })
+  ]
 }
 
 /** New bulk products that the command itself gives no stock: an import says where the stock of its products is. */
 const withoutStock = ({ all, events }: Happened): ReadonlyArray<Pick<ProductRow, "id" | "stock_method">> => {
-  const stocked = new Set(all.filter(({ type }) => type === "stock_level.created").map(({ data }) => data["product_id"]))
-  return events.map(({ data }) => ({ id: Number(data["id"]), stock_method: Number(data["stock_method"]) }))
+  const stocked = new Set(
+    all.filter(({ type }) => type === "stock_level.created").map(({ data }) => data["product_id"])
+  )
+  return events
+    .map(({ data }) => ({ id: Number(data["id"]), stock_method: Number(data["stock_method"]) }))
     .filter(({ id, stock_method }) => stock_method === bulk && !stocked.has(id))
 }
 
 export const productStocked = reaction({
   on: ["product.created"],
-  facts: (happened) => Effect.gen(function*() {
-    return withoutStock(happened).length === 0 ? [] : yield* (yield* Store).find(stores, {})
-  }),
-  decide: (happened, found, context) => Result.succeed(withoutStock(happened).flatMap((product) => firstStockLevel(product, found, context)))
+  facts: (happened) =>
+    Effect.gen(function* () {
+      return withoutStock(happened).length === 0 ? [] : yield* (yield* Store).find(stores, {})
+    }),
+  decide: (happened, found, context) =>
+    Result.succeed(withoutStock(happened).flatMap((product) => firstStockLevel(product, found, context)))
 })

@@ -26,53 +26,83 @@ export const stockLevelFields = {
   ends_at: timestamp({ nullable: true }),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const stock_levels = table("stock_levels", {
-  ...stockLevelFields,
-  stock_category: code(stock_categories, { computed: true }),
-  /** A serialised unit its ledger last moved out (written off, sold, transferred out) is no longer stock. */
-  is_gone: boolean({ computed: true, default: false, hidden: true }),
-  is_sub_hired: boolean({ computed: true, default: false })
-}, {
-  named_by: ["item_name", "asset_number", "serial_number"],
-  merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
-  visibility: {
-    all_columns: ["stock.*", "products.*", "availability.view", "containers.*", "kits.*", "opportunities.*", "shortages.*"],
-    granted_columns: [
-      { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode"] },
-      // A store that holds stock stays.
-      { to: ["settings.manage"], columns: ["store_id"] }
-    ]
+export const stock_levels = table(
+  "stock_levels",
+  {
+    ...stockLevelFields,
+    stock_category: code(stock_categories, { computed: true }),
+    /** A serialised unit its ledger last moved out (written off, sold, transferred out) is no longer stock. */
+    is_gone: boolean({ computed: true, default: false, hidden: true }),
+    is_sub_hired: boolean({ computed: true, default: false })
   },
-  indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"]],
-  uniques: [
-    { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
-    { columns: ["serial_number"], field: "serial_number", message: "The serial number has already been taken." },
-    { columns: ["product_id", "store_id"], field: "product_id", message: "The product already has a stock level at this store.",
-      where: "stock_category = 10 and not is_sub_hired" }
-  ]
-})
+  {
+    named_by: ["item_name", "asset_number", "serial_number"],
+    merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
+    visibility: {
+      all_columns: [
+        "stock.*",
+        "products.*",
+        "availability.view",
+        "containers.*",
+        "kits.*",
+        "opportunities.*",
+        "shortages.*"
+      ],
+      granted_columns: [
+        { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode"] },
+        // A store that holds stock stays.
+        { to: ["settings.manage"], columns: ["store_id"] }
+      ]
+    },
+    indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"]],
+    uniques: [
+      { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
+      { columns: ["serial_number"], field: "serial_number", message: "The serial number has already been taken." },
+      {
+        columns: ["product_id", "store_id"],
+        field: "product_id",
+        message: "The product already has a stock level at this store.",
+        where: "stock_category = 10 and not is_sub_hired"
+      }
+    ]
+  }
+)
 export type StockLevelRow = RowOf<typeof stock_levels>
 
 /** Ledger types with the sign of their move; `manual` ones may be posted by people. */
 export const transaction_types = {
-  1: { name: "Opening Balance", sign: 1, manual: false }, 2: { name: "Increase", sign: 1, manual: false },
-  3: { name: "Decrease", sign: -1, manual: false }, 4: { name: "Buy", sign: 1, manual: true }, 5: { name: "Find", sign: 1, manual: true },
-  6: { name: "Write Off", sign: -1, manual: true }, 7: { name: "Sell", sign: -1, manual: true }, 8: { name: "Return", sign: 1, manual: false },
-  9: { name: "Make", sign: 1, manual: true }, 10: { name: "Transfer Out", sign: -1, manual: false }, 11: { name: "Transfer In", sign: 1, manual: false }
+  1: { name: "Opening Balance", sign: 1, manual: false },
+  2: { name: "Increase", sign: 1, manual: false },
+  3: { name: "Decrease", sign: -1, manual: false },
+  4: { name: "Buy", sign: 1, manual: true },
+  5: { name: "Find", sign: 1, manual: true },
+  6: { name: "Write Off", sign: -1, manual: true },
+  7: { name: "Sell", sign: -1, manual: true },
+  8: { name: "Return", sign: 1, manual: false },
+  9: { name: "Make", sign: 1, manual: true },
+  10: { name: "Transfer Out", sign: -1, manual: false },
+  11: { name: "Transfer In", sign: 1, manual: false }
 } as const
 export type TransactionType = keyof typeof transaction_types
 
-export const stock_transactions = table("stock_transactions", {
-  stock_level_id: ref("stock_levels", { computed: true, on_delete: "delete", on_merge: "follow_updated" }),
-  product_id: ref("products", { computed: true, on_delete: "keep", on_merge: "follow_updated" }),
-  store_id: ref("stores", { nullable: true, on_delete: "clear" }),
-  source_id: integer({ computed: true, nullable: true }),
-  source_type: text({ computed: true, nullable: true }),
-  transaction_type: code(Object.fromEntries(Object.entries(transaction_types).map(([key, type]) => [key, type.name])), { required: true }),
-  transaction_at: timestamp({ nullable: true }),
-  quantity: decimal({ scale: 2, min: "0.01", required: true, shown_scale: 1 }),
-  quantity_move: decimal({ scale: 2, computed: true, shown_scale: 1 }),
-  description: longText({ nullable: true }),
-  manual: boolean({ computed: true, default: true })
-}, { visibility: { all_columns: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] })
+export const stock_transactions = table(
+  "stock_transactions",
+  {
+    stock_level_id: ref("stock_levels", { computed: true, on_delete: "delete", on_merge: "follow_updated" }),
+    product_id: ref("products", { computed: true, on_delete: "keep", on_merge: "follow_updated" }),
+    store_id: ref("stores", { nullable: true, on_delete: "clear" }),
+    source_id: integer({ computed: true, nullable: true }),
+    source_type: text({ computed: true, nullable: true }),
+    transaction_type: code(
+      Object.fromEntries(Object.entries(transaction_types).map(([key, type]) => [key, type.name])),
+      { required: true }
+    ),
+    transaction_at: timestamp({ nullable: true }),
+    quantity: decimal({ scale: 2, min: "0.01", required: true, shown_scale: 1 }),
+    quantity_move: decimal({ scale: 2, computed: true, shown_scale: 1 }),
+    description: longText({ nullable: true }),
+    manual: boolean({ computed: true, default: true })
+  },
+  { visibility: { all_columns: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] }
+)
 export type StockTransactionRow = RowOf<typeof stock_transactions>

@@ -25,17 +25,26 @@ const fields = {
   include_in_default_queries: boolean({ default: true }),
   is_default: boolean({ default: false }),
   shortage_policy: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { default: "warn" }),
-  shortage_dispatch_policy: choice({ block: "Block", warn_partial: "Warn, partial", allow_partial: "Allow, partial" }, { default: "warn_partial" }),
+  shortage_dispatch_policy: choice(
+    { block: "Block", warn_partial: "Warn, partial", allow_partial: "Allow, partial" },
+    { default: "warn_partial" }
+  ),
   shortage_auto_resolve_enabled: boolean({ default: false }),
   shortage_preferred_resolvers: list(text(), { default: [] }),
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
-export const stores = table("stores", fields, { visibility: visible_to_all, reference: true, indexes: [["name_folded"]] })
+export const stores = table("stores", fields, {
+  visibility: visible_to_all,
+  reference: true,
+  indexes: [["name_folded"]]
+})
 export type StoreRow = RowOf<typeof stores>
 
 export const storeResource = resource({
-  singular: "store", table: stores, custom_module: "Store",
+  singular: "store",
+  table: stores,
+  custom_module: "Store",
   filters: ["name", "is_virtual", "is_default", "include_in_default_queries", "created_at", "updated_at"],
   sorts: ["name", "created_at", "updated_at"]
 })
@@ -47,28 +56,42 @@ export const storesSlice = crudResource({
   resource: storeResource,
   fields,
   path: "/api/v1/stores",
-  access: { read: "stores:read", write: "stores:write", view: null, create: "settings.manage", edit: "settings.manage", delete: "settings.manage" },
+  access: {
+    read: "stores:read",
+    write: "stores:write",
+    view: null,
+    create: "settings.manage",
+    edit: "settings.manage",
+    delete: "settings.manage"
+  },
   rules: {
-    facts: () => Effect.gen(function*() {
-      return { defaults: yield* (yield* Store).find(stores, { is_default: true }) }
-    }),
+    facts: () =>
+      Effect.gen(function* () {
+        return { defaults: yield* (yield* Store).find(stores, { is_default: true }) }
+      }),
     // The first store is the default; a new default takes the place of the old one, and there is always one.
     save: ({ next, before, facts }) => {
       const others = facts.defaults.filter((one) => one.id !== next.id)
-      if (before?.is_default === true && !next.is_default) return Result.fail(invalidField("is_default", "Make another store the default instead."))
+      if (before?.is_default === true && !next.is_default)
+        return Result.fail(invalidField("is_default", "Make another store the default instead."))
       const is_default = next.is_default || (before === undefined && facts.defaults.length === 0)
       return Result.succeed({
         set: { is_default },
-        also: is_default ? others.map((one) => updatedEvent(stores, one, { is_default: false })).filter((event) => event !== undefined) : []
+        also: is_default
+          ? others.map((one) => updatedEvent(stores, one, { is_default: false })).filter((event) => event !== undefined)
+          : []
       })
     },
     delete: ({ row }) =>
-      row.is_default ? Result.fail(invalidField("store", "The default store cannot be deleted; make another store the default first."))
+      row.is_default
+        ? Result.fail(
+            invalidField("store", "The default store cannot be deleted; make another store the default first.")
+          )
         : Result.succeed([])
   }
 })
 
 /** Seeds: one store, as a place to begin with. */
-export const storeSeed = () => [createdEvent(stores, {
-  ...initialRow(stores, fields), id: 1, name: "Main Warehouse", is_default: true
-})]
+export const storeSeed = () => [
+  createdEvent(stores, { ...initialRow(stores, fields), id: 1, name: "Main Warehouse", is_default: true })
+]

@@ -1,6 +1,7 @@
 /** What a token can be good for, spelt as the interface spells it (rules/conventions 11). */
 const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
-const readAndWrite = (areas: string): ReadonlyArray<string> => words(areas).flatMap((area) => [`${area}:read`, `${area}:write`])
+const readAndWrite = (areas: string): ReadonlyArray<string> =>
+  words(areas).flatMap((area) => [`${area}:read`, `${area}:write`])
 
 export const abilities: ReadonlyArray<string> = [
   ...readAndWrite(`members exchange_rates products stock stores containers kits activities opportunities shortages rates pricing

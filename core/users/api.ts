@@ -33,59 +33,102 @@ export const userResource = resource({
 
 const oneUser = { user: Shown.row(() => userResource) }
 const inPath = { id: { table: users } }
-const factsFor = Effect.fnUntraced(function*(viewer: Viewer) {
-  return { roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }), level: yield* viewerLevel(viewer) }
+const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
+  return {
+    roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }),
+    level: yield* viewerLevel(viewer)
+  }
 })
-const shownUser = (id: number, input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof renderById>[2] }) =>
-  renderById(userResource, id, input.query, viewContext(input))
+const shownUser = (
+  id: number,
+  input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof renderById>[2] }
+) => renderById(userResource, id, input.query, viewContext(input))
 const sameUser = ({ id }: { readonly [name: string]: string }) => [`user:${id}`, grants]
 
 const endpoints = [
   get("/api/v1/users", {
     answer: Shown.page(() => userResource),
-    name: "users.list", summary: "List users", ability: "users:read", permission: "users.view",
+    name: "users.list",
+    summary: "List users",
+    ability: "users:read",
+    permission: "users.view",
     run: (input) => Effect.map(listOf(userResource, input.query, viewContext(input)), ok)
   }),
   get("/api/v1/users/{id}", {
     answer: oneUser,
-    name: "users.show", summary: "Show one user", ability: "users:read", permission: "users.view", params: inPath,
+    name: "users.show",
+    summary: "Show one user",
+    ability: "users:read",
+    permission: "users.view",
+    params: inPath,
     run: (input) => Effect.map(renderOne(userResource, input.rows.id, input.query, viewContext(input)), ok)
   }),
   command("POST", "/api/v1/users", {
     answer: oneUser,
-    name: "users.create", summary: "Invite a user", ability: "users:write", permission: "users.invite",
+    name: "users.create",
+    summary: "Invite a user",
+    ability: "users:write",
+    permission: "users.invite",
     fields: {
-      name: text({ required: true }), email: text({ required: true, format: "email" }),
-      roles: list(text(), { default: [] }), active: boolean({ default: false })
+      name: text({ required: true }),
+      email: text({ required: true, format: "email" }),
+      roles: list(text(), { default: [] }),
+      active: boolean({ default: false })
     },
-    creates: [members, users], streams: () => [grants],
+    creates: [members, users],
+    streams: () => [grants],
     facts: ({ viewer }) => factsFor(viewer),
-    decide: (facts, { values, viewer }, context) => inviteUser({
-      id: context.id(users), member_id: context.id(members), name: values.name!, email: values.email!, roles: values.roles!, is_active: values.active!
-    }, viewer, facts, context.now),
+    decide: (facts, { values, viewer }, context) =>
+      inviteUser(
+        {
+          id: context.id(users),
+          member_id: context.id(members),
+          name: values.name!,
+          email: values.email!,
+          roles: values.roles!,
+          is_active: values.active!
+        },
+        viewer,
+        facts,
+        context.now
+      ),
     respond: (result, input) => Effect.map(shownUser(result.id, input), created)
   }),
   command("PUT", "/api/v1/users/{id}", {
     answer: oneUser,
-    name: "users.update", summary: "Change a user; what is left out stays", ability: "users:write", permission: "users.edit",
-    params: inPath, streams: sameUser,
+    name: "users.update",
+    summary: "Change a user; what is left out stays",
+    ability: "users:write",
+    permission: "users.edit",
+    params: inPath,
+    streams: sameUser,
     fields: { name: text({ required: true }), email: text({ required: true, format: "email" }), roles: list(text()) },
-    facts: ({ viewer, rows }) => Effect.gen(function*() {
-      return { ...yield* factsFor(viewer), member: yield* (yield* Store).get(members, rows.id.member_id) }
-    }),
+    facts: ({ viewer, rows }) =>
+      Effect.gen(function* () {
+        return { ...(yield* factsFor(viewer)), member: yield* (yield* Store).get(members, rows.id.member_id) }
+      }),
     decide: (facts, { rows, values, viewer }) => changeUser(rows.id, values, viewer, facts),
     respond: (result, input) => Effect.map(shownUser(result.id, input), ok)
   }),
   command("DELETE", "/api/v1/users/{id}", {
-    name: "users.delete", summary: "Deactivate a user", ability: "users:write", permission: "users.deactivate", params: inPath, streams: sameUser,
+    name: "users.delete",
+    summary: "Deactivate a user",
+    ability: "users:write",
+    permission: "users.deactivate",
+    params: inPath,
+    streams: sameUser,
     facts: ({ viewer }) => factsFor(viewer),
     decide: (facts, { rows, viewer }) => deactivateUser(rows.id, viewer, facts),
     respond: () => Effect.succeed(noContent)
   }),
   command("POST", "/api/v1/users/{id}/activate", {
     answer: oneUser,
-    name: "users.activate", summary: "Activate an invited or deactivated user", ability: "users:write", permission: "users.activate",
-    params: inPath, streams: sameUser,
+    name: "users.activate",
+    summary: "Activate an invited or deactivated user",
+    ability: "users:write",
+    permission: "users.activate",
+    params: inPath,
+    streams: sameUser,
     facts: ({ viewer }) => factsFor(viewer),
     decide: (facts, { rows, viewer }) => activateUser(rows.id, viewer, facts),
     respond: (result, input) => Effect.map(shownUser(result.id, input), ok)
@@ -93,6 +136,6 @@ const endpoints = [
 ]
 
 export const userSlices: ReadonlyArray<Slice> = [
-  { ...rolesRegister, seed: roleSeed, endpoints: [...rolesRegister.endpoints ?? [], listPermissions, listAbilities] },
+  { ...rolesRegister, seed: roleSeed, endpoints: [...(rolesRegister.endpoints ?? []), listPermissions, listAbilities] },
   { name: "users", tables: [users], resources: [userResource], events: userEvents, endpoints }
 ]

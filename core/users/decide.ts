@@ -21,7 +21,10 @@ export interface UserFacts {
 
 /** Roles by name or id, in their own order; only those may be added or taken away that the caller may act on. */
 const chosenRoles = (
-  names: ReadonlyArray<string>, before: ReadonlyArray<number>, viewer: Viewer, facts: UserFacts
+  names: ReadonlyArray<string>,
+  before: ReadonlyArray<number>,
+  viewer: Viewer,
+  facts: UserFacts
 ): Result.Result<ReadonlyArray<number>, Rejection> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const chosen = new Set<number>()
@@ -33,17 +36,22 @@ const chosenRoles = (
   const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
   const bars = changed.flatMap((role) => roleChangeRefusal(role, viewer, facts.level) ?? [])
   if (bars.length > 0) errors["roles"] = bars.map((bar) => `You cannot grant or take away this role: ${bar}.`)
-  return Object.keys(errors).length > 0 ? Result.fail(invalid(errors as FieldErrors))
+  return Object.keys(errors).length > 0
+    ? Result.fail(invalid(errors as FieldErrors))
     : Result.succeed(facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id))
 }
 
 export const inviteUser = (
   user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & { readonly roles: ReadonlyArray<string> },
-  viewer: Viewer, facts: UserFacts, at: string
+  viewer: Viewer,
+  facts: UserFacts,
+  at: string
 ): Decided => {
   const { roles, ...rest } = user
-  return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) =>
-    ({ events: invitedEvents({ ...rest, role_ids, is_owner: false }, at), result: { id: user.id } }))
+  return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) => ({
+    events: invitedEvents({ ...rest, role_ids, is_owner: false }, at),
+    result: { id: user.id }
+  }))
 }
 
 /** 403 with the reason where somebody is not the viewer's to change. */
@@ -52,13 +60,21 @@ const mayNot = (act: string, user: UserRow, viewer: Viewer, facts: UserFacts): R
   return bar === undefined ? undefined : forbidden(`You cannot ${act} this user: ${bar}.`)
 }
 
-export interface UserChange { readonly name?: string; readonly email?: string; readonly roles?: ReadonlyArray<string> }
+export interface UserChange {
+  readonly name?: string
+  readonly email?: string
+  readonly roles?: ReadonlyArray<string>
+}
 export const changeUser = (
-  user: UserRow, change: UserChange, viewer: Viewer, facts: UserFacts & { readonly member: MemberRow | undefined }
+  user: UserRow,
+  change: UserChange,
+  viewer: Viewer,
+  facts: UserFacts & { readonly member: MemberRow | undefined }
 ): Decided => {
   const refusal = mayNot("change", user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
-  const chosen = change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, viewer, facts)
+  const chosen =
+    change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, viewer, facts)
   return Result.map(chosen, (role_ids) => {
     const set = { name: change.name ?? user.name, email: change.email ?? user.email, role_ids }
     const events: ReadonlyArray<NewEvent | undefined> = [
@@ -76,8 +92,10 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
   const refusal = mayNot("deactivate", user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
   return Result.succeed({
-    events: user.is_active || user.deactivated_at === null
-      ? [userDeactivated.make({ id: user.id, member_id: user.member_id })] : [],
+    events:
+      user.is_active || user.deactivated_at === null
+        ? [userDeactivated.make({ id: user.id, member_id: user.member_id })]
+        : [],
     result: { id: user.id }
   })
 }
@@ -86,11 +104,18 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
 export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   const refusal = mayNot("activate", user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
-  if (user.email === anonymousEmail(user.id)) return Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
+  if (user.email === anonymousEmail(user.id))
+    return Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
   return Result.succeed({
-    events: user.is_active ? [] : [(user.deactivated_at === null ? userActivated : userReactivated).make({
-      id: user.id, member_id: user.member_id, first: user.invitation_accepted_at === null
-    })],
+    events: user.is_active
+      ? []
+      : [
+          (user.deactivated_at === null ? userActivated : userReactivated).make({
+            id: user.id,
+            member_id: user.member_id,
+            first: user.invitation_accepted_at === null
+          })
+        ],
     result: { id: user.id }
   })
 }

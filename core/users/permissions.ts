@@ -32,9 +32,14 @@ const areas: { readonly [area: string]: string } = {
   "webhooks": "manage",
   "costs": "view"
 }
-export interface Permission { readonly key: string; readonly area: string; readonly action: string }
-export const permissions: ReadonlyArray<Permission> =
-  Object.entries(areas).flatMap(([area, actions]) => actions.split(" ").map((action) => ({ key: `${area}.${action}`, area, action })))
+export interface Permission {
+  readonly key: string
+  readonly area: string
+  readonly action: string
+}
+export const permissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
+  actions.split(" ").map((action) => ({ key: `${area}.${action}`, area, action }))
+)
 const keys = permissions.map((one) => one.key)
 const known = new Set(keys)
 export const isPermission = (key: string): boolean => known.has(key)
@@ -44,7 +49,12 @@ const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>
 const without = (from: ReadonlyArray<string>, ...left_out: ReadonlyArray<string>): ReadonlyArray<string> =>
   from.filter((key) => !left_out.includes(key))
 
-export interface SystemRole { readonly name: string; readonly level: number; readonly description: string; readonly permissions: ReadonlyArray<string> }
+export interface SystemRole {
+  readonly name: string
+  readonly level: number
+  readonly description: string
+  readonly permissions: ReadonlyArray<string>
+}
 export const owner_level = 100
 /** The role that may do everything and whose people, beside the owner, issue tokens and oversee the whole calendar. */
 export const admin_role = "Admin"
@@ -52,25 +62,47 @@ export const admin_role = "Admin"
 export const systemRoles: ReadonlyArray<SystemRole> = [
   { name: admin_role, level: 80, description: "Everything", permissions: keys },
   {
-    name: "Operations Manager", level: 60, description: "Everything but settings, users and roles",
+    name: "Operations Manager",
+    level: 60,
+    description: "Everything but settings, users and roles",
     permissions: without(keys, ...all("settings", "users", "roles"))
   },
   {
-    name: "Sales", level: 40, description: "Customers, quotes, orders and invoices",
+    name: "Sales",
+    level: 40,
+    description: "Customers, quotes, orders and invoices",
     permissions: [
-      ...without(all("opportunities"), "opportunities.unlock_rates"), ...all("activities", "invoices", "members", "payments", "documents"),
-      "shortages.view", "shortages.resolve", "products.view", "reports.view"
+      ...without(all("opportunities"), "opportunities.unlock_rates"),
+      ...all("activities", "invoices", "members", "payments", "documents"),
+      "shortages.view",
+      "shortages.resolve",
+      "products.view",
+      "reports.view"
     ]
   },
   {
-    name: "Warehouse", level: 35, description: "Stock, containers and goods in and out",
+    name: "Warehouse",
+    level: 35,
+    description: "Stock, containers and goods in and out",
     permissions: [
-      ...all("stock", "products", "containers", "kits"), "availability.view", "members.view", "reports.view", "shortages.view", "shortages.resolve",
-      "purchase_orders.view", "purchase_orders.receive", "documents.view"
+      ...all("stock", "products", "containers", "kits"),
+      "availability.view",
+      "members.view",
+      "reports.view",
+      "shortages.view",
+      "shortages.resolve",
+      "purchase_orders.view",
+      "purchase_orders.receive",
+      "documents.view"
     ]
   },
   {
-    name: "Read Only", level: 20, description: "Looks, changes nothing",
-    permissions: without(permissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key), "costs.view")
+    name: "Read Only",
+    level: 20,
+    description: "Looks, changes nothing",
+    permissions: without(
+      permissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
+      "costs.view"
+    )
   }
 ]

@@ -12,20 +12,27 @@ export interface Rights {
   readonly is_owner: boolean
   readonly permissions: Iterable<string>
 }
-export const rightsOfRole = ({ permissions }: Pick<RoleRow, "permissions">): Rights => ({ is_owner: false, permissions })
-export const rightsOfUser = (user: Pick<UserRow, "is_owner" | "role_ids">, roles: ReadonlyArray<RoleRow>): Rights =>
-  ({ is_owner: user.is_owner, permissions: rolesOf(user, roles).flatMap((role) => role.permissions) })
+export const rightsOfRole = ({ permissions }: Pick<RoleRow, "permissions">): Rights => ({
+  is_owner: false,
+  permissions
+})
+export const rightsOfUser = (user: Pick<UserRow, "is_owner" | "role_ids">, roles: ReadonlyArray<RoleRow>): Rights => ({
+  is_owner: user.is_owner,
+  permissions: rolesOf(user, roles).flatMap((role) => role.permissions)
+})
 
 /** What these rights hold and the viewer does not, in words: one permission, or being the owner. Undefined when there is nothing. */
 export const missingRight = (viewer: Viewer, rights: Rights): string | undefined => {
   if (viewer.is_owner) return undefined
   if (rights.is_owner) return "the rights of the owner"
-  for (const permission of rights.permissions) if (!hasOnePermission(viewer, permission)) return `the permission ${permission}`
+  for (const permission of rights.permissions)
+    if (!hasOnePermission(viewer, permission)) return `the permission ${permission}`
   return undefined
 }
 
 /** Roles that people make have no rank (level 0): for those, permissions alone decide. */
-const outranks = (level: number, viewer: Viewer, viewer_level: number): boolean => !viewer.is_owner && level > 0 && level >= viewer_level
+const outranks = (level: number, viewer: Viewer, viewer_level: number): boolean =>
+  !viewer.is_owner && level > 0 && level >= viewer_level
 
 /** Why the viewer must leave a role alone, as the end of a sentence; undefined when they need not. */
 export const roleChangeRefusal = (role: RoleRow, viewer: Viewer, viewer_level: number): string | undefined => {
@@ -34,7 +41,12 @@ export const roleChangeRefusal = (role: RoleRow, viewer: Viewer, viewer_level: n
   return lacked === undefined ? undefined : `${role.name} holds ${lacked}, which you do not have`
 }
 /** Why the viewer must leave a user alone; one's own account is one's own. */
-export const userChangeRefusal = (user: UserRow, roles: ReadonlyArray<RoleRow>, viewer: Viewer, viewer_level: number): string | undefined => {
+export const userChangeRefusal = (
+  user: UserRow,
+  roles: ReadonlyArray<RoleRow>,
+  viewer: Viewer,
+  viewer_level: number
+): string | undefined => {
   if (user.id === viewer.user_id) return undefined
   if (outranks(levelOf(user, roles), viewer, viewer_level)) return "they are not below you"
   const lacked = missingRight(viewer, rightsOfUser(user, roles))

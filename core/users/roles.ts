@@ -25,7 +25,7 @@ export const roleResource = resource({
 })
 
 /** The caller's own level. */
-export const viewerLevel = Effect.fnUntraced(function*(viewer: Viewer) {
+export const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   if (viewer.is_owner) return owner_level
   const store = yield* Store
   return levelOf(yield* store.get(users, viewer.user_id), yield* store.find(roles, {}))
@@ -41,39 +41,51 @@ export const rolesRegister = crudResource({
   access: viewManageAccess("roles", "roles.view", "roles.manage"),
   streams: ({ id }) => [grants, ...(id === undefined ? [] : [`role:${id}`])],
   rules: {
-    facts: (input) => Effect.gen(function*() {
-      return {
-        level: yield* viewerLevel(input.viewer)
-      }
-    }),
+    facts: (input) =>
+      Effect.gen(function* () {
+        return { level: yield* viewerLevel(input.viewer) }
+      }),
     save: ({ next, before, facts, input }) => {
-      if (before?.is_system === true && next.name !== before.name) return Result.fail(invalidField("name", "A system role keeps its name."))
+      if (before?.is_system === true && next.name !== before.name)
+        return Result.fail(invalidField("name", "A system role keeps its name."))
       const bar = before === undefined ? undefined : roleChangeRefusal(before, input.viewer, facts.level)
       if (bar !== undefined) return Result.fail(invalidField("role", `You cannot change this role: ${bar}.`))
       const added = next.permissions.filter((key) => before?.permissions.includes(key) !== true)
-      const errors = Object.fromEntries(added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
-        const at = `permissions.${next.permissions.indexOf(key)}`
-        return !isPermission(key) ? [[at, [`There is no permission ${key}.`]]]
-          : !hasOnePermission(input.viewer, key) ? [[at, [`You cannot give away the permission ${key} without having it.`]]]
-          : []
-      }))
+      const errors = Object.fromEntries(
+        added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
+          const at = `permissions.${next.permissions.indexOf(key)}`
+          return !isPermission(key)
+            ? [[at, [`There is no permission ${key}.`]]]
+            : !hasOnePermission(input.viewer, key)
+              ? [[at, [`You cannot give away the permission ${key} without having it.`]]]
+              : []
+        })
+      )
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({})
     },
     delete: ({ row, facts, input }) => {
       if (row.is_system) return Result.fail(invalidField("role", "A system role cannot be deleted."))
       const bar = roleChangeRefusal(row, input.viewer, facts.level)
-      return bar !== undefined ? Result.fail(invalidField("role", `You cannot delete this role: ${bar}.`)) : Result.succeed([])
+      return bar !== undefined
+        ? Result.fail(invalidField("role", `You cannot delete this role: ${bar}.`))
+        : Result.succeed([])
     }
   }
 })
 
 export const listPermissions = get("/api/v1/permissions", {
   answer: { permissions: Shown.objects({ key: text(), area: text(), action: text() }), meta: Shown.meta },
-  name: "permissions.list", summary: "List what roles can allow", ability: "roles:read", permission: "roles.view",
+  name: "permissions.list",
+  summary: "List what roles can allow",
+  ability: "roles:read",
+  permission: "roles.view",
   run: () => Effect.succeed(ok({ permissions: [...permissions], meta: unpagedMeta(permissions.length) }))
 })
 export const listAbilities = get("/api/v1/abilities", {
   answer: { abilities: Shown.objects({ key: text() }), meta: Shown.meta },
-  name: "abilities.list", summary: "List what tokens can be good for", ability: null, permission: null,
+  name: "abilities.list",
+  summary: "List what tokens can be good for",
+  ability: null,
+  permission: null,
   run: () => Effect.succeed(ok({ abilities: abilities.map((key) => ({ key })), meta: unpagedMeta(abilities.length) }))
 })

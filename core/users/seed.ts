@@ -6,8 +6,10 @@ import { userInvited } from "./events.ts"
 import { systemRoles } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
 
-export const roleSeed = (): ReadonlyArray<NewEvent> => systemRoles.map((role, at) =>
-  createdEvent(roles, { ...initialRow(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true }))
+export const roleSeed = (): ReadonlyArray<NewEvent> =>
+  systemRoles.map((role, at) =>
+    createdEvent(roles, { ...initialRow(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true })
+  )
 
 export interface Invited {
   readonly id: number
@@ -21,15 +23,27 @@ export interface Invited {
 /** A user and the member that stands for them wherever members do. */
 export const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
   createdEvent(members, {
-    ...initialRow(members, memberFields), id: user.member_id, name: user.name, membership_type: "user", is_active: user.is_active
+    ...initialRow(members, memberFields),
+    id: user.member_id,
+    name: user.name,
+    membership_type: "user",
+    is_active: user.is_active
   }),
   userInvited.make({
-    ...initialRow(users, {}), ...user, invited_at: at, invitation_accepted_at: user.is_active ? at : null
+    ...initialRow(users, {}),
+    ...user,
+    invited_at: at,
+    invitation_accepted_at: user.is_active ? at : null
   })
 ]
 
 /** The owner of an empty database. */
 export const ownerEvents = (
-  { name, email }: { readonly name: string; readonly email: string }, ids: { readonly user_id: number; readonly member_id: number }, at: string
+  { name, email }: { readonly name: string; readonly email: string },
+  ids: { readonly user_id: number; readonly member_id: number },
+  at: string
 ): ReadonlyArray<NewEvent> =>
-  invitedEvents({ id: ids.user_id, member_id: ids.member_id, name, email, role_ids: [], is_owner: true, is_active: true }, at)
+  invitedEvents(
+    { id: ids.user_id, member_id: ids.member_id, name, email, role_ids: [], is_owner: true, is_active: true },
+    at
+  )

@@ -5,9 +5,16 @@ import type { RoleRow, UserRow } from "./schema.ts"
 
 /** `roles` may be all there are. Without a token (a replica's own user, a page) no ability is missing. */
 export const viewerOf = (
-  user: UserRow, roles: ReadonlyArray<RoleRow>, token: { readonly id: number; readonly abilities: ReadonlyArray<string> } | null
+  user: UserRow,
+  roles: ReadonlyArray<RoleRow>,
+  token: { readonly id: number; readonly abilities: ReadonlyArray<string> } | null
 ): Viewer => ({
-  user_id: user.id, name: user.name, member_id: user.member_id, is_owner: user.is_owner, is_active: user.is_active, role_ids: user.role_ids,
+  user_id: user.id,
+  name: user.name,
+  member_id: user.member_id,
+  is_owner: user.is_owner,
+  is_active: user.is_active,
+  role_ids: user.role_ids,
   permissions: new Set(rolesOf(user, roles).flatMap((role) => role.permissions)),
   abilities: new Set(token === null ? ["*"] : token.abilities),
   token_id: token?.id ?? null
@@ -17,5 +24,8 @@ export const rolesOf = (user: Pick<UserRow, "role_ids">, roles: ReadonlyArray<Ro
   roles.filter((role) => user.role_ids.includes(role.id))
 
 /** How high somebody stands: only roles below may be granted, only people below be managed (rules/conventions 11). */
-export const levelOf = (user: Pick<UserRow, "is_owner" | "role_ids"> | undefined, roles: ReadonlyArray<RoleRow>): number =>
+export const levelOf = (
+  user: Pick<UserRow, "is_owner" | "role_ids"> | undefined,
+  roles: ReadonlyArray<RoleRow>
+): number =>
   user === undefined ? 0 : user.is_owner ? owner_level : Math.max(0, ...rolesOf(user, roles).map((role) => role.level))

@@ -25,12 +25,16 @@ export const roundHalfAway = (value: Numeric, scale = 0): ExactNumber =>
   exact(value).toDecimalPlaces(scale, Decimal.ROUND_HALF_UP)
 
 /** Cuts towards zero at `scale` decimals: exchange rates are cut, not rounded (rules/rates 9.5). */
-export const truncateAt = (value: Numeric, scale: number): ExactNumber => exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
+export const truncateAt = (value: Numeric, scale: number): ExactNumber =>
+  exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
 
 /** Whole units, half away from zero. */
 export const wholeUnits = (value: Numeric): number => {
   const plain = plainDecimal(value)
-  return (plain === undefined ? undefined : multiplyDivide(plain.parts, 1, plain.per_one)) ?? roundHalfAway(value).toNumber() + 0
+  return (
+    (plain === undefined ? undefined : multiplyDivide(plain.parts, 1, plain.per_one)) ??
+    roundHalfAway(value).toNumber() + 0
+  )
 }
 
 const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/
@@ -44,7 +48,8 @@ export const plainScaled = (text: string, scale: number): bigint | undefined => 
 
 /** `value × 10^scale` as an integer, rounded half away from zero: "2.5" at scale 1 is 25n. */
 export const toScaled = (value: Numeric, scale: number): bigint =>
-  (typeof value === "string" ? plainScaled(value, scale) : undefined) ?? BigInt(roundHalfAway(exact(value).times(exact(10).pow(scale))).toFixed(0))
+  (typeof value === "string" ? plainScaled(value, scale) : undefined) ??
+  BigInt(roundHalfAway(exact(value).times(exact(10).pow(scale))).toFixed(0))
 
 /** The decimal string of an integer scaled by `10^scale`: 25n at scale 1 is "2.5". Exact at any size. */
 export const fromScaled = (scaled: bigint, scale: number): string => {
@@ -59,8 +64,11 @@ export const formatDecimal = (value: Numeric, scale: number): string => fromScal
 
 /** Negative, zero or positive as `a` is less than, equal to or greater than `b`. */
 export const compareDecimals = (a: Numeric, b: Numeric): number => {
-  const one = plainDecimal(a), other = plainDecimal(b)
-  return one !== undefined && other !== undefined && one.per_one === other.per_one ? Math.sign(one.parts - other.parts) : exact(a).comparedTo(exact(b))
+  const one = plainDecimal(a),
+    other = plainDecimal(b)
+  return one !== undefined && other !== undefined && one.per_one === other.per_one
+    ? Math.sign(one.parts - other.parts)
+    : exact(a).comparedTo(exact(b))
 }
 
 export interface DecimalRules {
@@ -78,9 +86,15 @@ export interface DecimalRules {
 export const parseDecimal = (input: unknown, rules: DecimalRules): Result.Result<string, string> => {
   const text = typeof input === "number" ? String(input) : typeof input === "string" ? input.trim() : ""
   const scaled = plainScaled(text, rules.scale)
-  const [min, max] = [rules.min, rules.max].map((bound) => bound === undefined ? undefined : plainScaled(bound, rules.scale))
+  const [min, max] = [rules.min, rules.max].map((bound) =>
+    bound === undefined ? undefined : plainScaled(bound, rules.scale)
+  )
   // Nearly all that is sent is written in digits within the scale and the bounds; the rest takes the longer way.
-  if (scaled !== undefined && (rules.min === undefined || (min !== undefined && scaled >= min)) && (rules.max === undefined || (max !== undefined && scaled <= max))) {
+  if (
+    scaled !== undefined &&
+    (rules.min === undefined || (min !== undefined && scaled >= min)) &&
+    (rules.max === undefined || (max !== undefined && scaled <= max))
+  ) {
     return Result.succeed(fromScaled(scaled, rules.scale))
   }
   if (!isNumericText(text)) return Result.fail("must be a number.")
@@ -89,7 +103,8 @@ export const parseDecimal = (input: unknown, rules: DecimalRules): Result.Result
     return Result.fail(rules.scale === 0 ? "must be a whole number." : `must have at most ${rules.scale} decimals.`)
   }
   if (rules.min !== undefined && value.lessThan(rules.min)) return Result.fail(`must be at least ${rules.min}.`)
-  if (rules.max !== undefined && value.greaterThan(rules.max)) return Result.fail(`must not be greater than ${rules.max}.`)
+  if (rules.max !== undefined && value.greaterThan(rules.max))
+    return Result.fail(`must not be greater than ${rules.max}.`)
   return Result.succeed(formatDecimal(value, rules.scale))
 }
 

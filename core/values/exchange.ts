@@ -47,11 +47,18 @@ const pairRate = (rates: ReadonlyArray<ExchangeRate>, from: string, to: string, 
   if (direct !== undefined) return formatDecimal(direct.rate, EXCHANGE_RATE_SCALE)
   const reverse = effectiveRate(rates, to, from, at)
   if (reverse === undefined) return undefined
-  return reverse.inverse_rate === null ? inverseOf(reverse.rate) : formatDecimal(reverse.inverse_rate, EXCHANGE_RATE_SCALE)
+  return reverse.inverse_rate === null
+    ? inverseOf(reverse.rate)
+    : formatDecimal(reverse.inverse_rate, EXCHANGE_RATE_SCALE)
 }
 
 /** The newest rate of the pair in force at the instant; of two equally new ones, the one entered last. */
-const effectiveRate = (rates: ReadonlyArray<ExchangeRate>, from: string, to: string, at: string): ExchangeRate | undefined => {
+const effectiveRate = (
+  rates: ReadonlyArray<ExchangeRate>,
+  from: string,
+  to: string,
+  at: string
+): ExchangeRate | undefined => {
   const now = instant(at)
   return rates
     .filter((rate) => rate.source_currency_code === from && rate.target_currency_code === to)
@@ -63,4 +70,8 @@ const instant = (text: string): number => parseMoment(text)?.epoch_ms ?? Number.
 
 /** Converts minor units between currencies, allowing for their scales; rounds half away from zero once. */
 export const convertMoney = (minor: number, from: string, to: string, rate: string): number =>
-  roundHalfAway(exact(minor).times(exact(rate)).times(exact(10).pow(scaleOf(to) - scaleOf(from)))).toNumber() + 0
+  roundHalfAway(
+    exact(minor)
+      .times(exact(rate))
+      .times(exact(10).pow(scaleOf(to) - scaleOf(from)))
+  ).toNumber() + 0

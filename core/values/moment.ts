@@ -24,7 +24,9 @@ export const parseMoment = (text: string): Moment | undefined => {
   const part = (index: number): number => Number(match[index] ?? "0")
   const milliseconds = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3))
   const offset_minutes = (match[9] === "-" ? -1 : 1) * (part(10) * 60 + part(11)) + 0
-  return part(10) > 23 || part(11) > 59 ? undefined : momentOf(part(1), part(2), part(3), part(4), part(5), part(6), milliseconds, offset_minutes)
+  return part(10) > 23 || part(11) > 59
+    ? undefined
+    : momentOf(part(1), part(2), part(3), part(4), part(5), part(6), milliseconds, offset_minutes)
 }
 
 /** `2026-07-01T08:00:00`, with `.000` or without, and `Z` or `+02:00`: what programs write, read without looking for more. */
@@ -34,11 +36,27 @@ const plainMoment = (text: string): Moment | undefined => {
   const fraction = length === 24 || length === 29
   const zone_at = fraction ? 23 : 19
   const offset = zone_at + 1 === length ? (text.charCodeAt(zone_at) === 90 ? 0 : none) : offsetAt(text, zone_at)
-  const apart = text.charCodeAt(4) === 45 && text.charCodeAt(7) === 45 && text.charCodeAt(10) === 84 && text.charCodeAt(13) === 58 &&
-    text.charCodeAt(16) === 58 && (!fraction || text.charCodeAt(19) === 46)
+  const apart =
+    text.charCodeAt(4) === 45 &&
+    text.charCodeAt(7) === 45 &&
+    text.charCodeAt(10) === 84 &&
+    text.charCodeAt(13) === 58 &&
+    text.charCodeAt(16) === 58 &&
+    (!fraction || text.charCodeAt(19) === 46)
   const milliseconds = fraction ? twoDigits(text, 20) * 10 + digit(text, 22) : 0
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
-  return apart && offset !== none ? momentOf(year, twoDigits(text, 5), twoDigits(text, 8), twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17), milliseconds, offset) : undefined
+  return apart && offset !== none
+    ? momentOf(
+        year,
+        twoDigits(text, 5),
+        twoDigits(text, 8),
+        twoDigits(text, 11),
+        twoDigits(text, 14),
+        twoDigits(text, 17),
+        milliseconds,
+        offset
+      )
+    : undefined
 }
 /** So far below zero that what is made with it stays there, whatever its other digits. */
 const none = -1_000_000
@@ -49,16 +67,43 @@ const digit = (text: string, at: number): number => {
 const twoDigits = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1)
 const offsetAt = (text: string, at: number): number => {
   const sign = text.charCodeAt(at)
-  const hours = twoDigits(text, at + 1), minutes = twoDigits(text, at + 4)
-  return (sign !== 43 && sign !== 45) || text.charCodeAt(at + 3) !== 58 || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 ? none
-    : (sign === 45 ? 0 - hours * 60 - minutes : hours * 60 + minutes)
+  const hours = twoDigits(text, at + 1),
+    minutes = twoDigits(text, at + 4)
+  return (sign !== 43 && sign !== 45) ||
+    text.charCodeAt(at + 3) !== 58 ||
+    hours < 0 ||
+    hours > 23 ||
+    minutes < 0 ||
+    minutes > 59
+    ? none
+    : sign === 45
+      ? 0 - hours * 60 - minutes
+      : hours * 60 + minutes
 }
 
 const momentOf = (
-  year: number, month: number, day: number, hours: number, minutes: number, seconds: number, milliseconds: number, offset_minutes: number
+  year: number,
+  month: number,
+  day: number,
+  hours: number,
+  minutes: number,
+  seconds: number,
+  milliseconds: number,
+  offset_minutes: number
 ): Moment | undefined => {
-  const exists = year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) &&
-    hours >= 0 && hours <= 23 && minutes >= 0 && minutes <= 59 && seconds >= 0 && seconds <= 59 && milliseconds >= 0
+  const exists =
+    year >= 0 &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= daysOf(year, month) &&
+    hours >= 0 &&
+    hours <= 23 &&
+    minutes >= 0 &&
+    minutes <= 59 &&
+    seconds >= 0 &&
+    seconds <= 59 &&
+    milliseconds >= 0
   if (!exists) return undefined
   const whole_minutes = epochDay(year, month, day) * DAY_MINUTES + hours * 60 + minutes - offset_minutes
   return { epoch_ms: whole_minutes * MINUTE_MS + seconds * 1000 + milliseconds, offset_minutes }
@@ -66,7 +111,7 @@ const momentOf = (
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-const daysOf = (year: number, month: number): number => month === 2 && isLeap(year) ? 29 : monthDays[month - 1]!
+const daysOf = (year: number, month: number): number => (month === 2 && isLeap(year) ? 29 : monthDays[month - 1]!)
 
 /** Days of a year before each month of it, counted from March, so that the odd day of a leap year comes last. */
 const epochDay = (year: number, month: number, day: number): number => {

@@ -44,7 +44,8 @@ const inRange = (minor: number, rules: MoneyRules): Result.Result<number, string
 }
 
 /** Minor units as a decimal string at the currency's own scale: 12550 GBP is "125.50", 1234 KWD "1.234". Exact at any size. */
-export const formatMoney = (minor: number | bigint, currency: string): string => fromScaled(BigInt(minor), scaleOf(currency))
+export const formatMoney = (minor: number | bigint, currency: string): string =>
+  fromScaled(BigInt(minor), scaleOf(currency))
 
 /** `minor × factor`, rounded half away from zero to the minor unit. */
 export const timesMoney = (minor: number | bigint, factor: Numeric): bigint => {
@@ -56,15 +57,21 @@ export const timesMoney = (minor: number | bigint, factor: Numeric): bigint => {
 /** `percent` of an amount, rounded half away from zero to the minor unit. */
 export const percentOfMoney = (minor: number, percent: Numeric): number => {
   const plain = plainDecimal(percent)
-  return (plain === undefined ? undefined : multiplyDivide(minor, plain.parts, plain.per_one * 100)) ??
+  return (
+    (plain === undefined ? undefined : multiplyDivide(minor, plain.parts, plain.per_one * 100)) ??
     roundHalfAway(exact(minor).times(exact(percent)).dividedBy(100)).toNumber() + 0
+  )
 }
 
 /** What is left of an amount when `percent` on top of it is taken out again, rounded half away from zero to the minor unit. */
 export const withoutPercent = (minor: number, percent: Numeric): number => {
   const plain = plainDecimal(percent)
-  return (plain === undefined || plain.parts < 0 ? undefined : multiplyDivide(minor, plain.per_one * 100, plain.parts + plain.per_one * 100)) ??
+  return (
+    (plain === undefined || plain.parts < 0
+      ? undefined
+      : multiplyDivide(minor, plain.per_one * 100, plain.parts + plain.per_one * 100)) ??
     roundHalfAway(exact(minor).times(100).dividedBy(exact(percent).plus(100))).toNumber() + 0
+  )
 }
 
 /**
@@ -79,14 +86,19 @@ export const allocateMoney = (total: number, weights: ReadonlyArray<number>): Re
   const shares = sum === 0 ? weights.map(() => 1) : clamped
   const divisor = sum === 0 ? weights.length : sum
   const heaviest = shares.reduce((a, b) => Math.max(a, b), 0)
-  const { parts, remainders } = Number.isSafeInteger(divisor) && Number.isSafeInteger(total * heaviest)
-    ? plainShares(total, shares, divisor) : wideShares(total, shares)
+  const { parts, remainders } =
+    Number.isSafeInteger(divisor) && Number.isSafeInteger(total * heaviest)
+      ? plainShares(total, shares, divisor)
+      : wideShares(total, shares)
   handOut(parts, remainders, total - parts.reduce((a, b) => a + b, 0))
   return parts
 }
 
 /** What each share comes to, cut to whole minor units, and what was cut off: as fractions of one divisor. */
-interface Shared<N> { readonly parts: Array<number>; readonly remainders: ReadonlyArray<N> }
+interface Shared<N> {
+  readonly parts: Array<number>
+  readonly remainders: ReadonlyArray<N>
+}
 const plainShares = (total: number, shares: ReadonlyArray<number>, divisor: number): Shared<number> => {
   const remainders = shares.map((share) => (total * share) % divisor)
   return { parts: shares.map((share, index) => (total * share - remainders[index]!) / divisor), remainders }
@@ -94,11 +106,16 @@ const plainShares = (total: number, shares: ReadonlyArray<number>, divisor: numb
 const wideShares = (total: number, shares: ReadonlyArray<number>): Shared<bigint> => {
   const products = shares.map((share) => BigInt(total) * BigInt(share))
   const divisor = shares.reduce((sum, share) => sum + BigInt(share), 0n)
-  return { parts: products.map((product) => Number(product / divisor)), remainders: products.map((product) => product % divisor) }
+  return {
+    parts: products.map((product) => Number(product / divisor)),
+    remainders: products.map((product) => product % divisor)
+  }
 }
 
 const inOrder = (values: ReadonlyArray<number | bigint>): Float64Array | ReadonlyArray<number | bigint> =>
-  typeof values[0] === "number" ? Float64Array.from(values as ReadonlyArray<number>).sort() : [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  typeof values[0] === "number"
+    ? Float64Array.from(values as ReadonlyArray<number>).sort()
+    : [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 /** The odd minor units, fewer than there are parts: one each to those most was cut off, among equals to the earlier. */
 const handOut = (parts: Array<number>, remainders: ReadonlyArray<number | bigint>, left: number): void => {
   if (left <= 0) return

@@ -19,11 +19,13 @@ export const meets = (period: Period, window: Period): boolean =>
   window.from === window.to ? period.from <= window.from && window.from < period.to : overlaps(period, window)
 
 /** Both bounds in order. */
-export const inOrder = (period: Period): Period => period.from <= period.to ? period : { from: period.to, to: period.from }
+export const inOrder = (period: Period): Period =>
+  period.from <= period.to ? period : { from: period.to, to: period.from }
 
 /** The part of `period` inside `limits`, or undefined when there is none. */
 export const clipped = (period: Period, limits: Period): Period | undefined => {
-  const from = Math.max(period.from, limits.from), to = Math.min(period.to, limits.to)
+  const from = Math.max(period.from, limits.from),
+    to = Math.min(period.to, limits.to)
   if (from > to || from >= limits.to) return undefined
   return from < to || period.from === period.to ? { from, to } : undefined
 }

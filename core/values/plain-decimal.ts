@@ -4,11 +4,16 @@
  */
 
 /** A decimal as a whole number of parts: "12.50" is 1250 parts of which 100 make one. */
-export interface PlainDecimal { readonly parts: number; readonly per_one: number }
+export interface PlainDecimal {
+  readonly parts: number
+  readonly per_one: number
+}
 
 const digits_max = 15
 const powers = Array.from({ length: digits_max + 1 }, (_, exponent) => 10 ** exponent)
-const minus = 45, point = 46, zero = 48
+const minus = 45,
+  point = 46,
+  zero = 48
 
 /** A whole number, or text of at most 15 digits with a fraction or without ("-12.50"); undefined for all else. */
 export const plainDecimal = (value: unknown): PlainDecimal | undefined => {
@@ -16,7 +21,8 @@ export const plainDecimal = (value: unknown): PlainDecimal | undefined => {
   if (typeof value !== "string") return undefined
   const negative = value.charCodeAt(0) === minus
   const begin = negative ? 1 : 0
-  let parts = 0, point_at = -1
+  let parts = 0,
+    point_at = -1
   for (let at = begin; at < value.length; at++) {
     const code = value.charCodeAt(at)
     if (code === point && point_at < 0 && at > begin) point_at = at

@@ -9,9 +9,20 @@ const steering = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
 /** Any number of lines: tabs and `\n` stay what they are. */
 export const printable = (text: string): string =>
-  text.toWellFormed().replace(/\r\n/g, "\n").replace(/[\v\f\u0085\u2028\u2029]/g, " ").replace(steering, (sign) => sign === "\n" || sign === "\t" ? sign : "\ufffd")
+  text
+    .toWellFormed()
+    .replace(/\r\n/g, "\n")
+    .replace(/[\v\f\u0085\u2028\u2029]/g, " ")
+    .replace(steering, (sign) => (sign === "\n" || sign === "\t" ? sign : "\ufffd"))
 /** One line: what parts lines and columns is a space. */
-export const printableLine = (text: string): string => text.toWellFormed().replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ").replace(steering, "\ufffd")
+export const printableLine = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ")
+    .replace(steering, "\ufffd")
 /** JSON text with the same signs escaped: whoever parses it gets the data exactly as they are. Only texts hold such signs, so only texts change. */
 export const printableJson = (json: string): string =>
-  json.replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  json.replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )

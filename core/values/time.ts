@@ -19,7 +19,7 @@ export const millisOf = (instant: string): number => {
   let millis = lately.get(instant)
   if (millis === undefined) {
     if (lately.size >= lately_max) lately.clear()
-    lately.set(instant, millis = Date.parse(instant))
+    lately.set(instant, (millis = Date.parse(instant)))
   }
   return millis
 }

@@ -81,8 +81,17 @@ const clockOf = (zone: string): Intl.DateTimeFormat => {
   let clock = clocks.get(zone)
   if (clock === undefined) {
     clock = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone, calendar: "gregory", numberingSystem: "latn", hourCycle: "h23",
-      era: "short", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit"
+      timeZone: zone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      era: "short",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit"
     })
     clocks.set(zone, clock)
   }
@@ -126,7 +135,8 @@ const stretchesOf = (year: number, zone: string): ReadonlyArray<Stretch> => {
 
 /** The whole second at which the clock leaves `offset`; it still holds at `before` and no longer at `after`. */
 const firstChange = (before: number, after: number, offset: number, zone: string): number => {
-  let low = before, high = after
+  let low = before,
+    high = after
   while (high - low > secondMillis) {
     const middle = Math.floor((low + high) / 2 / secondMillis) * secondMillis
     if (measuredOffset(middle, zone) === offset) low = middle

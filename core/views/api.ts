@@ -30,7 +30,7 @@ const oneView = { custom_view: Shown.row(() => customViewResource) }
 const inPath = { id: { table: custom_views } }
 
 /** What a view of this kind may show: its columns and, where it has a module, the custom fields as they are now. */
-const factsFor = Effect.fnUntraced(function*(entity_type: string) {
+const factsFor = Effect.fnUntraced(function* (entity_type: string) {
   const viewable = viewableAs(entity_type, (yield* CommandRuntime).catalogue)
   if (viewable === undefined) return { columns: undefined }
   const custom = viewable.custom_module === undefined ? [] : yield* customFieldsFor(viewable.custom_module)
@@ -44,8 +44,10 @@ const crud = crudResource({
   access: { read: reads.ability, write: writes.ability, view: null, create: null, edit: null, delete: null },
   only: ["create", "update", "delete"],
   rules: {
-    facts: (input: Input<any, any>, before: CustomViewRow | undefined) => factsFor(before?.entity_type ?? String((input.values as { entity_type?: string }).entity_type)),
-    save: ({ next, before, facts, input }) => Result.flatMap(mayChange(before, input.viewer), () => saveView(next, before, facts, input)),
+    facts: (input: Input<any, any>, before: CustomViewRow | undefined) =>
+      factsFor(before?.entity_type ?? String((input.values as { entity_type?: string }).entity_type)),
+    save: ({ next, before, facts, input }) =>
+      Result.flatMap(mayChange(before, input.viewer), () => saveView(next, before, facts, input)),
     delete: ({ row, input }) => Result.map(mayDelete(row, input.viewer), () => [])
   }
 })
@@ -53,35 +55,55 @@ const crud = crudResource({
 const endpoints = [
   get(path, {
     answer: Shown.page(() => customViewResource),
-    name: "custom_views.list", summary: "List the views one may use", ...reads,
+    name: "custom_views.list",
+    summary: "List the views one may use",
+    ...reads,
     fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
-    run: (input) => Effect.gen(function*() {
-      const { entity_type } = input.values
-      const views = yield* (yield* Store).find(custom_views, entity_type === undefined ? {} : { entity_type })
-      const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
-      return ok(yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } }))
-    })
+    run: (input) =>
+      Effect.gen(function* () {
+        const { entity_type } = input.values
+        const views = yield* (yield* Store).find(custom_views, entity_type === undefined ? {} : { entity_type })
+        const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
+        return ok(
+          yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })
+        )
+      })
   }),
   get(`${path}/{id}`, {
     answer: oneView,
-    name: "custom_views.show", summary: "Show one view", ...reads, params: inPath,
-    run: (input) => Effect.gen(function*() {
-      // Whoever keeps the settings looks after other people's views too.
-      if (!isVisible(input.rows.id, input.viewer) && !hasOnePermission(input.viewer, "settings.manage")) return yield* notFound("No such custom view.")
-      return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))
-    })
+    name: "custom_views.show",
+    summary: "Show one view",
+    ...reads,
+    params: inPath,
+    run: (input) =>
+      Effect.gen(function* () {
+        // Whoever keeps the settings looks after other people's views too.
+        if (!isVisible(input.rows.id, input.viewer) && !hasOnePermission(input.viewer, "settings.manage"))
+          return yield* notFound("No such custom view.")
+        return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))
+      })
   }),
   command("POST", `${path}/{id}/clone`, {
     answer: oneView,
-    name: "custom_views.clone", summary: "Copy a view for oneself", ...writes, params: inPath, success_status: 201, creates: [custom_views],
+    name: "custom_views.clone",
+    summary: "Copy a view for oneself",
+    ...writes,
+    params: inPath,
+    success_status: 201,
+    creates: [custom_views],
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows, viewer }, context) => {
-      if (!isVisible(rows.id, viewer) && !hasOnePermission(viewer, "settings.manage")) return Result.fail(notFound("No such custom view."))
+      if (!isVisible(rows.id, viewer) && !hasOnePermission(viewer, "settings.manage"))
+        return Result.fail(notFound("No such custom view."))
       const id = context.id(custom_views)
-      return Result.succeed({ events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })], result: { id } })
+      return Result.succeed({
+        events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })],
+        result: { id }
+      })
     },
-    respond: (result, input) => Effect.map(renderById(customViewResource, result.id, input.query, viewContext(input)), created)
+    respond: (result, input) =>
+      Effect.map(renderById(customViewResource, result.id, input.query, viewContext(input)), created)
   })
 ]
 
-export const viewsSlice: Slice = { ...crud, seed: viewSeed, endpoints: [...endpoints, ...crud.endpoints ?? []] }
+export const viewsSlice: Slice = { ...crud, seed: viewSeed, endpoints: [...endpoints, ...(crud.endpoints ?? [])] }

@@ -7,20 +7,38 @@ import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 
 /** A personal view is changed by whoever made it; shared and system views by those who keep the settings. 403 otherwise. */
 export const mayChange = (view: CustomViewRow | undefined, viewer: Viewer): Result.Result<void, Rejection> =>
-  view === undefined || (view.visibility === "personal" ? view.user_id === viewer.user_id : hasOnePermission(viewer, "settings.manage")) ? Result.void
-    : Result.fail(forbidden(view.visibility === "personal" ? "Only whoever made a personal view can change it." : "This needs the permission settings.manage."))
+  view === undefined ||
+  (view.visibility === "personal" ? view.user_id === viewer.user_id : hasOnePermission(viewer, "settings.manage"))
+    ? Result.void
+    : Result.fail(
+        forbidden(
+          view.visibility === "personal"
+            ? "Only whoever made a personal view can change it."
+            : "This needs the permission settings.manage."
+        )
+      )
 
 /** System views stay: 422 on `view` for the owner, 403 for anybody else. */
 export const mayDelete = (view: CustomViewRow, viewer: Viewer): Result.Result<void, Rejection> =>
-  view.visibility !== "system" ? mayChange(view, viewer)
-    : Result.fail(viewer.is_owner ? invalidField("view", "A system view cannot be deleted.") : forbidden("A system view cannot be deleted."))
+  view.visibility !== "system"
+    ? mayChange(view, viewer)
+    : Result.fail(
+        viewer.is_owner
+          ? invalidField("view", "A system view cannot be deleted.")
+          : forbidden("A system view cannot be deleted.")
+      )
 
 /** `columns`: all there are; undefined when nothing is listed under that name. */
-export interface ViewFacts { readonly columns: ReadonlySet<string> | undefined }
+export interface ViewFacts {
+  readonly columns: ReadonlySet<string> | undefined
+}
 
 /** What is stored of a body that holds: whose view it is follows from who may see it. */
 export const saveView = (
-  next: CustomViewRow, before: CustomViewRow | undefined, { columns }: ViewFacts, { values, viewer }: Pick<Input, "values" | "viewer">
+  next: CustomViewRow,
+  before: CustomViewRow | undefined,
+  { columns }: ViewFacts,
+  { values, viewer }: Pick<Input, "values" | "viewer">
 ): Result.Result<{ readonly set: Partial<CustomViewRow> }, Rejection> => {
   const given = (name: string): boolean => before === undefined || name in values
   if (columns === undefined) return Result.fail(invalidField("entity_type", `There is no list of ${next.entity_type}.`))
@@ -35,15 +53,28 @@ export const saveView = (
   }
   if (given("filters")) {
     for (const [at, { predicate, value }] of next.filters.entries()) {
-      if (!valueless.has(predicate) && (value === null || (Array.isArray(value) && value.length === 0))) errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
+      if (!valueless.has(predicate) && (value === null || (Array.isArray(value) && value.length === 0)))
+        errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
     }
   }
   if (Object.keys(errors).length > 0) return Result.fail(invalid(errors))
-  return Result.succeed({ set: { user_id: next.visibility !== "personal" ? null : before?.visibility === "personal" ? before.user_id : viewer.user_id } })
+  return Result.succeed({
+    set: {
+      user_id:
+        next.visibility !== "personal" ? null : before?.visibility === "personal" ? before.user_id : viewer.user_id
+    }
+  })
 }
 
 /** A copy for oneself. */
 export const cloneOf = (view: CustomViewRow, viewer: Viewer): Omit<CustomViewRow, "id"> => {
   const room = 255 - [..." (Copy)"].length
-  return { ...view, name: `${[...view.name].slice(0, room).join("")} (Copy)`, visibility: "personal", user_id: viewer.user_id, is_default: false, role_ids: [] }
+  return {
+    ...view,
+    name: `${[...view.name].slice(0, room).join("")} (Copy)`,
+    visibility: "personal",
+    user_id: viewer.user_id,
+    is_default: false,
+    role_ids: []
+  }
 }

@@ -9,35 +9,77 @@ interface Seeded {
   readonly entity_type: string
   /** What it sorts by, backwards after a hyphen. */
   readonly sort: string
-  readonly views: ReadonlyArray<readonly [name: string, ...filters: ReadonlyArray<readonly [field: string, value: Json]>]>
+  readonly views: ReadonlyArray<
+    readonly [name: string, ...filters: ReadonlyArray<readonly [field: string, value: Json]>]
+  >
 }
 const seeded: ReadonlyArray<Seeded> = [
   {
-    entity_type: "members", sort: "name", views: [
-      ["All"], ["Organisations Only", ["membership_type", "organisation"]], ["Contacts Only", ["membership_type", "contact"]],
-      ["Active Venues", ["membership_type", "venue"], ["is_active", true]], ["Inactive Members", ["is_active", false]]
+    entity_type: "members",
+    sort: "name",
+    views: [
+      ["All"],
+      ["Organisations Only", ["membership_type", "organisation"]],
+      ["Contacts Only", ["membership_type", "contact"]],
+      ["Active Venues", ["membership_type", "venue"], ["is_active", true]],
+      ["Inactive Members", ["is_active", false]]
     ]
   },
   {
-    entity_type: "products", sort: "name", views: [
-      ["All"], ["Rental", ["product_type", "rental"]], ["Sale", ["product_type", "sale"]], ["Active", ["is_active", true]], ["Inactive", ["is_active", false]]
+    entity_type: "products",
+    sort: "name",
+    views: [
+      ["All"],
+      ["Rental", ["product_type", "rental"]],
+      ["Sale", ["product_type", "sale"]],
+      ["Active", ["is_active", true]],
+      ["Inactive", ["is_active", false]]
     ]
   },
-  { entity_type: "stock_levels", sort: "item_name", views: [["All"], ["Serialised", ["stock_category", 50]], ["Bulk", ["stock_category", 10]]] },
-  { entity_type: "activities", sort: "-created_at", views: [["All"], ["Scheduled", ["status_id", 2001]], ["Completed", ["status_id", 2002]]] },
+  {
+    entity_type: "stock_levels",
+    sort: "item_name",
+    views: [["All"], ["Serialised", ["stock_category", 50]], ["Bulk", ["stock_category", 10]]]
+  },
+  {
+    entity_type: "activities",
+    sort: "-created_at",
+    views: [["All"], ["Scheduled", ["status_id", 2001]], ["Completed", ["status_id", 2002]]]
+  },
   { entity_type: "product_groups", sort: "name", views: [["All"]] },
-  { entity_type: "opportunities", sort: "-created_at", views: [["All"], ["Drafts", ["state", 0]], ["Quotations", ["state", 1]], ["Orders", ["state", 2]]] },
-  { entity_type: "shortage_resolutions", sort: "-created_at", views: [["All"], ["Pending", ["status", "pending"]], ["Confirmed", ["status", "confirmed"]]] }
+  {
+    entity_type: "opportunities",
+    sort: "-created_at",
+    views: [["All"], ["Drafts", ["state", 0]], ["Quotations", ["state", 1]], ["Orders", ["state", 2]]]
+  },
+  {
+    entity_type: "shortage_resolutions",
+    sort: "-created_at",
+    views: [["All"], ["Pending", ["status", "pending"]], ["Confirmed", ["status", "confirmed"]]]
+  }
 ]
 
 const filterOf = ([field, value]: readonly [string, Json]): ViewFilter =>
-  typeof value === "boolean" ? { field, predicate: value ? "true" : "false", value: null, logic: "and" } : { field, predicate: "eq", value, logic: "and" }
+  typeof value === "boolean"
+    ? { field, predicate: value ? "true" : "false", value: null, logic: "and" }
+    : { field, predicate: "eq", value, logic: "and" }
 
 export const viewSeed = (): ReadonlyArray<NewEvent> => {
   let id = 0
-  return seeded.flatMap(({ entity_type, sort, views }) => views.map(([name, ...filters]) => createdEvent(custom_views, {
-    ...initialRow(custom_views, viewFields), id: ++id, name, entity_type, visibility: "system", is_default: name === "All",
-    columns: startingColumns(entity_type), filters: filters.map(filterOf),
-    sort_column: sort.replace(/^-/, ""), sort_direction: sort.startsWith("-") ? "desc" : "asc"
-  })))
+  return seeded.flatMap(({ entity_type, sort, views }) =>
+    views.map(([name, ...filters]) =>
+      createdEvent(custom_views, {
+        ...initialRow(custom_views, viewFields),
+        id: ++id,
+        name,
+        entity_type,
+        visibility: "system",
+        is_default: name === "All",
+        columns: startingColumns(entity_type),
+        filters: filters.map(filterOf),
+        sort_column: sort.replace(/^-/, ""),
+        sort_direction: sort.startsWith("-") ? "desc" : "asc"
+      })
+    )
+  )
 }

@@ -22,25 +22,45 @@ import { choice, integer, text } from "../../core/kernel/field.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 
 /** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
-const tagOf = (text: string): string => `W/"${createHash("sha256").update(text.replace(/^DTSTAMP:.*\r\n/gm, "")).digest("base64url")}"`
+const tagOf = (text: string): string =>
+  `W/"${createHash("sha256")
+    .update(text.replace(/^DTSTAMP:.*\r\n/gm, ""))
+    .digest("base64url")}"`
 
 const sees_activities = "activities.view"
-const feedSays = { "Content-Disposition": "The name of the file", ETag: "What the calendar says now, but for the moment of writing" }
-const open = { ability: null, permission: null, weight: 0, public: true, server_only: true, produces: "text/calendar", refuses: { 403: null }, answer_headers: feedSays } as const
+const feedSays = {
+  "Content-Disposition": "The name of the file",
+  ETag: "What the calendar says now, but for the moment of writing"
+}
+const open = {
+  ability: null,
+  permission: null,
+  weight: 0,
+  public: true,
+  server_only: true,
+  produces: "text/calendar",
+  refuses: { 403: null },
+  answer_headers: feedSays
+} as const
 
 /** The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own. */
 const hosted = Effect.map(Effect.serviceOption(ServerContext), Option.getOrThrow)
 
 /** The calendars somebody may subscribe to as they stand now; a link to another holds no longer. */
-const feedsOf = Effect.fnUntraced(function*(user: UserRow): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
+const feedsOf = Effect.fnUntraced(function* (user: UserRow): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
   const held = yield* (yield* Store).getMany(roles, user.role_ids)
   if (!user.is_active || !hasOnePermission(viewerOf(user, held, null), sees_activities)) return []
-  return [{ scope: "user", user_id: user.id }, ...isAdministrator(user, held) ? [{ scope: "all" } as const] : []]
+  return [{ scope: "user", user_id: user.id }, ...(isAdministrator(user, held) ? [{ scope: "all" } as const] : [])]
 })
-const mayHave = (user: UserRow, of: FeedOf) => Effect.map(feedsOf(user), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
+const mayHave = (user: UserRow, of: FeedOf) =>
+  Effect.map(feedsOf(user), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
 /** Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it bears. */
-const personOf = Effect.fnUntraced(function*(key: string, of: FeedOf, signature: string): Effect.fn.Return<UserRow | undefined, Failure, Store> {
+const personOf = Effect.fnUntraced(function* (
+  key: string,
+  of: FeedOf,
+  signature: string
+): Effect.fn.Return<UserRow | undefined, Failure, Store> {
   const store = yield* Store
   if (of.scope === "user") {
     if (!isSignedFor(key, of, of.user_id, signature)) return undefined
@@ -51,22 +71,28 @@ const personOf = Effect.fnUntraced(function*(key: string, of: FeedOf, signature:
 })
 
 const closed = new Rejection({
-  kind: "forbidden", message: "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
+  kind: "forbidden",
+  message:
+    "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
 /** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
-const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> => Effect.gen(function*() {
-  const { key } = yield* hosted
-  const signature = signatureIn(query)
-  const person = signature === undefined ? undefined : yield* personOf(key, of, signature)
-  if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
-  const text = yield* feedText(of.scope === "user" ? of.user_id : undefined)
-  return {
-    status: 200, content: { type: feedHeaders["content-type"]!, text },
-    headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text) }
-  }
-})
+const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
+    const { key } = yield* hosted
+    const signature = signatureIn(query)
+    const person = signature === undefined ? undefined : yield* personOf(key, of, signature)
+    if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
+    const text = yield* feedText(of.scope === "user" ? of.user_id : undefined)
+    return {
+      status: 200,
+      content: { type: feedHeaders["content-type"]!, text },
+      headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text) }
+    }
+  })
 const entry = (server: ServerContext["Service"], of: FeedOf, person: UserRow) => ({
-  scope: of.scope, user_id: of.scope === "user" ? of.user_id : null, name: feedName(of.scope === "user" ? person.name : null),
+  scope: of.scope,
+  user_id: of.scope === "user" ? of.user_id : null,
+  name: feedName(of.scope === "user" ? person.name : null),
   url: feedUrl(server.public_url(), server.key, of, person.id)
 })
 
@@ -74,30 +100,46 @@ export const feedsSlice: ServerSlice = {
   name: "feeds",
   endpoints: [
     get("/calendar/feed.ics", {
-      name: "calendar.feed", summary: "Every scheduled activity as iCalendar, for whoever has the signed address", ...open,
+      name: "calendar.feed",
+      summary: "Every scheduled activity as iCalendar, for whoever has the signed address",
+      ...open,
       run: ({ query }) => served({ scope: "all" }, query)
     }),
     get("/calendar/feed/{user}.ics", {
-      name: "calendar.user_feed", summary: "One user's activities as iCalendar, for whoever has the signed address", ...open,
+      name: "calendar.user_feed",
+      summary: "One user's activities as iCalendar, for whoever has the signed address",
+      ...open,
       run: ({ params, query }) => {
         const user_id = /^([1-9]\d{0,14})\.ics$/.exec(params["user"]!)?.[1]
-        return user_id === undefined ? Effect.fail(notFound()) : served({ scope: "user", user_id: Number(user_id) }, query)
+        return user_id === undefined
+          ? Effect.fail(notFound())
+          : served({ scope: "user", user_id: Number(user_id) }, query)
       }
     }),
     get("/api/v1/calendar_feeds", {
       answer: {
-        calendar_feeds: Shown.objects({ scope: choice({ all: "Everybody's", user: "One user's" }), user_id: integer({ nullable: true }), name: text(), url: text() }),
+        calendar_feeds: Shown.objects({
+          scope: choice({ all: "Everybody's", user: "One user's" }),
+          user_id: integer({ nullable: true }),
+          name: text(),
+          url: text()
+        }),
         meta: Shown.meta
       },
-      name: "calendar_feeds.list", summary: "Addresses to subscribe to: your own calendar's and, for administrators, everybody's",
-      ability: "activities:read", permission: sees_activities, metering_weight: 0, server_only: true,
-      run: ({ viewer }) => Effect.gen(function*() {
-        const store = yield* Store
-        const server = yield* hosted
-        const user = yield* store.get(users, viewer.user_id)
-        const feeds = user === undefined ? [] : (yield* feedsOf(user)).map((of) => entry(server, of, user))
-        return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
-      })
+      name: "calendar_feeds.list",
+      summary: "Addresses to subscribe to: your own calendar's and, for administrators, everybody's",
+      ability: "activities:read",
+      permission: sees_activities,
+      metering_weight: 0,
+      server_only: true,
+      run: ({ viewer }) =>
+        Effect.gen(function* () {
+          const store = yield* Store
+          const server = yield* hosted
+          const user = yield* store.get(users, viewer.user_id)
+          const feeds = user === undefined ? [] : (yield* feedsOf(user)).map((of) => entry(server, of, user))
+          return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
+        })
     })
   ]
 }

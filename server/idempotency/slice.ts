@@ -17,9 +17,11 @@ import { clearAnswers, dropExpired, finishKey, releaseKey, reserveKey, resultOf 
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /** Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored elsewhere. */
-const honoured = /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|opportunities(?:\/\{\w+\}\/(?:invoices|clone))?$)/
+const honoured =
+  /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|opportunities(?:\/\{\w+\}\/(?:invoices|clone))?$)/
 /** Does an Idempotency-Key make it happen once? */
-export const keepsAnswers = (endpoint: Endpoint): boolean => endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
+export const keepsAnswers = (endpoint: Endpoint): boolean =>
+  endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
 
 const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   const given = call.headers["idempotency-key"]
@@ -34,59 +36,93 @@ const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<
   })
 }
 
-const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => Effect.gen(function*() {
-  const store = yield* Store
-  const fingerprint = fingerprintOf(call)
-  const reserved = yield* reserveKey(id, fingerprint, yield* Clock.currentTimeMillis)
-  if (!reserved.mine) return yield* known(call, reserved.row, fingerprint)
-  const { attempt } = reserved
-  const kept = store.transaction(Effect.gen(function*() {
-    const answer = yield* next
-    const { about, content, headers = {}, status } = answer
-    if (content !== undefined) return yield* Effect.die(new Error("an answer under an Idempotency-Key must be JSON"))
-    if (!(yield* finishKey(id, attempt, { status, body: answer.body, headers, about }))) return yield* takenOver
-    return answer
-  }))
-  return yield* kept.pipe(
-    Effect.catch((failure) => failure instanceof Rejection && failure.kind === "invalid" ? refused(id, attempt, failure) : Effect.fail(failure)),
-    // Whatever it was, it left nothing behind but the reservation.
-    Effect.onError(() => Effect.ignore(releaseKey(id, attempt)))
-  )
-})
+const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const fingerprint = fingerprintOf(call)
+    const reserved = yield* reserveKey(id, fingerprint, yield* Clock.currentTimeMillis)
+    if (!reserved.mine) return yield* known(call, reserved.row, fingerprint)
+    const { attempt } = reserved
+    const kept = store.transaction(
+      Effect.gen(function* () {
+        const answer = yield* next
+        const { about, content, headers = {}, status } = answer
+        if (content !== undefined)
+          return yield* Effect.die(new Error("an answer under an Idempotency-Key must be JSON"))
+        if (!(yield* finishKey(id, attempt, { status, body: answer.body, headers, about }))) return yield* takenOver
+        return answer
+      })
+    )
+    return yield* kept.pipe(
+      Effect.catch((failure) =>
+        failure instanceof Rejection && failure.kind === "invalid"
+          ? refused(id, attempt, failure)
+          : Effect.fail(failure)
+      ),
+      // Whatever it was, it left nothing behind but the reservation.
+      Effect.onError(() => Effect.ignore(releaseKey(id, attempt)))
+    )
+  })
 
 /** A refusal by rule is an outcome like any other: the same request is refused the same way for a day. */
-const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect<Answer, Failure, Store> => Effect.gen(function*() {
-  const body: Json = { ...bodyOf(failure) }
-  const status = statusOf[failure.kind]
-  const headers = failure.headers ?? {}
-  yield* finishKey(id, attempt, { status, body, headers })
-  return { status, body, headers }
-})
+const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect<Answer, Failure, Store> =>
+  Effect.gen(function* () {
+    const body: Json = { ...bodyOf(failure) }
+    const status = statusOf[failure.kind]
+    const headers = failure.headers ?? {}
+    yield* finishKey(id, attempt, { status, body, headers })
+    return { status, body, headers }
+  })
 
-const known = Effect.fnUntraced(function*(call: ServerCall, row: KeyRow, fingerprint: string): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+const known = Effect.fnUntraced(function* (
+  call: ServerCall,
+  row: KeyRow,
+  fingerprint: string
+): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
   if (row.fingerprint !== fingerprint && row.fingerprint !== fingerprintOf(call, false)) {
     const text = "This Idempotency-Key was used for another request."
     return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
   }
   if (row.state === "in_flight") return yield* inFlight
-  const body = row.state === "cleared" ? yield* bodyAgain(call, row.id) : row.body === null ? undefined : JSON.parse(row.body) as Json
+  const body =
+    row.state === "cleared"
+      ? yield* bodyAgain(call, row.id)
+      : row.body === null
+        ? undefined
+        : (JSON.parse(row.body) as Json)
   return {
     status: row.status ?? 200,
     ...(body === undefined ? {} : { body }),
-    headers: { ...row.headers as { readonly [name: string]: string }, "idempotent-replayed": "true" }
+    headers: { ...(row.headers as { readonly [name: string]: string }), "idempotent-replayed": "true" }
   }
 })
 /** The body of an answer that was taken out, of what there is by now; of what is there no more it only says so. */
-const bodyAgain = Effect.fnUntraced(function*(call: ServerCall, id: string): Effect.fn.Return<Json | undefined, Failure, Store | CommandRuntime> {
+const bodyAgain = Effect.fnUntraced(function* (
+  call: ServerCall,
+  id: string
+): Effect.fn.Return<Json | undefined, Failure, Store | CommandRuntime> {
   const result = yield* resultOf(id)
-  const answer = result === undefined ? undefined : yield* replayAnswer(call, result).pipe(
-    Effect.catch((failure) => failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)),
-    // Answers are made right after the change, so endpoints take what they show for granted; here it may be gone.
-    Effect.catchDefect((defect) => Effect.as(Effect.logDebug("a stored answer cannot be made anew", defect), undefined)))
-  return answer?.body ?? { message: "This was done. The stored answer was removed together with personal data, and what it showed is there no more." }
+  const answer =
+    result === undefined
+      ? undefined
+      : yield* replayAnswer(call, result).pipe(
+          Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure))),
+          // Answers are made right after the change, so endpoints take what they show for granted; here it may be gone.
+          Effect.catchDefect((defect) =>
+            Effect.as(Effect.logDebug("a stored answer cannot be made anew", defect), undefined)
+          )
+        )
+  return (
+    answer?.body ?? {
+      message:
+        "This was done. The stored answer was removed together with personal data, and what it showed is there no more."
+    }
+  )
 })
 const inFlight = new Rejection({
-  kind: "in_flight", message: "The request with this Idempotency-Key is still being worked on.", headers: { "retry-after": "1" }
+  kind: "in_flight",
+  message: "The request with this Idempotency-Key is still being worked on.",
+  headers: { "retry-after": "1" }
 })
 /** It took so long that the key went to a retry: this one's changes are taken back. */
 const takenOver = inFlight
@@ -94,18 +130,28 @@ const takenOver = inFlight
 /** Texts and numbers as written, told apart by a first letter: `1`, `1.0` and `"1"` are three values. */
 const asWritten = (text: string): Json =>
   JSON.parse(text, (key, value: unknown, context?: { readonly source?: string }) =>
-    key === "__proto__" ? undefined
-      : typeof value === "number" ? `n${context?.source ?? String(value)}`
-      : typeof value === "string" ? `s${value}`
-      : value) as Json
+    key === "__proto__"
+      ? undefined
+      : typeof value === "number"
+        ? `n${context?.source ?? String(value)}`
+        : typeof value === "string"
+          ? `s${value}`
+          : value
+  ) as Json
 
 /** Method, path with its ids, query in order of name, body with its keys in order and its numbers as written; by earlier releases as read. */
 const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
   const { body, body_fault: body_failure, files, method, path, query, raw_text } = request
   const parts = [
-    method, path, JSON.stringify([...query].sort(([one, a], [other, b]) => one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1)),
-    body === undefined ? "" : canonicalJson(raw_text === undefined || !as_written ? body : asWritten(raw_text)), body_failure?.message ?? "",
-    ...Object.entries(files ?? {}).sort(([one], [other]) => one < other ? -1 : 1)
+    method,
+    path,
+    JSON.stringify(
+      [...query].sort(([one, a], [other, b]) => (one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1))
+    ),
+    body === undefined ? "" : canonicalJson(raw_text === undefined || !as_written ? body : asWritten(raw_text)),
+    body_failure?.message ?? "",
+    ...Object.entries(files ?? {})
+      .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([field, file]) => `${field} ${file.name} ${createHash("sha256").update(file.bytes).digest("hex")}`)
   ]
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex")
@@ -116,7 +162,9 @@ export const idempotencySlice: ServerSlice = {
   name: "idempotency",
   server_tables: [idempotency_keys, idempotency_results],
   around,
-  recorded: (events) => Effect.flatMap(CommandRuntime, ({ catalogue }) =>
-    events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void),
+  recorded: (events) =>
+    Effect.flatMap(CommandRuntime, ({ catalogue }) =>
+      events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void
+    ),
   background: Effect.repeat(Effect.flatMap(Clock.currentTimeMillis, dropExpired), Schedule.spaced(sweep_every_millis))
 }

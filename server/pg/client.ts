@@ -54,18 +54,22 @@ export const layer = (options: PgOptions): Layer.Layer<SqlClient.SqlClient, SqlE
  * An interrupted query is cancelled on the server too. What a caller may answer by running its transaction again says
  * so in `isRetryable`.
  */
-export const make = Effect.fnUntraced(function*(
+export const make = Effect.fnUntraced(function* (
   options: PgOptions
 ): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
   const endpoint = { url: options.url, connection_timeout_ms: options.connection_timeout_ms ?? 10_000 }
   const limits: SessionLimits = {
-    lock_timeout_ms: options.lock_timeout_ms ?? 8_000, statement_timeout_ms: options.statement_timeout_ms ?? 60_000,
+    lock_timeout_ms: options.lock_timeout_ms ?? 8_000,
+    statement_timeout_ms: options.statement_timeout_ms ?? 60_000,
     idle_in_transaction_timeout_ms: IDLE_IN_TRANSACTION_TIMEOUT_MS
   }
-  const openPool = (max: number) => Effect.acquireRelease(
-    Effect.sync(() => makePool({ ...connectionConfig(endpoint, limits), max, ...(options.keep === true && { idleTimeoutMillis: 0 }) })),
-    (pool) => Effect.promise(() => pool.end())
-  )
+  const openPool = (max: number) =>
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        makePool({ ...connectionConfig(endpoint, limits), max, ...(options.keep === true && { idleTimeoutMillis: 0 }) })
+      ),
+      (pool) => Effect.promise(() => pool.end())
+    )
   const max = options.max ?? 10
   const statements = yield* openPool(Math.max(1, Math.floor(max / 2)))
   const transactions = yield* openPool(Math.max(1, Math.ceil(max / 2)))
@@ -75,11 +79,13 @@ export const make = Effect.fnUntraced(function*(
     Effect.map(takeSession(pool, endpoint, restore), (session) => makeConnection(session, plans))
   const release = (connection: PgConnection) => releaseSession(connection.session)
 
-  const acquirerFrom = (pool: pg.Pool) => Effect.uninterruptibleMask((restore) => Effect.acquireRelease(take(pool, restore), release))
+  const acquirerFrom = (pool: pg.Pool) =>
+    Effect.uninterruptibleMask((restore) => Effect.acquireRelease(take(pool, restore), release))
   const borrower: Borrower = (use) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(take(statements, restore), (connection) =>
-        Effect.onExit(restore(use(connection)), () => release(connection)))
+        Effect.onExit(restore(use(connection)), () => release(connection))
+      )
     )
   yield* borrower((connection) => connection.execute("select 1", [], undefined))
 
@@ -111,7 +117,7 @@ const makePool = (config: pg.PoolConfig): pg.Pool => {
 const compiler = Statement.makeCompiler({
   dialect: "pg",
   placeholder: (index) => `$${index}`,
-  onIdentifier: Statement.defaultEscape("\""),
+  onIdentifier: Statement.defaultEscape('"'),
   onCustom: () => ["", []],
   onRecordUpdate: (placeholders, alias, columns, values, returning) => [
     `(values ${placeholders}) AS ${alias}${columns}${returning ? ` RETURNING ${returning[0]}` : ""}`,
@@ -125,15 +131,18 @@ const compiler = Statement.makeCompiler({
  */
 const commit = (session: Session): Effect.Effect<void, SqlError> =>
   Effect.flatMap(session.query({ text: "COMMIT" }), ({ command }) =>
-    command === "COMMIT" ? Effect.void : Effect.fail(
-      new SqlError({
-        reason: new UnknownError({
-          cause: undefined,
-          operation: "commit",
-          message: "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
-        })
-      })
-    ))
+    command === "COMMIT"
+      ? Effect.void
+      : Effect.fail(
+          new SqlError({
+            reason: new UnknownError({
+              cause: undefined,
+              operation: "commit",
+              message: "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
+            })
+          })
+        )
+  )
 
 interface PgConnection extends Connection {
   readonly session: Session
@@ -152,26 +161,36 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
     return Effect.flatMap(bound(params), (values) => {
       const name = how.prepared ? plans.nameOf(text) : undefined
       const query: SessionQuery = { text, values, ...(name && { name }), ...(how.rowMode && { rowMode: how.rowMode }) }
-      return name === undefined ? session.query(query) : Effect.catchIf(
-        session.query(query),
-        (error) => isStalePlan(error.reason.cause),
-        (error) => {
-          plans.renew(text)
-          // Inside a transaction all has to be run again, which is the caller's to do.
-          return session.client.getTransactionStatus() === "I" ? run(text, params, how) : Effect.fail(error)
-        }
-      )
+      return name === undefined
+        ? session.query(query)
+        : Effect.catchIf(
+            session.query(query),
+            (error) => isStalePlan(error.reason.cause),
+            (error) => {
+              plans.renew(text)
+              // Inside a transaction all has to be run again, which is the caller's to do.
+              return session.client.getTransactionStatus() === "I" ? run(text, params, how) : Effect.fail(error)
+            }
+          )
     })
   }
-  const rows = (prepared: boolean): Connection["execute"] => (sql, params, transformRows) =>
-    Effect.map(run(sql, params, { prepared }), (result) => (transformRows ?? identity)(result.rows))
-  const values = (prepared: boolean): Connection["executeValues"] => (sql, params) =>
-    Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
+  const rows =
+    (prepared: boolean): Connection["execute"] =>
+    (sql, params, transformRows) =>
+      Effect.map(run(sql, params, { prepared }), (result) => (transformRows ?? identity)(result.rows))
+  const values =
+    (prepared: boolean): Connection["executeValues"] =>
+    (sql, params) =>
+      Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
   // With its connection the transaction has ended too: a rollback that finds it lost has nothing left to do.
   const control: Connection["execute"] = (sql, params, transformRows) => {
     const result = rows(false)(sql, params, transformRows)
     return sql.startsWith("ROLLBACK")
-      ? Effect.catchIf(result, () => session.health() === "lost", () => Effect.succeed([]))
+      ? Effect.catchIf(
+          result,
+          () => session.health() === "lost",
+          () => Effect.succeed([])
+        )
       : result
   }
   return {
@@ -190,12 +209,20 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
       if (!READS.test(sql) || WRITES.test(sql)) {
         return Stream.fromIterableEffect(Effect.map(run(sql, params, { prepared: false }), ({ rows }) => select(rows)))
       }
-      return Stream.unwrap(Effect.map(openCursor(session, sql, params), (fetch) =>
-        Stream.paginate(undefined, () =>
-          Effect.map(fetch, ({ rows }) => [
-            select(rows as Array<object>),
-            rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)
-          ] as const))))
+      return Stream.unwrap(
+        Effect.map(openCursor(session, sql, params), (fetch) =>
+          Stream.paginate(undefined, () =>
+            Effect.map(
+              fetch,
+              ({ rows }) =>
+                [
+                  select(rows as Array<object>),
+                  rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)
+                ] as const
+            )
+          )
+        )
+      )
     }
   }
 }
@@ -211,7 +238,7 @@ let cursors = 0
 
 /** Opens a cursor in the transaction there is, or in one of its own, and answers how to fetch its next rows. */
 const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const name = `flightcase_cursor_${++cursors}`
     if (session.client.getTransactionStatus() === "I") {
       yield* Effect.acquireRelease(session.query({ text: "BEGIN" }), () => closing(session, "COMMIT"))

@@ -46,7 +46,7 @@ const keepListening = (options: ListenOptions, notices: Queue.Enqueue<Notice>): 
 }
 
 /** One connection's life. Answers, when it has ended, whether it had come to listen at all. */
-const listenOnce = Effect.fnUntraced(function*(options: ListenOptions, notices: Queue.Enqueue<Notice>) {
+const listenOnce = Effect.fnUntraced(function* (options: ListenOptions, notices: Queue.Enqueue<Notice>) {
   const endpoint = { url: options.url, connection_timeout_ms: ANSWER_TIMEOUT_MS }
   const client = yield* Effect.acquireRelease(
     Effect.sync(() => new pg.Client({ ...connectionConfig(endpoint), query_timeout: ANSWER_TIMEOUT_MS })),
@@ -54,7 +54,13 @@ const listenOnce = Effect.fnUntraced(function*(options: ListenOptions, notices: 
   )
   const broken = new Promise<void>((resolve) => client.on("error", () => resolve()).on("end", () => resolve()))
   client.on("notification", ({ payload }) => Queue.offerUnsafe(notices, { _tag: "Notified", payload: payload ?? "" }))
-  const succeeds = (f: () => Promise<unknown>) => Effect.promise(() => f().then(() => true, () => false))
+  const succeeds = (f: () => Promise<unknown>) =>
+    Effect.promise(() =>
+      f().then(
+        () => true,
+        () => false
+      )
+    )
 
   const isListening = yield* succeeds(async () => {
     await client.connect()
@@ -62,10 +68,13 @@ const listenOnce = Effect.fnUntraced(function*(options: ListenOptions, notices: 
   })
   if (!isListening) return false
   Queue.offerUnsafe(notices, { _tag: "Listening" })
-  const silent = Effect.gen(function*() {
+  const silent = Effect.gen(function* () {
     do yield* Effect.sleep(options.heartbeat_ms ?? 30_000)
     while (yield* succeeds(() => client.query("select 1")))
   })
-  yield* Effect.raceFirst(Effect.promise(() => broken), silent)
+  yield* Effect.raceFirst(
+    Effect.promise(() => broken),
+    silent
+  )
   return true
 })

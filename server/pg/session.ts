@@ -41,9 +41,15 @@ const CANCEL_TIMEOUT_MS = 2_000
  * How every connection is opened: in UTC and with ISO dates whatever the server's or the role's settings, as the value
  * parsers expect. Options in the url come before that, and after the limits, which they may change.
  */
-export const connectionConfig = ({ url, connection_timeout_ms }: PgEndpoint, limits?: SessionLimits): pg.ClientConfig => {
-  const limiting = limits === undefined ? "" : `-c lock_timeout=${limits.lock_timeout_ms} -c statement_timeout=${limits.statement_timeout_ms} ` +
-    `-c idle_in_transaction_session_timeout=${limits.idle_in_transaction_timeout_ms} `
+export const connectionConfig = (
+  { url, connection_timeout_ms }: PgEndpoint,
+  limits?: SessionLimits
+): pg.ClientConfig => {
+  const limiting =
+    limits === undefined
+      ? ""
+      : `-c lock_timeout=${limits.lock_timeout_ms} -c statement_timeout=${limits.statement_timeout_ms} ` +
+        `-c idle_in_transaction_session_timeout=${limits.idle_in_transaction_timeout_ms} `
   const settings = "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601"
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const own = parsed?.searchParams.get("options")
@@ -112,9 +118,11 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
         health = "cancelled"
         return Effect.promise(() => cancelBackend(client, endpoint)).pipe(
           Effect.andThen(Effect.raceFirst(answered, elapsed(CANCEL_TIMEOUT_MS))),
-          Effect.andThen(Effect.sync(() => {
-            if (!isAnswered) health = "lost"
-          }))
+          Effect.andThen(
+            Effect.sync(() => {
+              if (!isAnswered) health = "lost"
+            })
+          )
         )
       })
     })

@@ -14,11 +14,22 @@ import type { Manifest } from "./schema.ts"
 import { isSameChecksums } from "./checksums.ts"
 
 /** 422 names the tables that do not come to what the export said. Cost: one fold of the journal and one pass over the rows. */
-export const applyRestore = Effect.fnUntraced(function*(catalogue: Catalogue, manifest: Manifest, now: string): Effect.fn.Return<void, Failure, Store> {
+export const applyRestore = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  manifest: Manifest,
+  now: string
+): Effect.fn.Return<void, Failure, Store> {
   const store = yield* Store
-  const [staged] = yield* store.run<{ events: number; top: number | null }>("select count(*) as events, max(position) as top from restored_events")
-  if (Number(staged!.events) !== manifest.events) return yield* invalidField("events", `${Number(staged!.events)} of ${manifest.events} events have come; send the rest first.`)
-  if (Number(staged!.top ?? 0) > manifest.position) return yield* invalidField("position", "There are events beyond the last position the export names.")
+  const [staged] = yield* store.run<{ events: number; top: number | null }>(
+    "select count(*) as events, max(position) as top from restored_events"
+  )
+  if (Number(staged!.events) !== manifest.events)
+    return yield* invalidField(
+      "events",
+      `${Number(staged!.events)} of ${manifest.events} events have come; send the rest first.`
+    )
+  if (Number(staged!.top ?? 0) > manifest.position)
+    return yield* invalidField("position", "There are events beyond the last position the export names.")
   const columns = Object.keys(journal.columns).map(quote).join(", ")
   yield* store.run("delete from journal")
   yield* store.run(`insert into journal (${columns}) select ${columns} from restored_events order by position`)
@@ -32,10 +43,19 @@ export const applyRestore = Effect.fnUntraced(function*(catalogue: Catalogue, ma
     return other === undefined ? rows > 0 : other.checksum !== checksum
   })
   if (differing.length > 0) {
-    return yield* invalid(Object.fromEntries(differing.map(({ name, rows }) =>
-      [`tables.${name}`, [`The journal comes to ${rows} other rows of ${name} than the export told (${said.get(name)?.rows ?? 0}); the export is damaged or of another release.`]])))
+    return yield* invalid(
+      Object.fromEntries(
+        differing.map(({ name, rows }) => [
+          `tables.${name}`,
+          [
+            `The journal comes to ${rows} other rows of ${name} than the export told (${said.get(name)?.rows ?? 0}); the export is damaged or of another release.`
+          ]
+        ])
+      )
+    )
   }
-  if ((yield* store.get(users, owner_user_id))?.is_owner !== true) return yield* invalidField("events", "The journal knows no owner; this is no export of a whole server.")
+  if ((yield* store.get(users, owner_user_id))?.is_owner !== true)
+    return yield* invalidField("events", "The journal knows no owner; this is no export of a whole server.")
   yield* ensureSequences(catalogue.tables)
   for (const table of catalogue.tables.filter(hasOwnIds)) {
     const next = manifest.ids[table.name]
@@ -44,7 +64,10 @@ export const applyRestore = Effect.fnUntraced(function*(catalogue: Catalogue, ma
   for (const [name, next] of Object.entries(manifest.numbers)) {
     const { values, bind } = bindings(store.dialect)
     const given = [bind(name), bind(next)]
-    yield* store.run(`insert into number_sequences (name, next) values (${given.join(", ")}) on conflict (name) do update set next = excluded.next`, values)
+    yield* store.run(
+      `insert into number_sequences (name, next) values (${given.join(", ")}) on conflict (name) do update set next = excluded.next`,
+      values
+    )
   }
   yield* store.run("delete from restored_events")
   // Devices that followed the empty journal begin again with this one.

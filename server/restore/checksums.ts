@@ -14,13 +14,17 @@ import type { Table } from "../../core/kernel/table.ts"
 import type { Manifest, TableChecksum } from "./schema.ts"
 
 /** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
-const sumOf = Effect.fnUntraced(function*(table: Table, names: ReadonlyArray<string>): Effect.fn.Return<TableChecksum, Failure, Store> {
+const sumOf = Effect.fnUntraced(function* (
+  table: Table,
+  names: ReadonlyArray<string>
+): Effect.fn.Return<TableChecksum, Failure, Store> {
   const hash = createHash("sha256")
   let rows = 0
   for (let after: Key | undefined; ;) {
     const page = yield* rowsAfter(table, after)
     if (page.length === 0) return { name: table.name, rows, checksum: hash.digest("hex"), columns: names }
-    for (const row of page) hash.update(`${canonicalJson(names.map((name) => row[name] as Json | undefined ?? null))}\n`)
+    for (const row of page)
+      hash.update(`${canonicalJson(names.map((name) => (row[name] as Json | undefined) ?? null))}\n`)
     rows += page.length
     after = keyOf(table, page.at(-1)!)
   }
@@ -31,21 +35,36 @@ export const tableChecksums = (catalogue: Catalogue): Effect.Effect<ReadonlyArra
 
 /** Columns that came after exports began and before exports named theirs. */
 export const changed_meanwhile: { readonly [table: string]: ReadonlyArray<string> } = {
-  custom_fields: ["is_personal"], opportunity_items: ["first_made_at"], opportunities: ["kept_rule_ids"]
+  custom_fields: ["is_personal"],
+  opportunity_items: ["first_made_at"],
+  opportunities: ["kept_rule_ids"]
 }
 /** What the tables come to, summed up as an export did that may be of an earlier release. */
-export const isSameChecksums = (catalogue: Catalogue, said: ReadonlyMap<string, TableChecksum>): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
-  Effect.forEach(catalogue.tables, (table) => sumOf(table,
-    said.get(table.name)?.columns ?? columnsOf(table).filter((name) => changed_meanwhile[table.name]?.includes(name) !== true)))
+export const isSameChecksums = (
+  catalogue: Catalogue,
+  said: ReadonlyMap<string, TableChecksum>
+): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
+  Effect.forEach(catalogue.tables, (table) =>
+    sumOf(
+      table,
+      said.get(table.name)?.columns ??
+        columnsOf(table).filter((name) => changed_meanwhile[table.name]?.includes(name) !== true)
+    )
+  )
 
 /** Asked inside one transaction, so that all of it is of one position. */
-export const ownManifest = Effect.fnUntraced(function*(catalogue: Catalogue): Effect.fn.Return<Manifest, Failure, Store> {
+export const ownManifest = Effect.fnUntraced(function* (
+  catalogue: Catalogue
+): Effect.fn.Return<Manifest, Failure, Store> {
   const store = yield* Store
   const position = yield* lastPosition(store)
   const [{ events } = { events: 0 }] = yield* store.run<{ events: number }>("select count(*) as events from journal")
   const numbers = yield* store.find(number_sequences, {})
   return {
-    position, events: Number(events), schema_version, tables: yield* tableChecksums(catalogue),
+    position,
+    events: Number(events),
+    schema_version,
+    tables: yield* tableChecksums(catalogue),
     ids: Object.fromEntries(yield* nextIds(catalogue.tables.filter(hasOwnIds))),
     numbers: Object.fromEntries(numbers.map(({ name, next }) => [name, next]))
   }

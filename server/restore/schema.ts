@@ -5,20 +5,37 @@ import { plainTable, type RowOf } from "../../core/kernel/table.ts"
 
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
-export const restores = plainTable("restores", "id", {
-  id: id(),
-  /** What the export said of itself: {@link Manifest}. */
-  manifest: json<Manifest>(),
-  started_by: integer(),
-  started_at: timestamp(),
-  finished_at: timestamp({ nullable: true })
-}, { entity: "restore" })
+export const restores = plainTable(
+  "restores",
+  "id",
+  {
+    id: id(),
+    /** What the export said of itself: {@link Manifest}. */
+    manifest: json<Manifest>(),
+    started_by: integer(),
+    started_at: timestamp(),
+    finished_at: timestamp({ nullable: true })
+  },
+  { entity: "restore" }
+)
 export type RestoreRow = RowOf<typeof restores>
 
-export const restored_events = plainTable("restored_events", "position", {
-  position: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), stream: text(), version: count, type: text(), data: json<JsonObject>(), command_id: text(),
-  actor_id: integer({ nullable: true }), replica_id: integer({ nullable: true }), recorded_at: timestamp()
-}, { entity: "restored_event" })
+export const restored_events = plainTable(
+  "restored_events",
+  "position",
+  {
+    position: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    stream: text(),
+    version: count,
+    type: text(),
+    data: json<JsonObject>(),
+    command_id: text(),
+    actor_id: integer({ nullable: true }),
+    replica_id: integer({ nullable: true }),
+    recorded_at: timestamp()
+  },
+  { entity: "restored_event" }
+)
 
 /** What the journal must come to. */
 export interface Manifest {

@@ -30,24 +30,45 @@ const page_bytes_max = 64 * 1_048_576
 const owned = { ability: "*", permission: null, weight: 0, server_only: true } as const
 /** All of a business leaves or arrives at once: its owner's alone to do. */
 const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
-  viewer.is_owner ? Effect.void : Effect.fail(new Rejection({ kind: "forbidden", message: "Only the owner may take all data out or bring it in." }))
+  viewer.is_owner
+    ? Effect.void
+    : Effect.fail(new Rejection({ kind: "forbidden", message: "Only the owner may take all data out or bring it in." }))
 
 const sum_fields = object({
-  name: text({ required: true }), rows: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), checksum: text({ required: true, max: 64 }),
+  name: text({ required: true }),
+  rows: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+  checksum: text({ required: true, max: 64 }),
   columns: list(text(), { max_items: 1_000 })
 })
 const event_fields = object({
-  position: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), stream: text({ required: true, max: 200 }), version: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
-  type: text({ required: true, max: 200 }), data: json<JsonObject>({ required: true }), command_id: text({ required: true, max: 64 }),
-  actor_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }), replica_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }), recorded_at: timestamp({ required: true })
+  position: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+  stream: text({ required: true, max: 200 }),
+  version: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+  type: text({ required: true, max: 200 }),
+  data: json<JsonObject>({ required: true }),
+  command_id: text({ required: true, max: 64 }),
+  actor_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+  replica_id: integer({ nullable: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+  recorded_at: timestamp({ required: true })
 })
 
-const standing = Effect.fnUntraced(function*(row: RestoreRow) {
+const standing = Effect.fnUntraced(function* (row: RestoreRow) {
   const store = yield* Store
-  const [{ events, position } = { events: 0, position: 0 }] = row.finished_at !== null ? [{ events: row.manifest.events, position: row.manifest.position }]
-    : yield* store.run<{ events: number; position: number | null }>("select count(*) as events, max(position) as position from restored_events")
+  const [{ events, position } = { events: 0, position: 0 }] =
+    row.finished_at !== null
+      ? [{ events: row.manifest.events, position: row.manifest.position }]
+      : yield* store.run<{ events: number; position: number | null }>(
+          "select count(*) as events, max(position) as position from restored_events"
+        )
   return {
-    restore: { id: row.id, events: row.manifest.events, received: Number(events), received_to: Number(position ?? 0), started_at: row.started_at, finished_at: row.finished_at }
+    restore: {
+      id: row.id,
+      events: row.manifest.events,
+      received: Number(events),
+      received_to: Number(position ?? 0),
+      started_at: row.started_at,
+      finished_at: row.finished_at
+    }
   }
 })
 const areCounters = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
@@ -55,85 +76,142 @@ const areCounters = (value: JsonObject | undefined): value is { readonly [name: 
 
 const standingShown = {
   restore: Shown.keys({
-    id: integer(), events: integer(), received: integer(), received_to: integer(), started_at: timestamp(), finished_at: timestamp({ nullable: true })
+    id: integer(),
+    events: integer(),
+    received: integer(),
+    received_to: integer(),
+    started_at: timestamp(),
+    finished_at: timestamp({ nullable: true })
   })
 }
 const begin = postQuery("/api/v1/system/restores", {
-  answer: standingShown, error_answers: { 409: null },
-  name: "system.begin_restore", summary: "Begin to bring an exported journal into this empty server", ...owned, success_status: 201, body_max: page_bytes_max, authorize: ownerOnly,
+  answer: standingShown,
+  error_answers: { 409: null },
+  name: "system.begin_restore",
+  summary: "Begin to bring an exported journal into this empty server",
+  ...owned,
+  success_status: 201,
+  body_max: page_bytes_max,
+  authorize: ownerOnly,
   fields: {
-    position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }), events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
-    schema_version: integer({ required: true, min: 1 }), tables: list(sum_fields, { required: true }),
-    ids: json<JsonObject>({ form: "object", default: {} }), numbers: json<JsonObject>({ form: "object", default: {} })
+    position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+    events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+    schema_version: integer({ required: true, min: 1 }),
+    tables: list(sum_fields, { required: true }),
+    ids: json<JsonObject>({ form: "object", default: {} }),
+    numbers: json<JsonObject>({ form: "object", default: {} })
   },
-  run: ({ viewer, values, now }) => Effect.gen(function*() {
-    const store = yield* Store
-    const { ids, numbers } = values
-    if (values.schema_version! > schema_version) return yield* invalidField("schema_version", `The export is of a newer release (schema ${values.schema_version!}); this server knows ${schema_version}. Bring the server up to date first.`)
-    if (!areCounters(ids)) return yield* invalidField("ids", "The ids must be whole numbers by name.")
-    if (!areCounters(numbers)) return yield* invalidField("numbers", "The numbers must be whole numbers by name.")
-    const manifest: Manifest = { position: values.position!, events: values.events!, schema_version: values.schema_version!, tables: values.tables!, ids, numbers }
-    return yield* store.transaction(Effect.gen(function*() {
-      yield* nothingHappened
-      // Whoever begins anew does so because the one before came to nothing.
-      yield* store.run("delete from restored_events")
-      yield* store.run("delete from restores where finished_at is null")
-      const [id] = yield* allocateIds(restores.name, 1)
-      const row: RestoreRow = { id: id!, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
-      yield* store.apply([{ op: "insert", table: restores, row }])
-      return created(yield* standing(row))
-    }))
-  }).pipe(retryOnConflict)
+  run: ({ viewer, values, now }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { ids, numbers } = values
+      if (values.schema_version! > schema_version)
+        return yield* invalidField(
+          "schema_version",
+          `The export is of a newer release (schema ${values.schema_version!}); this server knows ${schema_version}. Bring the server up to date first.`
+        )
+      if (!areCounters(ids)) return yield* invalidField("ids", "The ids must be whole numbers by name.")
+      if (!areCounters(numbers)) return yield* invalidField("numbers", "The numbers must be whole numbers by name.")
+      const manifest: Manifest = {
+        position: values.position!,
+        events: values.events!,
+        schema_version: values.schema_version!,
+        tables: values.tables!,
+        ids,
+        numbers
+      }
+      return yield* store.transaction(
+        Effect.gen(function* () {
+          yield* nothingHappened
+          // Whoever begins anew does so because the one before came to nothing.
+          yield* store.run("delete from restored_events")
+          yield* store.run("delete from restores where finished_at is null")
+          const [id] = yield* allocateIds(restores.name, 1)
+          const row: RestoreRow = { id: id!, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
+          yield* store.apply([{ op: "insert", table: restores, row }])
+          return created(yield* standing(row))
+        })
+      )
+    }).pipe(retryOnConflict)
 })
 
 const receive = postQuery("/api/v1/system/restores/{id}/events", {
   answer: standingShown,
-  name: "system.restore_events", summary: "The next events of the journal; what has come already is passed over", ...owned, body_max: page_bytes_max, authorize: ownerOnly,
-  params: { id: { table: restores } }, fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
-  run: ({ rows, values }) => Effect.gen(function*() {
-    const store = yield* Store
-    if (rows.id.finished_at !== null) return yield* invalidField("id", "This import is complete.")
-    const events = values.events!
-    for (const [at, event] of events.entries()) {
-      if (!isJsonObject(event.data)) return yield* invalidField(`events.${at}.data`, "What happened must be an object.")
-      if (at > 0 && event.position <= events[at - 1]!.position) return yield* invalidField(`events.${at}.position`, "Events come in the order of their positions.")
-    }
-    return yield* store.transaction(Effect.gen(function*() {
-      const { restore } = yield* standing(rows.id)
-      const fresh = events.filter(({ position }) => position > restore.received_to)
-      yield* store.apply(fresh.map((event) => ({ op: "insert" as const, table: restored_events, row: { ...event, actor_id: event.actor_id ?? null, replica_id: event.replica_id ?? null } })))
-      return ok(yield* standing(rows.id))
-    }))
-  }).pipe(retryOnConflict)
+  name: "system.restore_events",
+  summary: "The next events of the journal; what has come already is passed over",
+  ...owned,
+  body_max: page_bytes_max,
+  authorize: ownerOnly,
+  params: { id: { table: restores } },
+  fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
+  run: ({ rows, values }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      if (rows.id.finished_at !== null) return yield* invalidField("id", "This import is complete.")
+      const events = values.events!
+      for (const [at, event] of events.entries()) {
+        if (!isJsonObject(event.data))
+          return yield* invalidField(`events.${at}.data`, "What happened must be an object.")
+        if (at > 0 && event.position <= events[at - 1]!.position)
+          return yield* invalidField(`events.${at}.position`, "Events come in the order of their positions.")
+      }
+      return yield* store.transaction(
+        Effect.gen(function* () {
+          const { restore } = yield* standing(rows.id)
+          const fresh = events.filter(({ position }) => position > restore.received_to)
+          yield* store.apply(
+            fresh.map((event) => ({
+              op: "insert" as const,
+              table: restored_events,
+              row: { ...event, actor_id: event.actor_id ?? null, replica_id: event.replica_id ?? null }
+            }))
+          )
+          return ok(yield* standing(rows.id))
+        })
+      )
+    }).pipe(retryOnConflict)
 })
 
 const finish = postQuery("/api/v1/system/restores/{id}/finish", {
-  answer: standingShown, error_answers: { 409: null },
-  name: "system.finish_restore", summary: "Become what the journal tells, if its tables come to what the export said", ...owned, params: { id: { table: restores } },
-  run: ({ viewer, rows, now }) => Effect.gen(function*() {
-    yield* ownerOnly({ viewer })
-    const store = yield* Store
-    const { catalogue } = yield* CommandRuntime
-    if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
-    const finished = yield* store.transaction(Effect.gen(function*() {
-      yield* withoutTimeouts
-      // Whoever writes to the journal waits from here on, and then finds that things have happened.
-      yield* store.run("update journal_head set position = position where id = 1")
-      yield* nothingHappened
-      yield* applyRestore(catalogue, rows.id.manifest, now)
-      yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
-      return ok(yield* standing({ ...rows.id, finished_at: now }))
-    }))
-    Option.getOrThrow(yield* Effect.serviceOption(ServerContext)).journalReplaced()
-    return finished
-  }).pipe(retryOnConflict)
+  answer: standingShown,
+  error_answers: { 409: null },
+  name: "system.finish_restore",
+  summary: "Become what the journal tells, if its tables come to what the export said",
+  ...owned,
+  params: { id: { table: restores } },
+  run: ({ viewer, rows, now }) =>
+    Effect.gen(function* () {
+      yield* ownerOnly({ viewer })
+      const store = yield* Store
+      const { catalogue } = yield* CommandRuntime
+      if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
+      const finished = yield* store.transaction(
+        Effect.gen(function* () {
+          yield* withoutTimeouts
+          // Whoever writes to the journal waits from here on, and then finds that things have happened.
+          yield* store.run("update journal_head set position = position where id = 1")
+          yield* nothingHappened
+          yield* applyRestore(catalogue, rows.id.manifest, now)
+          yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
+          return ok(yield* standing({ ...rows.id, finished_at: now }))
+        })
+      )
+      Option.getOrThrow(yield* Effect.serviceOption(ServerContext)).journalReplaced()
+      return finished
+    }).pipe(retryOnConflict)
 })
 
 /** Only the reference data every server begins with. */
-const nothingHappened = Effect.gen(function*() {
+const nothingHappened = Effect.gen(function* () {
   const store = yield* Store
-  const written = yield* store.run("select position from journal where command_id <> 'seed' and command_id not like 'seed:%' limit 1")
-  if (written.length > 0) return yield* new Rejection({ kind: "conflict", message: "This server has data already; an export can only be brought into an empty one." })
+  const written = yield* store.run(
+    "select position from journal where command_id <> 'seed' and command_id not like 'seed:%' limit 1"
+  )
+  if (written.length > 0)
+    return yield* new Rejection({
+      kind: "conflict",
+      message: "This server has data already; an export can only be brought into an empty one."
+    })
 })
 
 export const restoreSlice: ServerSlice = {
@@ -142,40 +220,65 @@ export const restoreSlice: ServerSlice = {
   endpoints: [
     get("/api/v1/system/journal", {
       answer: { events: Shown.list(eventShown), meta: Shown.keys({ position: integer(), head: integer() }) },
-      name: "system.journal", summary: "All that happened, in order, for its owner to take away", ...owned,
-      fields: { after: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }), limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max }) },
-      run: ({ viewer, values }) => Effect.gen(function*() {
-        yield* ownerOnly({ viewer })
-        const store = yield* Store
-        const head = yield* lastPosition(store)
-        const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(({ position }) => position <= head)
-        return ok({ events: events, meta: { position: events.at(-1)?.position ?? head, head } })
-      })
+      name: "system.journal",
+      summary: "All that happened, in order, for its owner to take away",
+      ...owned,
+      fields: {
+        after: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }),
+        limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max })
+      },
+      run: ({ viewer, values }) =>
+        Effect.gen(function* () {
+          yield* ownerOnly({ viewer })
+          const store = yield* Store
+          const head = yield* lastPosition(store)
+          const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(
+            ({ position }) => position <= head
+          )
+          return ok({ events: events, meta: { position: events.at(-1)?.position ?? head, head } })
+        })
     }),
     get("/api/v1/system/manifest", {
       answer: {
         manifest: Shown.keys({
-          position: integer(), events: integer(), schema_version: integer(), tables: Shown.objects({ name: text(), rows: integer(), checksum: text(), columns: Shown.optional(list(text())) }),
-          ids: Shown.map(integer()), numbers: Shown.map(integer())
+          position: integer(),
+          events: integer(),
+          schema_version: integer(),
+          tables: Shown.objects({
+            name: text(),
+            rows: integer(),
+            checksum: text(),
+            columns: Shown.optional(list(text()))
+          }),
+          ids: Shown.map(integer()),
+          numbers: Shown.map(integer())
         })
       },
-      name: "system.manifest", summary: "What the journal and every table come to, for an export to be checked against", ...owned,
-      run: ({ viewer }) => Effect.gen(function*() {
-        yield* ownerOnly({ viewer })
-        const store = yield* Store
-        const { catalogue } = yield* CommandRuntime
-        return ok({ manifest: yield* store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
-      })
+      name: "system.manifest",
+      summary: "What the journal and every table come to, for an export to be checked against",
+      ...owned,
+      run: ({ viewer }) =>
+        Effect.gen(function* () {
+          yield* ownerOnly({ viewer })
+          const store = yield* Store
+          const { catalogue } = yield* CommandRuntime
+          return ok({ manifest: yield* store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
+        })
     }),
     begin,
     get("/api/v1/system/restores/{id}", {
       answer: standingShown,
-      name: "system.show_restore", summary: "How far an import has come", ...owned, params: { id: { table: restores } },
-      run: ({ viewer, rows }) => Effect.gen(function*() {
-        yield* ownerOnly({ viewer })
-        return ok(yield* standing(rows.id))
-      })
+      name: "system.show_restore",
+      summary: "How far an import has come",
+      ...owned,
+      params: { id: { table: restores } },
+      run: ({ viewer, rows }) =>
+        Effect.gen(function* () {
+          yield* ownerOnly({ viewer })
+          return ok(yield* standing(rows.id))
+        })
     }),
-    receive, finish
+    receive,
+    finish
   ]
 }

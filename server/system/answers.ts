@@ -16,12 +16,17 @@ export interface AnswerSchemas {
 
 /** The JSON Schemas of every answer of these endpoints, and of the refusals they share. */
 export const answerSchemas = (endpoints: ReadonlyArray<Endpoint>): AnswerSchemas => {
-  const parts = [...new Set([
-    ...Object.values(errorSchemas),
-    ...endpoints.flatMap(({ answer, error_answers }) => [answer, ...Object.values(error_answers)])
-      .filter((one) => one !== undefined && one !== null)
-  ])]
-  const whole = Schema.toJsonSchemaDocument(Schema.Struct(Object.fromEntries(parts.map((part, at) => [String(at), part]))))
+  const parts = [
+    ...new Set([
+      ...Object.values(errorSchemas),
+      ...endpoints
+        .flatMap(({ answer, error_answers }) => [answer, ...Object.values(error_answers)])
+        .filter((one) => one !== undefined && one !== null)
+    ])
+  ]
+  const whole = Schema.toJsonSchemaDocument(
+    Schema.Struct(Object.fromEntries(parts.map((part, at) => [String(at), part])))
+  )
   const definitions = whole.definitions as { readonly [name: string]: JsonObject }
   const known = new Map(Object.entries(definitions).map(([name, one]) => [name, aliasedBy(one) ?? name]))
   const targetOf = (name: string): string => {
@@ -37,15 +42,23 @@ export const answerSchemas = (endpoints: ReadonlyArray<Endpoint>): AnswerSchemas
   const by_part = new Map(parts.map((part, at) => [part, tidy(properties[String(at)]!)]))
   return {
     of: (schema) => by_part.get(schema) ?? {},
-    named: Object.fromEntries(Object.entries(definitions).filter(([name]) => targetOf(name) === name).toSorted(([a], [b]) => a < b ? -1 : 1)
-      .map(([name, schema]) => [name, name === "Json" ? json_value : tidy(schema)]))
+    named: Object.fromEntries(
+      Object.entries(definitions)
+        .filter(([name]) => targetOf(name) === name)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, schema]) => [name, name === "Json" ? json_value : tidy(schema)])
+    )
   }
 }
 /** Not told as holding itself, which types of some clients cannot. */
 const json_value: JsonObject = {
   description: "Any JSON value",
   anyOf: [
-    { type: "null" }, { type: "boolean" }, { type: "number" }, { type: "string" }, { type: "array", items: {} },
+    { type: "null" },
+    { type: "boolean" },
+    { type: "number" },
+    { type: "string" },
+    { type: "array", items: {} },
     { type: "object", additionalProperties: {} }
   ]
 }
@@ -59,7 +72,15 @@ const aliasedBy = (schema: JsonObject): string | undefined =>
  * Objects are not closed: answers may get further keys with time.
  */
 const tidied = (schema: JsonObject, targetOf: (name: string) => string): JsonObject => {
-  const { $ref: ref, additionalProperties, allOf, anyOf, items, properties, ...rest } = schema as { readonly [word: string]: any }
+  const {
+    $ref: ref,
+    additionalProperties,
+    allOf,
+    anyOf,
+    items,
+    properties,
+    ...rest
+  } = schema as { readonly [word: string]: any }
   const inner = (one: JsonObject): JsonObject => tidied(one, targetOf)
   const each = (of: { readonly [name: string]: JsonObject }): JsonObject =>
     Object.fromEntries(Object.entries(of).map(([name, one]) => [name, inner(one)]))
@@ -71,22 +92,31 @@ const tidied = (schema: JsonObject, targetOf: (name: string) => string): JsonObj
     ...(items === undefined ? {} : { items: inner(items) }),
     ...(anyOf === undefined ? {} : { anyOf: anyOf.map(inner) })
   }
-  const merged = ((allOf ?? []) as ReadonlyArray<JsonObject>).reduce((all: JsonObject, one) => ({ ...all, ...inner(one) }), whole)
+  const merged = ((allOf ?? []) as ReadonlyArray<JsonObject>).reduce(
+    (all: JsonObject, one) => ({ ...all, ...inner(one) }),
+    whole
+  )
   return orNullInType(wholeNumbers(merged))
 }
 const wholeNumbers = (schema: JsonObject): JsonObject =>
   schema["type"] === "number" && Array.isArray(schema["enum"]) && schema["enum"].every(Number.isInteger)
-    ? { ...schema, type: "integer" } : schema
+    ? { ...schema, type: "integer" }
+    : schema
 /** Something simple or null has both as its type. */
 const orNullInType = (schema: JsonObject): JsonObject => {
   const { anyOf, ...rest } = schema
-  if (Array.isArray(anyOf) && anyOf.length === 1) return { ...anyOf[0] as JsonObject, ...rest }
+  if (Array.isArray(anyOf) && anyOf.length === 1) return { ...(anyOf[0] as JsonObject), ...rest }
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema
   const [one, other] = anyOf as ReadonlyArray<JsonObject>
   const { description, enum: values, type } = one!
   const has_two_texts = description !== undefined && rest["description"] !== undefined
   if (other!["type"] !== "null" || typeof type !== "string" || has_two_texts) return schema
-  return { ...one, ...rest, type: [type, "null"], ...(Array.isArray(values) ? { enum: [...values as ReadonlyArray<Json>, null] } : {}) }
+  return {
+    ...one,
+    ...rest,
+    type: [type, "null"],
+    ...(Array.isArray(values) ? { enum: [...(values as ReadonlyArray<Json>), null] } : {})
+  }
 }
 
 /** The resource an answer is of: a page of its rows, or one of them under its singular key. */

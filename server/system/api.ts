@@ -25,84 +25,148 @@ const open = { ability: null, permission: null, weight: 0, public: true, server_
 /** Not well: 503, which monitors see, with the reason; reads may go on all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
   const database = dialect === "pg" ? "postgres" : "sqlite"
-  if (condition.status === "ok") return ok({ health: { status: "ok", timestamp: now, database, journal_position: condition.journal_position } })
-  const [message, more, retry_seconds] = condition.status === "degraded"
-    ? [storageText[condition.reason], { reason: condition.reason, journal_position: condition.journal_position }, storage_retry_seconds]
-    : ["The database does not answer.", { reason: "database", journal_position: null }, 1]
+  if (condition.status === "ok")
+    return ok({ health: { status: "ok", timestamp: now, database, journal_position: condition.journal_position } })
+  const [message, more, retry_seconds] =
+    condition.status === "degraded"
+      ? [
+          storageText[condition.reason],
+          { reason: condition.reason, journal_position: condition.journal_position },
+          storage_retry_seconds
+        ]
+      : ["The database does not answer.", { reason: "database", journal_position: null }, 1]
   return {
-    status: 503, body: { message, health: { status: condition.status, timestamp: now, database, ...more } }, headers: { "retry-after": String(retry_seconds) }
+    status: 503,
+    body: { message, health: { status: condition.status, timestamp: now, database, ...more } },
+    headers: { "retry-after": String(retry_seconds) }
   }
 }
-const healthNow = Effect.gen(function*() {
+const healthNow = Effect.gen(function* () {
   const { health } = Option.getOrThrow(yield* Effect.serviceOption(ServerContext))
   return healthAnswer((yield* Store).dialect, yield* health, instantOf(yield* Clock.currentTimeMillis))
 })
 const databases = choice({ postgres: "Postgres", sqlite: "SQLite" })
 const unwell = Shown.keys({
-  status: choice({ degraded: "Degraded", unavailable: "Unavailable" }), timestamp: timestamp(), database: databases, journal_position: integer({ nullable: true }),
+  status: choice({ degraded: "Degraded", unavailable: "Unavailable" }),
+  timestamp: timestamp(),
+  database: databases,
+  journal_position: integer({ nullable: true }),
   reason: text({ describe: "What keeps the database from recording, or that it does not answer" })
 })
-const well = { health: Shown.keys({ status: choice({ ok: "Ok" }), timestamp: timestamp(), database: databases, journal_position: integer() }) }
+const well = {
+  health: Shown.keys({
+    status: choice({ ok: "Ok" }),
+    timestamp: timestamp(),
+    database: databases,
+    journal_position: integer()
+  })
+}
 const refused = { message: text(), health: unwell }
 type HealthAnswer = Answer<Shown.KeysShown<typeof well>> | Answer<Shown.KeysShown<typeof refused>>
 const health = get("/api/v1/system/health", {
-  answer: well, error_answers: { 503: refused },
-  name: "system.health", summary: "Is the server well?", ...open, unlimited: true, run: () => healthNow
+  answer: well,
+  error_answers: { 503: refused },
+  name: "system.health",
+  summary: "Is the server well?",
+  ...open,
+  unlimited: true,
+  run: () => healthNow
 })
 
 const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly description: JsonObject }>()
 const description = get("/api/v1/openapi.json", {
-  name: "system.openapi", summary: "This interface, described as OpenAPI 3.1", ...open,
+  name: "system.openapi",
+  summary: "This interface, described as OpenAPI 3.1",
+  ...open,
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
-  run: () => Effect.map(CommandRuntime, ({ catalogue, public_url }) => {
-    // The address is known once the server listens.
-    const url = public_url?.() ?? "/"
-    let known = descriptions.get(catalogue)
-    if (known?.url !== url) descriptions.set(catalogue, known = { url, description: openApi(catalogue, url) })
-    return ok(known.description)
-  })
+  run: () =>
+    Effect.map(CommandRuntime, ({ catalogue, public_url }) => {
+      // The address is known once the server listens.
+      const url = public_url?.() ?? "/"
+      let known = descriptions.get(catalogue)
+      if (known?.url !== url) descriptions.set(catalogue, (known = { url, description: openApi(catalogue, url) }))
+      return ok(known.description)
+    })
 })
 
 const endpoints = get("/api/v1/endpoints", {
   answer: {
     endpoints: Shown.objects({
-      name: text(), method: text(), uri: text(), resource: text({ nullable: true }), operation: text({ nullable: true }), ability: text({ nullable: true }), price_weight: integer()
+      name: text(),
+      method: text(),
+      uri: text(),
+      resource: text({ nullable: true }),
+      operation: text({ nullable: true }),
+      ability: text({ nullable: true }),
+      price_weight: integer()
     }),
     meta: Shown.meta
   },
-  name: "endpoints.list", summary: "List what can be asked", ability: "system:read", permission: "system.read", metering_weight: 0, server_only: true,
-  run: () => Effect.map(CommandRuntime, ({ catalogue }) => {
-    const rows = catalogueRows(catalogue)
-    return ok({ endpoints: rows, meta: unpagedMeta(rows.length) })
-  })
+  name: "endpoints.list",
+  summary: "List what can be asked",
+  ability: "system:read",
+  permission: "system.read",
+  metering_weight: 0,
+  server_only: true,
+  run: () =>
+    Effect.map(CommandRuntime, ({ catalogue }) => {
+      const rows = catalogueRows(catalogue)
+      return ok({ endpoints: rows, meta: unpagedMeta(rows.length) })
+    })
 })
 
 const docs = get("/docs", {
-  name: "docs", summary: "This interface, to read and to try", ...open,
-  run: () => Effect.sync(() => {
-    const { html, policy } = docsPage()
-    return { status: 200, content: { type: "text/html; charset=utf-8", text: html }, headers: { "content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer" } }
-  })
+  name: "docs",
+  summary: "This interface, to read and to try",
+  ...open,
+  run: () =>
+    Effect.sync(() => {
+      const { html, policy } = docsPage()
+      return {
+        status: 200,
+        content: { type: "text/html; charset=utf-8", text: html },
+        headers: { "content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer" }
+      }
+    })
 })
 
 /** Asked from this machine itself, and not passed on by a proxy on it. */
 const isFromHere = (address: string, headers: { readonly [name: string]: unknown }): boolean =>
-  /^(::ffff:)?127\.|^::1$/.test(address) && headers["forwarded"] === undefined && headers["x-forwarded-for"] === undefined && headers["x-real-ip"] === undefined
+  /^(::ffff:)?127\.|^::1$/.test(address) &&
+  headers["forwarded"] === undefined &&
+  headers["x-forwarded-for"] === undefined &&
+  headers["x-real-ip"] === undefined
 
 export const systemSlice = (): ServerSlice => {
   const metrics = makeMetrics()
   return {
     name: "system",
-    endpoints: [health, description, endpoints, docs, get("/metrics", {
-      name: "metrics", summary: "Measurements, as Prometheus reads them; on this machine only", ...open,
-      run: () => Effect.gen(function*() {
-        const journal_position = yield* lastPosition(yield* Store)
-        return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) } }
+    endpoints: [
+      health,
+      description,
+      endpoints,
+      docs,
+      get("/metrics", {
+        name: "metrics",
+        summary: "Measurements, as Prometheus reads them; on this machine only",
+        ...open,
+        run: () =>
+          Effect.gen(function* () {
+            const journal_position = yield* lastPosition(yield* Store)
+            return {
+              status: 200,
+              content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) }
+            }
+          })
       })
-    })],
+    ],
     // Health is answered before anything is read for the request: what is read waits for whoever holds the database.
-    around: (call, next) => call.endpoint.name === health.name ? healthNow
-      : call.endpoint.name === "metrics" && !isFromHere(call.remote_address, call.headers) ? Effect.fail(notFound()) : next,
+    around: (call, next) =>
+      call.endpoint.name === health.name
+        ? healthNow
+        : call.endpoint.name === "metrics" && !isFromHere(call.remote_address, call.headers)
+          ? Effect.fail(notFound())
+          : next,
     answered: metrics.count
   }
 }

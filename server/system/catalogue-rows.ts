@@ -6,15 +6,19 @@ import { type Endpoint, operationOf, resourceOf } from "../../core/kernel/endpoi
 export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
   catalogue.endpoints.filter((endpoint) => endpoint.path.startsWith("/api/") || endpoint.path.endsWith(".ics"))
 
-const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Sorted by address, then method. Several abilities, of which one will do, stand side by side. */
 export const catalogueRows = (catalogue: Catalogue) =>
-  catalogue.endpoints.filter((endpoint) => endpoint.path.startsWith("/api/"))
+  catalogue.endpoints
+    .filter((endpoint) => endpoint.path.startsWith("/api/"))
     .toSorted((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
     .map((endpoint) => ({
-      name: endpoint.name, method: endpoint.method, uri: endpoint.path,
-      resource: resourceOf(endpoint) || null, operation: operationOf(endpoint),
+      name: endpoint.name,
+      method: endpoint.method,
+      uri: endpoint.path,
+      resource: resourceOf(endpoint) || null,
+      operation: operationOf(endpoint),
       ability: endpoint.ability === null ? null : [endpoint.ability].flat().join("|"),
       price_weight: endpoint.metering_weight
     }))

@@ -44,9 +44,11 @@ const sourceOf = (text: string): string => `'sha256-${createHash("sha256").updat
 let page: { readonly html: string; readonly policy: string } | undefined
 
 /** The page, and the policy that lets it run its own script and nothing else. Made when first asked for. */
-export const docsPage = (): { readonly html: string; readonly policy: string } => page ??= {
-  html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Flightcase API</title><style>${style}</style></head><body>` +
-    `<nav><h1>Flightcase API</h1><p><input id="find" placeholder="Search" aria-label="Search" autofocus></p><p><input id="token" type="password" placeholder="Token to try with" aria-label="Token" autocomplete="off"></p><div id="list"></div>` +
-    `<p class="dim"><a href="/api/v1/openapi.json">openapi.json</a></p></nav><main><h1>Choose an operation</h1><p class="dim">Every operation of this server, described by the tables it answers from.</p></main><script>${script}</script></body></html>`,
-  policy: `default-src 'none'; script-src ${sourceOf(script)}; style-src ${sourceOf(style)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-}
+export const docsPage = (): { readonly html: string; readonly policy: string } =>
+  (page ??= {
+    html:
+      `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Flightcase API</title><style>${style}</style></head><body>` +
+      `<nav><h1>Flightcase API</h1><p><input id="find" placeholder="Search" aria-label="Search" autofocus></p><p><input id="token" type="password" placeholder="Token to try with" aria-label="Token" autocomplete="off"></p><div id="list"></div>` +
+      `<p class="dim"><a href="/api/v1/openapi.json">openapi.json</a></p></nav><main><h1>Choose an operation</h1><p class="dim">Every operation of this server, described by the tables it answers from.</p></main><script>${script}</script></body></html>`,
+    policy: `default-src 'none'; script-src ${sourceOf(script)}; style-src ${sourceOf(style)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+  })

@@ -21,7 +21,11 @@ export const makeMetrics = (): Metrics => {
   const position = Metric.gauge("flightcase_journal_position", { description: "Events recorded" })
   /** Looked up whenever somebody asks. */
   const looked = (name: string, description: string, value: () => number): void => {
-    Metric.registerUnsafe(Metric.gauge(name, { description }), registry, { get: () => ({ value: value() }), update: () => {}, modify: () => {} })
+    Metric.registerUnsafe(Metric.gauge(name, { description }), registry, {
+      get: () => ({ value: value() }),
+      update: () => {},
+      modify: () => {}
+    })
   }
   const longestDelay = (): number => {
     delay.enable()
@@ -29,27 +33,46 @@ export const makeMetrics = (): Metrics => {
     delay.reset()
     return longest
   }
-  looked("flightcase_event_loop_delay_max_seconds", "Longest delay of the event loop since this was last asked", longestDelay)
+  looked(
+    "flightcase_event_loop_delay_max_seconds",
+    "Longest delay of the event loop since this was last asked",
+    longestDelay
+  )
   looked("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss())
   looked("nodejs_heap_size_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed)
   looked("process_start_time_seconds", "When the process began", () => Math.round(Date.now() / 1000 - process.uptime()))
-  const processor = Metric.counter("process_cpu_seconds_total", { description: "Processor time used", incremental: true })
+  const processor = Metric.counter("process_cpu_seconds_total", {
+    description: "Processor time used",
+    incremental: true
+  })
   const processorTime = (): number => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   }
-  Metric.registerUnsafe(processor, registry, { get: () => ({ count: processorTime(), incremental: true }), update: () => {}, modify: () => {} })
+  Metric.registerUnsafe(processor, registry, {
+    get: () => ({ count: processorTime(), incremental: true }),
+    update: () => {},
+    modify: () => {}
+  })
   return {
     count: ({ endpoint, method, status, duration_ms }) => {
       // Names of endpoints only: labels somebody else could make up would grow without end.
       const route = endpoint ?? "none"
       const labels = { endpoint: route, method: endpoint === null ? "none" : method, status: String(status) }
-      kept(requests, `${route} ${labels.method} ${status}`, () => Metric.counter("flightcase_requests_total", {
-        description: "Requests answered", incremental: true, attributes: labels
-      })).updateUnsafe(1, registry)
-      kept(durations, route, () => Metric.histogram("flightcase_request_duration_seconds", {
-        description: "Time from the request's head to its answer", boundaries, attributes: { endpoint: route }
-      })).updateUnsafe(duration_ms / 1000, registry)
+      kept(requests, `${route} ${labels.method} ${status}`, () =>
+        Metric.counter("flightcase_requests_total", {
+          description: "Requests answered",
+          incremental: true,
+          attributes: labels
+        })
+      ).updateUnsafe(1, registry)
+      kept(durations, route, () =>
+        Metric.histogram("flightcase_request_duration_seconds", {
+          description: "Time from the request's head to its answer",
+          boundaries,
+          attributes: { endpoint: route }
+        })
+      ).updateUnsafe(duration_ms / 1000, registry)
     },
     text: ({ journal_position }) => {
       position.updateUnsafe(journal_position, registry)

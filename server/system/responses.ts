@@ -9,30 +9,55 @@ import { exampleOf } from "./examples.ts"
 const integer: JsonObject = { type: "integer" }
 const string: JsonObject = { type: "string" }
 /** Every header an answer may carry, beside those of HTTP itself (Content-Type, Content-Length and the like). */
-export const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } = {
-  "Cache-Control": { description: "Answers are for whoever asked: no-store unless the operation says otherwise", schema: string },
-  "Idempotent-Replayed": { description: "true when the request was answered before and this is that answer again", schema: { type: "string", enum: ["true"] } },
-  "Retry-After": { description: "Seconds to wait before asking again", schema: integer },
-  "WWW-Authenticate": { description: "How to authenticate", schema: string },
-  "X-Content-Type-Options": { description: "nosniff", schema: string },
-  "X-RateLimit-Limit": { description: "Requests this token may make a minute", schema: integer },
-  "X-RateLimit-Remaining": { description: "How many are left in this minute", schema: integer },
-  "X-RateLimit-Reset": { description: "When the next minute begins, in seconds since 1970", schema: integer },
-  "X-Request-Id": { description: "The id sent along, or one made up; logs name it", schema: string }
-}
+export const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } =
+  {
+    "Cache-Control": {
+      description: "Answers are for whoever asked: no-store unless the operation says otherwise",
+      schema: string
+    },
+    "Idempotent-Replayed": {
+      description: "true when the request was answered before and this is that answer again",
+      schema: { type: "string", enum: ["true"] }
+    },
+    "Retry-After": { description: "Seconds to wait before asking again", schema: integer },
+    "WWW-Authenticate": { description: "How to authenticate", schema: string },
+    "X-Content-Type-Options": { description: "nosniff", schema: string },
+    "X-RateLimit-Limit": { description: "Requests this token may make a minute", schema: integer },
+    "X-RateLimit-Remaining": { description: "How many are left in this minute", schema: integer },
+    "X-RateLimit-Reset": { description: "When the next minute begins, in seconds since 1970", schema: integer },
+    "X-Request-Id": { description: "The id sent along, or one made up; logs name it", schema: string }
+  }
 const headersOf = (...names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(names.toSorted().map((name) => [name, { $ref: `#/components/headers/${name}` }]))
-const of_every_answer = ["Cache-Control", "X-Content-Type-Options", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-Request-Id"]
-const json = (schema: JsonObject, schemas: AnswerSchemas["named"]): JsonObject =>
-  ({ "application/json": { schema, example: exampleOf(schema, schemas) } })
+const of_every_answer = [
+  "Cache-Control",
+  "X-Content-Type-Options",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-Request-Id"
+]
+const json = (schema: JsonObject, schemas: AnswerSchemas["named"]): JsonObject => ({
+  "application/json": { schema, example: exampleOf(schema, schemas) }
+})
 
-const error = (description: string, schema: "Message" | "Invalid" = "Message", ...more: ReadonlyArray<string>): JsonObject =>
-  ({
-    description, headers: headersOf(...of_every_answer, ...more),
-    content: { "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, example: errorExample(description, schema) } }
-  })
-const errorExample = (message: string, schema: "Message" | "Invalid"): JsonObject => schema === "Message" ? { message: `${message}.` }
-  : { message: "The name field is required.", errors: { name: ["The name field is required."] } }
+const error = (
+  description: string,
+  schema: "Message" | "Invalid" = "Message",
+  ...more: ReadonlyArray<string>
+): JsonObject => ({
+  description,
+  headers: headersOf(...of_every_answer, ...more),
+  content: {
+    "application/json": {
+      schema: { $ref: `#/components/schemas/${schema}` },
+      example: errorExample(description, schema)
+    }
+  }
+})
+const errorExample = (message: string, schema: "Message" | "Invalid"): JsonObject =>
+  schema === "Message"
+    ? { message: `${message}.` }
+    : { message: "The name field is required.", errors: { name: ["The name field is required."] } }
 const errors: { readonly [status: string]: JsonObject } = {
   "401": error("No valid token", "Message", "WWW-Authenticate"),
   "403": error("The account is deactivated, or a permission or an ability is missing"),
@@ -50,30 +75,49 @@ const errors: { readonly [status: string]: JsonObject } = {
 
 export const components = (answers: AnswerSchemas, headers: ReadonlyMap<string, string>): JsonObject => ({
   schemas: answers.named,
-  headers: { ...known_headers, ...Object.fromEntries([...headers].map(([name, description]) => [name, { description, schema: string }])) },
+  headers: {
+    ...known_headers,
+    ...Object.fromEntries([...headers].map(([name, description]) => [name, { description, schema: string }]))
+  },
   responses: errors
 })
 
 /** Examples of what is no JSON, by type. */
-const texts_of: { readonly [type: string]: string } = { "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n" }
+const texts_of: { readonly [type: string]: string } = {
+  "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
+}
 
 /** The answers of an operation by status. */
-export const responsesOf = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => ({ ...success(endpoint, answers), ...refusals(endpoint, answers) })
+export const responsesOf = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => ({
+  ...success(endpoint, answers),
+  ...refusals(endpoint, answers)
+})
 
 const success = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
   const status = String(statusOfAnswer(endpoint))
-  const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers), ...(keepsAnswers(endpoint) ? ["Idempotent-Replayed"] : []))
+  const headers = headersOf(
+    ...of_every_answer,
+    ...Object.keys(endpoint.answer_headers),
+    ...(keepsAnswers(endpoint) ? ["Idempotent-Replayed"] : [])
+  )
   if (endpoint.produces !== undefined) {
     const known = { description: "The asker holds this already (If-None-Match)", headers }
     return {
-      [status]: { description: "As asked", headers, content: { [endpoint.produces]: { schema: string, example: texts_of[endpoint.produces] ?? "" } } },
+      [status]: {
+        description: "As asked",
+        headers,
+        content: { [endpoint.produces]: { schema: string, example: texts_of[endpoint.produces] ?? "" } }
+      },
       ...(endpoint.answer_headers["ETag"] === undefined ? {} : { "304": known })
     }
   }
   if (status === "204") return { "204": { description: "Done", headers } }
   const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
   // Of a stored answer, once personal data was taken out of the journal, only that it was given is kept.
-  const content = json(keepsAnswers(endpoint) ? { anyOf: [whole, { $ref: "#/components/schemas/AnswerRemoved" }] } : whole, answers.named)
+  const content = json(
+    keepsAnswers(endpoint) ? { anyOf: [whole, { $ref: "#/components/schemas/AnswerRemoved" }] } : whole,
+    answers.named
+  )
   return { [status]: { description: "As asked", headers, content } }
 }
 
@@ -94,15 +138,25 @@ const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
     ...(isRead ? [] : ["413", "415"]),
     ...(isRead && Object.keys(endpoint.fields).length === 0 ? [] : ["422"]),
     ...(keepsAnswers(endpoint) ? ["409", "425"] : []),
-    ...Object.keys(endpoint.error_answers), "429", "500", "503"
+    ...Object.keys(endpoint.error_answers),
+    "429",
+    "500",
+    "503"
   ])
-  return Object.fromEntries([...statuses].sort().map((status) => {
-    const other = endpoint.error_answers[Number(status)]
-    if (other === undefined || other === null) return [status, { $ref: `#/components/responses/${status}` }]
-    const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers))
-    const usual = errors[status]
-    return [status, {
-      description: usual?.["description"] ?? "Refused", headers: { ...usual?.["headers"] as JsonObject | undefined, ...headers }, content: json(answers.of(other), answers.named)
-    }]
-  }))
+  return Object.fromEntries(
+    [...statuses].sort().map((status) => {
+      const other = endpoint.error_answers[Number(status)]
+      if (other === undefined || other === null) return [status, { $ref: `#/components/responses/${status}` }]
+      const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers))
+      const usual = errors[status]
+      return [
+        status,
+        {
+          description: usual?.["description"] ?? "Refused",
+          headers: { ...(usual?.["headers"] as JsonObject | undefined), ...headers },
+          content: json(answers.of(other), answers.named)
+        }
+      ]
+    })
+  )
 }

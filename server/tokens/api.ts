@@ -26,13 +26,18 @@ import { text } from "../../core/kernel/field.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 
 export const tokenResource = resource({
-  singular: "token", table: tokens,
+  singular: "token",
+  table: tokens,
   filters: ["user_id", "expires_at", "last_used_at", "created_at", "updated_at"],
   sorts: ["created_at", "updated_at", "last_used_at", "expires_at"]
 })
 
 /** A token just issued: the one answer that tells its secret. */
-const issuedResource = { ...tokenResource, title: "IssuedToken", shows: { secret: text({ describe: "What the Authorization header bears; told once" }) } }
+const issuedResource = {
+  ...tokenResource,
+  title: "IssuedToken",
+  shows: { secret: text({ describe: "What the Authorization header bears; told once" }) }
+}
 
 const manages_users = "users.edit"
 /** May this person see and take away tokens of others? */
@@ -40,10 +45,18 @@ export const managesTokens = (viewer: Viewer): boolean => hasOnePermission(viewe
 
 const list = get("/api/v1/tokens", {
   answer: Shown.page(() => tokenResource),
-  name: "tokens.list", summary: "List tokens: one's own, or everybody's for those who manage users", ability: "tokens:read", permission: null, server_only: true,
-  run: (input) => Effect.map(listOf(tokenResource, input.query, viewContext(input), {
-    where: { revoked_at: null, ...(managesTokens(input.viewer) ? {} : { user_id: input.viewer.user_id }) }
-  }), ok)
+  name: "tokens.list",
+  summary: "List tokens: one's own, or everybody's for those who manage users",
+  ability: "tokens:read",
+  permission: null,
+  server_only: true,
+  run: (input) =>
+    Effect.map(
+      listOf(tokenResource, input.query, viewContext(input), {
+        where: { revoked_at: null, ...(managesTokens(input.viewer) ? {} : { user_id: input.viewer.user_id }) }
+      }),
+      ok
+    )
 })
 
 const { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute } = tokens.columns
@@ -57,55 +70,81 @@ interface IssueFacts {
 }
 
 /** The secret and its hash pass by the journal: it remembers only that a token was issued, to whom, with what abilities. */
-const issue = (abilities: () => ReadonlySet<string>) => command("POST", "/api/v1/tokens", {
-  answer: { token: Shown.row(() => issuedResource) },
-  name: "tokens.create", summary: "Issue a token; its secret is in this answer only", ability: "tokens:write", permission: manages_users, server_only: true,
-  fields: token_fields,
-  creates: [tokens],
-  streams: () => [],
-  facts: ({ values, viewer }): Effect.Effect<IssueFacts, Failure, Store> => Effect.gen(function*() {
-    const store = yield* Store
-    return {
-      user: yield* userById(values.user_id ?? viewer.user_id),
-      issuer: viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id),
-      abilities: abilities(),
-      is_administrator: isAdministrator(viewer, yield* store.getMany(roles, viewer.role_ids))
-    }
-  }),
-  decide: (facts, input, context) => {
-    const { values, viewer, settings, now } = input
-    const refusal = refusalToIssue(facts, values, viewer, now)
-    if (refusal !== undefined) return Result.fail(refusal)
-    const id = context.id(tokens)
-    const row = {
-      id, name: values.name!, abilities: values.abilities!, user_id: facts.user!.user_id,
-      expires_at: expiryOf(values.expires_at ?? null, facts.issuer, settings, now),
-      rate_limit_per_minute: values.rate_limit_per_minute ?? null
-    }
-    return Result.succeed({
-      events: [tokenIssued.make({ id, name: row.name, user_id: row.user_id, abilities: row.abilities, expires_at: row.expires_at })],
-      result: row
-    })
-  },
-  result: Shown.keys(issued_columns),
-  // Within the transaction that records the event.
-  respond: (result, input) => Effect.gen(function*() {
-    const store = yield* Store
-    const id = result.id
-    const secret = secretFor(id)
-    yield* store.apply([insert(tokens, {
-      ...result,
-      hash: hashOf(secret), last_used_at: null, revoked_at: null, created_at: input.now, updated_at: input.now, deleted_at: null
-    })])
-    const { token } = yield* renderById(tokenResource, id, [], viewContext(input))
-    return created({ token: { ...token, secret } })
+const issue = (abilities: () => ReadonlySet<string>) =>
+  command("POST", "/api/v1/tokens", {
+    answer: { token: Shown.row(() => issuedResource) },
+    name: "tokens.create",
+    summary: "Issue a token; its secret is in this answer only",
+    ability: "tokens:write",
+    permission: manages_users,
+    server_only: true,
+    fields: token_fields,
+    creates: [tokens],
+    streams: () => [],
+    facts: ({ values, viewer }): Effect.Effect<IssueFacts, Failure, Store> =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        return {
+          user: yield* userById(values.user_id ?? viewer.user_id),
+          issuer: viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id),
+          abilities: abilities(),
+          is_administrator: isAdministrator(viewer, yield* store.getMany(roles, viewer.role_ids))
+        }
+      }),
+    decide: (facts, input, context) => {
+      const { values, viewer, settings, now } = input
+      const refusal = refusalToIssue(facts, values, viewer, now)
+      if (refusal !== undefined) return Result.fail(refusal)
+      const id = context.id(tokens)
+      const row = {
+        id,
+        name: values.name!,
+        abilities: values.abilities!,
+        user_id: facts.user!.user_id,
+        expires_at: expiryOf(values.expires_at ?? null, facts.issuer, settings, now),
+        rate_limit_per_minute: values.rate_limit_per_minute ?? null
+      }
+      return Result.succeed({
+        events: [
+          tokenIssued.make({
+            id,
+            name: row.name,
+            user_id: row.user_id,
+            abilities: row.abilities,
+            expires_at: row.expires_at
+          })
+        ],
+        result: row
+      })
+    },
+    result: Shown.keys(issued_columns),
+    // Within the transaction that records the event.
+    respond: (result, input) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const id = result.id
+        const secret = secretFor(id)
+        yield* store.apply([
+          insert(tokens, {
+            ...result,
+            hash: hashOf(secret),
+            last_used_at: null,
+            revoked_at: null,
+            created_at: input.now,
+            updated_at: input.now,
+            deleted_at: null
+          })
+        ])
+        const { token } = yield* renderById(tokenResource, id, [], viewContext(input))
+        return created({ token: { ...token, secret } })
+      })
   })
-})
 
 const refusalToIssue = (
   { user, abilities, is_administrator }: IssueFacts,
   values: { readonly abilities?: ReadonlyArray<string>; readonly expires_at?: string | null },
-  viewer: Viewer, now: string
+  viewer: Viewer,
+  now: string
 ): Rejection | undefined => {
   if (!is_administrator) return forbidden("Only the owner and administrators issue tokens.")
   const errors: { [field: string]: FieldErrors[string] } = {}
@@ -113,7 +152,8 @@ const refusalToIssue = (
   values.abilities!.forEach((ability, at) => {
     if (ability !== "*" && !abilities.has(ability)) errors[`abilities.${at}`] = [`There is no ability ${ability}.`]
   })
-  if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now) errors["expires_at"] = ["The time of expiry must lie ahead."]
+  if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now)
+    errors["expires_at"] = ["The time of expiry must lie ahead."]
   if (Object.keys(errors).length > 0) return invalid(errors)
   // Nobody gains by a token what they may not do themselves.
   return beyondViewer(viewer, user!, values.abilities!)
@@ -128,14 +168,23 @@ const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<strin
 }
 
 /** The earliest of what was asked, what the settings allow and what the issuing token has left. */
-const expiryOf = (asked: string | null, issuer: TokenRow | undefined, settings: Settings, now: string): string | null => {
+const expiryOf = (
+  asked: string | null,
+  issuer: TokenRow | undefined,
+  settings: Settings,
+  now: string
+): string | null => {
   const days = settingNumber(settings, "api", "token_expiration_days")
   const at_most = days > 0 ? new Date(Date.parse(now) + days * 86_400_000).toISOString() : null
   return [asked, at_most, issuer?.expires_at ?? null].filter((one) => one !== null).sort()[0] ?? null
 }
 
 const revoke = command("DELETE", "/api/v1/tokens/{id}", {
-  name: "tokens.delete", summary: "Take a token away; it opens nothing from then on", ability: "tokens:write", permission: null, server_only: true,
+  name: "tokens.delete",
+  summary: "Take a token away; it opens nothing from then on",
+  ability: "tokens:write",
+  permission: null,
+  server_only: true,
   params: { id: { table: tokens } },
   facts: ({ rows }) => userById(rows.id.user_id),
   decide: (user, { rows: { id: token }, viewer }) => {
@@ -144,31 +193,46 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
     }
     const refusal = user === undefined ? undefined : beyondViewer(viewer, user, token.abilities)
     if (refusal !== undefined) return Result.fail(refusal)
-    return Result.succeed({ events: [tokenRevoked.make({ id: token.id, user_id: token.user_id })], result: { id: token.id } })
+    return Result.succeed({
+      events: [tokenRevoked.make({ id: token.id, user_id: token.user_id })],
+      result: { id: token.id }
+    })
   },
-  respond: (_result, { rows }) => Effect.gen(function*() {
-    // Devices that enrolled with it lose their own as well.
-    const issued = yield* tokensIssuedBy(rows.id.id)
-    yield* (yield* Store).apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
-    return noContent
-  })
+  respond: (_result, { rows }) =>
+    Effect.gen(function* () {
+      // Devices that enrolled with it lose their own as well.
+      const issued = yield* tokensIssuedBy(rows.id.id)
+      yield* (yield* Store).apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
+      return noContent
+    })
 })
 
 /** `abilities`: all that endpoints ask for; known once the whole catalogue is. */
 export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
-  name: "tokens", server_tables: [tokens], resources: [tokenResource], events: tokenEvents,
+  name: "tokens",
+  server_tables: [tokens],
+  resources: [tokenResource],
+  events: tokenEvents,
   endpoints: [list, issue(abilities), revoke],
   // People name their tokens, and devices theirs; tokens taken away are in the journal alone.
-  streams_of_user: (user_id) => Effect.map(
-    Effect.flatMap(Store, (store) => store.find(journal, { type: tokenIssued.type }, { order: ["position"] })),
-    (issued) => issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)),
-  recorded: (events) => Effect.gen(function*() {
-    const store = yield* Store
-    yield* store.apply(events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
-      // With an account its tokens end, for good; until it is active again they are told why (rules/conventions 11).
-      if (type === userDeactivated.type) return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
-      const erased = type === memberAnonymised.type ? data["user_id"] : null
-      return typeof erased === "number" ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })] : []
-    }))
-  })
+  streams_of_user: (user_id) =>
+    Effect.map(
+      Effect.flatMap(Store, (store) => store.find(journal, { type: tokenIssued.type }, { order: ["position"] })),
+      (issued) => issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)
+    ),
+  recorded: (events) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.apply(
+        events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
+          // With an account its tokens end, for good; until it is active again they are told why (rules/conventions 11).
+          if (type === userDeactivated.type)
+            return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
+          const erased = type === memberAnonymised.type ? data["user_id"] : null
+          return typeof erased === "number"
+            ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })]
+            : []
+        })
+      )
+    })
 })

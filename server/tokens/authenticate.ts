@@ -31,7 +31,11 @@ const bearers_kept = 10_000
 const use_noted_every_millis = 60_000
 const secret_length_max = 512
 
-interface Known { readonly row: TokenRow; readonly bearer: Bearer; readonly until: number }
+interface Known {
+  readonly row: TokenRow
+  readonly bearer: Bearer
+  readonly until: number
+}
 
 const unexpired = ({ row, bearer }: Known, now: number): Bearer | undefined =>
   row.expires_at !== null && Date.parse(row.expires_at) <= now ? undefined : bearer
@@ -41,7 +45,7 @@ export const makeAuthentication = (): Authentication => {
   const noted = new Map<number, number>()
   let generation = 0
 
-  const read = Effect.fnUntraced(function*(hash: string, now: number) {
+  const read = Effect.fnUntraced(function* (hash: string, now: number) {
     const begun = generation
     const store = yield* Store
     const row = yield* store.first(tokens, { hash })
@@ -52,7 +56,11 @@ export const makeAuthentication = (): Authentication => {
     const device_revoked = row.revoked_at !== null && (yield* revokedDevice(row.id)) !== undefined
     if (user.is_active && row.revoked_at !== null && !device_revoked) return undefined
     const viewer: Viewer = { ...user, abilities: new Set(row.abilities), token_id: row.id }
-    const found: Known = { row, bearer: { viewer, rate_limit_per_minute: row.rate_limit_per_minute, device_revoked }, until: now + believed_millis }
+    const found: Known = {
+      row,
+      bearer: { viewer, rate_limit_per_minute: row.rate_limit_per_minute, device_revoked },
+      until: now + believed_millis
+    }
     // A change that came while this was being read would otherwise be missed.
     if (begun === generation) {
       if (known.size >= bearers_kept) known.delete(known.keys().next().value as string)
@@ -66,7 +74,8 @@ export const makeAuthentication = (): Authentication => {
       if (secret === "" || secret.length > secret_length_max) return Effect.succeed(undefined)
       const hash = hashOf(secret)
       const before = known.get(hash)
-      if (before !== undefined && now < before.until && now > before.until - 2 * believed_millis) return Effect.succeed(unexpired(before, now))
+      if (before !== undefined && now < before.until && now > before.until - 2 * believed_millis)
+        return Effect.succeed(unexpired(before, now))
       return Effect.map(read(hash, now), (found) => {
         if (found === undefined) known.delete(hash)
         return found === undefined ? undefined : unexpired(found, now)

@@ -9,30 +9,51 @@ import type { DeviceTokensShape } from "../../sync/server/device-tokens.ts"
 import { tokenIssued, tokenRevoked } from "./events.ts"
 import { hashOf, secretFor, tokens } from "./schema.ts"
 
-const recording = Effect.fnUntraced(function*(viewer: Viewer, now: string) {
-  return { command_id: yield* (yield* CommandRuntime).commandId, actor_id: viewer.user_id, replica_id: null, recorded_at: now }
+const recording = Effect.fnUntraced(function* (viewer: Viewer, now: string) {
+  return {
+    command_id: yield* (yield* CommandRuntime).commandId,
+    actor_id: viewer.user_id,
+    replica_id: null,
+    recorded_at: now
+  }
 })
 
 export const deviceTokens: DeviceTokensShape = {
-  issue: Effect.fnUntraced(function*(name, viewer, now) {
+  issue: Effect.fnUntraced(function* (name, viewer, now) {
     const store = yield* Store
     const issuer = viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id)
     const [id] = yield* allocateIds("tokens", 1)
     const secret = secretFor(id!)
-    const row = { id: id!, name, abilities: [...viewer.abilities], user_id: viewer.user_id, expires_at: issuer?.expires_at ?? null }
-    yield* store.apply([insert(tokens, {
-      ...row, rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null, hash: hashOf(secret), last_used_at: null, revoked_at: null,
-      created_at: now, updated_at: now, deleted_at: null
-    })])
+    const row = {
+      id: id!,
+      name,
+      abilities: [...viewer.abilities],
+      user_id: viewer.user_id,
+      expires_at: issuer?.expires_at ?? null
+    }
+    yield* store.apply([
+      insert(tokens, {
+        ...row,
+        rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null,
+        hash: hashOf(secret),
+        last_used_at: null,
+        revoked_at: null,
+        created_at: now,
+        updated_at: now,
+        deleted_at: null
+      })
+    ])
     yield* recordEvents([tokenIssued.make(row)], yield* recording(viewer, now))
     return { id: row.id, secret }
   }),
-  abilitiesOf: Effect.fnUntraced(function*(token_id, now) {
+  abilitiesOf: Effect.fnUntraced(function* (token_id, now) {
     const token = yield* (yield* Store).get(tokens, token_id)
-    return token === undefined || token.revoked_at !== null || (token.expires_at !== null && token.expires_at <= now) ? undefined : token.abilities
+    return token === undefined || token.revoked_at !== null || (token.expires_at !== null && token.expires_at <= now)
+      ? undefined
+      : token.abilities
   }),
   // Its row stays: whoever still holds the device is told why it opens nothing.
-  end: Effect.fnUntraced(function*(token_id, viewer, now) {
+  end: Effect.fnUntraced(function* (token_id, viewer, now) {
     const store = yield* Store
     const token = yield* store.get(tokens, token_id)
     if (token === undefined || token.revoked_at !== null) return

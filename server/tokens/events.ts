@@ -4,9 +4,14 @@ import { type AnyEventType, eventType } from "../../core/kernel/event-type.ts"
 
 export const tokenIssued = eventType("token.issued", {
   meaning: "A token was given to a user, or to a device of theirs.",
-  data: () => Schema.Struct({
-    id: Schema.Int, name: Schema.String, user_id: Schema.NullOr(Schema.Int), abilities: Schema.Array(Schema.String), expires_at: Schema.NullOr(Schema.String)
-  }),
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      name: Schema.String,
+      user_id: Schema.NullOr(Schema.Int),
+      abilities: Schema.Array(Schema.String),
+      expires_at: Schema.NullOr(Schema.String)
+    }),
   project: "changes_no_table"
 })
 export const tokenRevoked = eventType("token.revoked", {

@@ -8,16 +8,25 @@ export const token_fields = {
   abilities: list(text({ max: 100 }), { required: true, min_items: 1, max_items: 200, distinct: true }),
   user_id: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, describe: "Whose token; the caller's own when absent" }),
   expires_at: timestamp({ nullable: true }),
-  rate_limit_per_minute: integer({ nullable: true, min: 1, max: 10_000, describe: "Requests per minute; the setting api.rate_limit when null" })
+  rate_limit_per_minute: integer({
+    nullable: true,
+    min: 1,
+    max: 10_000,
+    describe: "Requests per minute; the setting api.rate_limit when null"
+  })
 }
-export const tokens = table("tokens", {
-  ...token_fields,
-  /** SHA-256 of the whole secret, in hex. */
-  hash: text({ hidden: true, length: 64 }),
-  last_used_at: timestamp({ nullable: true, computed: true }),
-  /** Set when its user is deactivated: it does not come back to life with the account. */
-  revoked_at: timestamp({ nullable: true, hidden: true, computed: true })
-}, { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] })
+export const tokens = table(
+  "tokens",
+  {
+    ...token_fields,
+    /** SHA-256 of the whole secret, in hex. */
+    hash: text({ hidden: true, length: 64 }),
+    last_used_at: timestamp({ nullable: true, computed: true }),
+    /** Set when its user is deactivated: it does not come back to life with the account. */
+    revoked_at: timestamp({ nullable: true, hidden: true, computed: true })
+  },
+  { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] }
+)
 export type TokenRow = RowOf<typeof tokens>
 
 export const hashOf = (secret: string): string => hash("sha256", secret, "hex")

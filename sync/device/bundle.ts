@@ -7,7 +7,17 @@ import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
-import { bundle_bytes_max, BundleError, type CommandsBody, commands_per_bundle_max, type EventsBody, isComplete, readBundle, signBundle, isSignedBy } from "../protocol/bundle-format.ts"
+import {
+  bundle_bytes_max,
+  BundleError,
+  type CommandsBody,
+  commands_per_bundle_max,
+  type EventsBody,
+  isComplete,
+  readBundle,
+  signBundle,
+  isSignedBy
+} from "../protocol/bundle-format.ts"
 import { publicKeyOf } from "../protocol/signature.ts"
 import { type LeaseRange, type WireCommand, toWireCommand } from "../protocol/wire.ts"
 import type { Profile } from "./folder.ts"
@@ -23,7 +33,11 @@ export interface BundleParts {
   readonly replica: Replica
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
 }
-export interface ExportedBundle { readonly text: string; readonly commands: number; readonly more: boolean }
+export interface ExportedBundle {
+  readonly text: string
+  readonly commands: number
+  readonly more: boolean
+}
 export interface ImportedBundle {
   readonly accepted: number
   readonly rejected: number
@@ -38,9 +52,15 @@ export interface ImportedBundle {
 }
 
 /** What is pending, signed; made as often as one likes, since the server decides each command once. */
-export const exportBundle = async ({ profile, outbox, replica, run }: BundleParts, made_at: string): Promise<ExportedBundle> => {
+export const exportBundle = async (
+  { profile, outbox, replica, run }: BundleParts,
+  made_at: string
+): Promise<ExportedBundle> => {
   if (profile.key === undefined || profile.server_key === undefined) {
-    throw new BundleError("This device and its server do not know each other's keys yet.", "Run flightcase sync once while there is a network; bundles work from then on.")
+    throw new BundleError(
+      "This device and its server do not know each other's keys yet.",
+      "Run flightcase sync once while there is a network; bundles work from then on."
+    )
   }
   const { position, offset, handle } = await run(replica.position)
   const pending = outbox.toSend()
@@ -52,49 +72,95 @@ export const exportBundle = async ({ profile, outbox, replica, run }: BundlePart
     if (bytes > bundle_bytes_max / 2 && commands.length > 0) break
     commands.push(wire)
   }
-  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2)
+  const short = leasedTables(catalogue).filter(
+    (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2
+  )
   const { blocks, blocks_asked } = outbox.leases()
   const body: CommandsBody = {
-    replica_id: profile.replica_id, device: profile.device, server: profile.url, schema_version, position, offset, handle: handle ?? null, commands,
-    more: commands.length < pending.length, leases: short.map((entity) => ({ entity, request_no: outbox.leaseRequestNo(entity) })),
-    blocks, blocks_asked
+    replica_id: profile.replica_id,
+    device: profile.device,
+    server: profile.url,
+    schema_version,
+    position,
+    offset,
+    handle: handle ?? null,
+    commands,
+    more: commands.length < pending.length,
+    leases: short.map((entity) => ({ entity, request_no: outbox.leaseRequestNo(entity) })),
+    blocks,
+    blocks_asked
   }
-  return { text: `${JSON.stringify(signBundle("commands", body as unknown as JsonObject, profile.key, made_at))}\n`, commands: commands.length, more: body.more }
+  return {
+    text: `${JSON.stringify(signBundle("commands", body as unknown as JsonObject, profile.key, made_at))}\n`,
+    commands: commands.length,
+    more: body.more
+  }
 }
 
 const place = (offset: string): number => Number(offset.split("_")[0])
 
 /** What the server has forgotten is pending again; the next bundle carries it. */
 const reopenBy = (outbox: Outbox, { remembered }: EventsBody): boolean =>
-  remembered !== undefined && remembered.last_n < outbox.lastSettled() && outbox.reopen(remembered.last_n, remembered.leases, referencesOfBody(catalogue)) > 0
+  remembered !== undefined &&
+  remembered.last_n < outbox.lastSettled() &&
+  outbox.reopen(remembered.last_n, remembered.leases, referencesOfBody(catalogue)) > 0
 const within = (block: LeaseRange, { entity, from, to }: LeaseRange): ReadonlyArray<LeaseRange> =>
-  entity === block.entity && from <= block.to && to >= block.from ? [{ entity, from: Math.max(from, block.from), to: Math.min(to, block.to) }] : []
+  entity === block.entity && from <= block.to && to >= block.from
+    ? [{ entity, from: Math.max(from, block.from), to: Math.min(to, block.to) }]
+    : []
 
 /** Applies what the server answered. Again and again if one likes: what is here already stays as it is. */
-export const importBundle = async ({ profile, outbox, replica, run }: BundleParts, text: string): Promise<ImportedBundle> => {
+export const importBundle = async (
+  { profile, outbox, replica, run }: BundleParts,
+  text: string
+): Promise<ImportedBundle> => {
   const sealed = readBundle(text)
   if (sealed.kind !== "events") {
     const own = profile.key !== undefined && sealed.key === publicKeyOf(profile.key)
     throw own
-      ? new BundleError("This bundle was made here: it is for the server.", "Carry it to a machine with a network: flightcase sync bundle in FILE --to URL --token T writes the answer to bring back.")
-      : new BundleError("This bundle comes from another device: it is for the server.", "flightcase sync bundle in FILE --to URL --token T delivers it.")
+      ? new BundleError(
+          "This bundle was made here: it is for the server.",
+          "Carry it to a machine with a network: flightcase sync bundle in FILE --to URL --token T writes the answer to bring back."
+        )
+      : new BundleError(
+          "This bundle comes from another device: it is for the server.",
+          "flightcase sync bundle in FILE --to URL --token T delivers it."
+        )
   }
-  if (!isComplete(sealed)) throw new BundleError("The bundle was changed after it was made: its signature does not fit. Nothing of it was applied.", "Fetch it again from the server.")
+  if (!isComplete(sealed))
+    throw new BundleError(
+      "The bundle was changed after it was made: its signature does not fit. Nothing of it was applied.",
+      "Fetch it again from the server."
+    )
   const body = sealed.body as unknown as EventsBody
   if (body.replica_id !== profile.replica_id) {
-    throw new BundleError(`The bundle is for the replica ${body.replica_id}; this device is replica ${profile.replica_id}.`, "Carry it to the device it was made for.")
+    throw new BundleError(
+      `The bundle is for the replica ${body.replica_id}; this device is replica ${profile.replica_id}.`,
+      "Carry it to the device it was made for."
+    )
   }
   if (profile.server_key === undefined || !isSignedBy(sealed, profile.server_key)) {
-    throw new BundleError(`The bundle was not signed by the server this device belongs to (${profile.url}).`, "Deliver the device's bundle to its own server; after the server's key was changed, sync once over a network.")
+    throw new BundleError(
+      `The bundle was not signed by the server this device belongs to (${profile.url}).`,
+      "Deliver the device's bundle to its own server; after the server's key was changed, sync once over a network."
+    )
   }
   if (body.schema_version > schema_version) {
-    throw new BundleError(`The bundle comes from a newer release (schema ${body.schema_version}); this one knows ${schema_version}. Nothing of it was applied.`, "Update Flightcase here, then take the bundle in again.")
+    throw new BundleError(
+      `The bundle comes from a newer release (schema ${body.schema_version}); this one knows ${schema_version}. Nothing of it was applied.`,
+      "Update Flightcase here, then take the bundle in again."
+    )
   }
   const before = outbox.counts()
   let applied_events = 0
-  let known = true, reopened = false
+  let known = true,
+    reopened = false
   // Ids that are others' by now are given no more, whatever comes next.
-  if (body.remembered !== undefined) outbox.trimLeases(body.remembered.shown, body.remembered.leases.flatMap((one) => body.remembered!.shown.flatMap((block) => within(block, one))))
+  if (body.remembered !== undefined)
+    outbox.trimLeases(
+      body.remembered.shown,
+      body.remembered.leases.flatMap((one) => body.remembered!.shown.flatMap((block) => within(block, one)))
+    )
   await run(replica.settle(verdictsOfReusedIds(body.verdicts, outbox.pending())))
   for (const page of body.pages) {
     const position = await run(replica.position)
@@ -103,13 +169,19 @@ export const importBundle = async ({ profile, outbox, replica, run }: BundlePart
     if (page.anew) {
       reopened ||= reopenBy(outbox, body)
       await run(replica.restart)
-    }
-    else if (position.handle !== page.handle || place(page.from) > place(position.offset)) {
-      throw new BundleError(`The bundle begins at ${place(page.from)}, which this replica has not reached or has left behind.`, "Make a new one: flightcase sync bundle out FILE.")
+    } else if (position.handle !== page.handle || place(page.from) > place(position.offset)) {
+      throw new BundleError(
+        `The bundle begins at ${place(page.from)}, which this replica has not reached or has left behind.`,
+        "Make a new one: flightcase sync bundle out FILE."
+      )
     }
     known = false
-    const events = page.rows.map((row) => eventOf(row as Parameters<typeof eventOf>[0])).sort((a, b) => a.position - b.position)
-    applied_events += (await run(replica.apply({ events, offset: page.offset, handle: page.handle, up_to_date: page.up_to_date }))).applied
+    const events = page.rows
+      .map((row) => eventOf(row as Parameters<typeof eventOf>[0]))
+      .sort((a, b) => a.position - b.position)
+    applied_events += (
+      await run(replica.apply({ events, offset: page.offset, handle: page.handle, up_to_date: page.up_to_date }))
+    ).applied
   }
   for (const { entity, request_no, ranges } of body.leases) {
     if (request_no === outbox.leaseRequestNo(entity)) outbox.addLease(request_no, ranges)
@@ -117,7 +189,13 @@ export const importBundle = async ({ profile, outbox, replica, run }: BundlePart
   const after = outbox.counts()
   const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
   return {
-    accepted: gained("accepted"), rejected: gained("rejected") + gained("held"), applied_events, position: (await run(replica.position)).position,
-    pending: after["pending"] ?? 0, conflicts: after["rejected"] ?? 0, known, complete: body.complete && !reopened
+    accepted: gained("accepted"),
+    rejected: gained("rejected") + gained("held"),
+    applied_events,
+    position: (await run(replica.position)).position,
+    pending: after["pending"] ?? 0,
+    conflicts: after["rejected"] ?? 0,
+    known,
+    complete: body.complete && !reopened
   }
 }

@@ -1,6 +1,14 @@
 /** What can be wrong with a device itself, and how SQLite says that a file is damaged. */
 
-export type DeviceFailureKind = "profile damaged" | "outbox missing" | "outbox damaged" | "commands missing" | "replica damaged" | "revoked" | "copied" | "newer schema"
+export type DeviceFailureKind =
+  | "profile damaged"
+  | "outbox missing"
+  | "outbox damaged"
+  | "commands missing"
+  | "replica damaged"
+  | "revoked"
+  | "copied"
+  | "newer schema"
 /** Something is wrong with this device itself. */
 export class DeviceFailure extends Error {
   override readonly name = "DeviceFault"
@@ -16,9 +24,13 @@ export class DeviceFailure extends Error {
   }
 }
 
-export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure => new DeviceFailure("outbox damaged",
-  `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.`,
-  "flightcase sync export-pending FILE writes out what can still be read; a backup of the file may hold the rest. Then flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one.", cause)
+export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "outbox damaged",
+    `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.`,
+    "flightcase sync export-pending FILE writes out what can still be read; a backup of the file may hold the rest. Then flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one.",
+    cause
+  )
 
 /** SQLite's own word for a file that is not what it wrote: CORRUPT and NOTADB. */
 export const isDamage = (error: unknown): boolean => {

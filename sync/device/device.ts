@@ -22,11 +22,31 @@ import { newSeed, type PublicKey, publicKeyOf } from "../protocol/signature.ts"
 import type { LeaseRange, WireError } from "../protocol/wire.ts"
 import { type ExportedBundle, importBundle, exportBundle, type ImportedBundle } from "./bundle.ts"
 import { reclaimForgottenLeases } from "./recovery/reclaim-leases.ts"
-import { type Conflict, conflictsOver, type FreeUnit, type ResolutionResult, type ResolutionRequest, type CommandReport } from "./resolutions/conflicts.ts"
+import {
+  type Conflict,
+  conflictsOver,
+  type FreeUnit,
+  type ResolutionResult,
+  type ResolutionRequest,
+  type CommandReport
+} from "./resolutions/conflicts.ts"
 import { examineDevice, type Finding } from "./recovery/doctor.ts"
 import {
-  DeviceFailure, deleteReplica, hasProfile, isDamage, NoProfile, openOutboxOf, outboxPath, type Profile, readProfile, replicaDamaged, isReplicaIntact, replicaPath,
-  revokedFailure, sqliteCodeIn, writeProfile
+  DeviceFailure,
+  deleteReplica,
+  hasProfile,
+  isDamage,
+  NoProfile,
+  openOutboxOf,
+  outboxPath,
+  type Profile,
+  readProfile,
+  replicaDamaged,
+  isReplicaIntact,
+  replicaPath,
+  revokedFailure,
+  sqliteCodeIn,
+  writeProfile
 } from "./folder.ts"
 import { copiedFailure, handshake } from "./handshake.ts"
 import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./recovery/missing-commands.ts"
@@ -36,7 +56,20 @@ import { type QueryResult, makeReplica, type Replica } from "./replica/replica.t
 import { type Progress, syncOnce, type SyncReport } from "./sync.ts"
 
 export { BundleError, DeviceFailure, hasProfile, NoProfile, readProfile, RemoteError, Unreachable }
-export type { QueryResult, ExportedBundle, Conflict, Finding, FreeUnit, Profile, Progress, ResolutionResult, ResolutionRequest, SyncReport, CommandReport, ImportedBundle }
+export type {
+  QueryResult,
+  ExportedBundle,
+  Conflict,
+  Finding,
+  FreeUnit,
+  Profile,
+  Progress,
+  ResolutionResult,
+  ResolutionRequest,
+  SyncReport,
+  CommandReport,
+  ImportedBundle
+}
 
 export interface SyncStatus {
   readonly server: string
@@ -51,7 +84,13 @@ export interface SyncStatus {
   /** Commands that wait for a conflict to be settled. */
   readonly held: number
 }
-export interface PendingCommand { readonly n: number; readonly id: string; readonly name: string; readonly issued_at: string; readonly stalled: WireError | null }
+export interface PendingCommand {
+  readonly n: number
+  readonly id: string
+  readonly name: string
+  readonly issued_at: string
+  readonly stalled: WireError | null
+}
 export interface SyncOptions {
   /** How long to wait while another process syncs; 30,000 by default. */
   readonly patience_millis?: number
@@ -65,9 +104,16 @@ export interface Device {
   readonly remote: Remote
   /** Answers from the replica as the server would; refusals are answers too: status and {message, errors}. */
   readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<QueryResult>
-  readonly sync: (progress?: Progress, options?: SyncOptions) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
+  readonly sync: (
+    progress?: Progress,
+    options?: SyncOptions
+  ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
   /** Where the replica stands in the server's shape, and when it last was up to date. */
-  readonly place: () => Promise<{ readonly offset: string; readonly handle: string | undefined; readonly synced_at: string | null }>
+  readonly place: () => Promise<{
+    readonly offset: string
+    readonly handle: string | undefined
+    readonly synced_at: string | null
+  }>
   /** The highest number pending; 0 when none is. Cheap. */
   readonly lastPending: () => number
   /** Sync by hand: what is pending as a signed file, and what the server answered to it taken in. */
@@ -102,18 +148,32 @@ export const uuidv7 = (now = Date.now()): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-export interface EnrolmentOptions { readonly name: string; readonly url: string; readonly token: string; readonly device: string }
+export interface EnrolmentOptions {
+  readonly name: string
+  readonly url: string
+  readonly token: string
+  readonly device: string
+}
 
 /** Enrols this machine, keeps the leases it is given and fills the replica. An unfinished fill goes on with the next sync. */
-export const enrolDevice = async (folder: string, enrolment: EnrolmentOptions, progress?: Progress): Promise<Device> => {
+export const enrolDevice = async (
+  folder: string,
+  enrolment: EnrolmentOptions,
+  progress?: Progress
+): Promise<Device> => {
   if (hasProfile(folder)) throw new Error(`${folder} holds a device already; a new one needs a folder of its own.`)
   const remote = remoteAt(enrolment.url, enrolment.token)
   const key = newSeed()
-  const answer = await remote.call("POST", "/api/v1/sync/replicas", { name: enrolment.device, public_key: publicKeyOf(key) })
+  const answer = await remote.call("POST", "/api/v1/sync/replicas", {
+    name: enrolment.device,
+    public_key: publicKeyOf(key)
+  })
   if (answer.status >= 400) throw new RemoteError(answer.status, answer.body as { message: string })
   const { replica, lease, token, server } = answer.body as {
-    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url?: string | null }; lease: ReadonlyArray<LeaseRange>
-    token?: { secret: string }; server?: { public_key: PublicKey | null }
+    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url?: string | null }
+    lease: ReadonlyArray<LeaseRange>
+    token?: { secret: string }
+    server?: { public_key: PublicKey | null }
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
@@ -124,8 +184,15 @@ export const enrolDevice = async (folder: string, enrolment: EnrolmentOptions, p
   outbox.close()
   writeProfile(folder, {
     // The token somebody logged in with stays theirs: the device keeps one of its own, which ends with it.
-    name: enrolment.name, url: enrolment.url, token: token?.secret ?? enrolment.token, replica_id: replica.id, device: enrolment.device,
-    user_id: replica.user_id, abilities: replica.abilities, key, ...(typeof replica.public_url === "string" ? { public_url: replica.public_url } : {}),
+    name: enrolment.name,
+    url: enrolment.url,
+    token: token?.secret ?? enrolment.token,
+    replica_id: replica.id,
+    device: enrolment.device,
+    user_id: replica.user_id,
+    abilities: replica.abilities,
+    key,
+    ...(typeof replica.public_url === "string" ? { public_url: replica.public_url } : {}),
     ...(typeof server?.public_key === "string" ? { server_key: server.public_key } : {})
   })
   const device = await openDevice(folder)
@@ -134,7 +201,10 @@ export const enrolDevice = async (folder: string, enrolment: EnrolmentOptions, p
 }
 
 /** Opens the folder's device: cheap, no network. What a crash left undone is done first. */
-export const openDevice = async (folder: string, options: { readonly at?: (step: string) => void } = {}): Promise<Device> => {
+export const openDevice = async (
+  folder: string,
+  options: { readonly at?: (step: string) => void } = {}
+): Promise<Device> => {
   const profile = readProfile(folder)
   const outbox = openOutboxOf(folder)
   if (profile.revoked_at !== undefined) {
@@ -147,19 +217,35 @@ export const openDevice = async (folder: string, options: { readonly at?: (step:
     throw replicaDamaged(folder)
   }
   const replica = makeReplica({
-    catalogue, outbox, replica_id: profile.replica_id, commandId: () => uuidv7(), viewer: viewerHere(profile), public_url: () => profile.public_url ?? profile.url,
+    catalogue,
+    outbox,
+    replica_id: profile.replica_id,
+    commandId: () => uuidv7(),
+    viewer: viewerHere(profile),
+    public_url: () => profile.public_url ?? profile.url,
     ...(options.at === undefined ? {} : { at: options.at })
   })
-  const runtime = ManagedRuntime.make(Layer.merge(
-    Layer.provide(Store.layer, sqliteLayer({ path: replicaPath(folder) })), replica.runtime))
+  const runtime = ManagedRuntime.make(
+    Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: replicaPath(folder) })), replica.runtime)
+  )
   const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => runtime.runPromise(effect)
-  try { await run(replica.open) } catch (error) {
+  try {
+    await run(replica.open)
+  } catch (error) {
     await runtime.dispose().catch(() => {})
     outbox.close()
-    throw error instanceof DeviceFailure ? error
-      : isDamage(error) ? replicaDamaged(folder, error)
-      : error instanceof Rejection && error.kind === "unavailable" ? new DeviceFailure("newer schema", `The replica in ${folder} was written by a newer release. ${error.message}`, "Update Flightcase on this machine; nothing recorded is lost.", error)
-      : error
+    throw error instanceof DeviceFailure
+      ? error
+      : isDamage(error)
+        ? replicaDamaged(folder, error)
+        : error instanceof Rejection && error.kind === "unavailable"
+          ? new DeviceFailure(
+              "newer schema",
+              `The replica in ${folder} was written by a newer release. ${error.message}`,
+              "Update Flightcase on this machine; nothing recorded is lost.",
+              error
+            )
+          : error
   }
   return deviceOver({ folder, profile, outbox, replica, run, dispose: () => runtime.dispose() })
 }
@@ -179,7 +265,11 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
   const ask: Device["ask"] = async (request, options) => {
     const before = request.method === "GET" ? undefined : outbox.lastN()
     // What fails after the outbox has a command is told with its number: it is recorded, and would be recorded twice.
-    try { return await run(asAnswer(replica.ask(request, options?.plan ?? false))) } catch (error) { throw before !== undefined && error instanceof Error ? withNumber(error, before) : error }
+    try {
+      return await run(asAnswer(replica.ask(request, options?.plan ?? false)))
+    } catch (error) {
+      throw before !== undefined && error instanceof Error ? withNumber(error, before) : error
+    }
   }
   const withNumber = (error: Error, before: number): Error => {
     const n = outbox.lastN()
@@ -192,45 +282,83 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     if (lost !== undefined) throw missingFailure(lost)
   }
   const conflicts = conflictsOver({
-    outbox, ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))), runDue: () => run(replica.open),
-    base: async () => (await run(replica.position)).position, commandId: () => uuidv7(), now: () => new Date().toISOString()
+    outbox,
+    ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))),
+    runDue: () => run(replica.open),
+    base: async () => (await run(replica.position)).position,
+    commandId: () => uuidv7(),
+    now: () => new Date().toISOString()
   })
   /** Greets the server and keeps what it told of itself. */
   const met = async (): Promise<ReadonlyArray<string>> => {
     const key = profile.key ?? newSeed()
     const { position } = await run(replica.position)
-    const { warnings, server_key, device, server_memory } = await handshake({ profile, outbox, remote, position, public_key: publicKeyOf(key) })
-    const told: Profile = { ...profile, key, ...(server_key === undefined ? {} : { server_key }), ...(device === undefined ? {} : { device }) }
-    if (told.key !== profile.key || told.server_key !== profile.server_key || told.device !== profile.device) writeProfile(folder, told)
+    const { warnings, server_key, device, server_memory } = await handshake({
+      profile,
+      outbox,
+      remote,
+      position,
+      public_key: publicKeyOf(key)
+    })
+    const told: Profile = {
+      ...profile,
+      key,
+      ...(server_key === undefined ? {} : { server_key }),
+      ...(device === undefined ? {} : { device })
+    }
+    if (told.key !== profile.key || told.server_key !== profile.server_key || told.device !== profile.device)
+      writeProfile(folder, told)
     profile = told
     if (server_memory !== undefined) await reclaimForgottenLeases(profile.replica_id, server_memory, outbox, remote)
     return warnings
   }
   const isCopy = (failure: DeviceFailure): DeviceFailure => {
-    writeProfile(folder, profile = { ...profile, copied_at: new Date().toISOString() })
+    writeProfile(folder, (profile = { ...profile, copied_at: new Date().toISOString() }))
     return failure
   }
   /** What the server's refusal means for this folder. A device that was revoked holds its data no longer, nor does that of somebody who has no account any more. */
   const toldHere = (error: unknown): unknown => {
     if (error instanceof DeviceFailure) return error.kind === "copied" ? isCopy(error) : error
     if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
-    if (error.status === 403 && (error.body.errors?.["replica"]?.includes("revoked") === true || error.body.message === deactivated_message)) {
+    if (
+      error.status === 403 &&
+      (error.body.errors?.["replica"]?.includes("revoked") === true || error.body.message === deactivated_message)
+    ) {
       deleteReplica(folder, profile, new Date().toISOString())
       return revokedFailure(profile, outbox.pending().length)
     }
-    return error.status === 422 && error.body.errors?.["n"] !== undefined ? isCopy(copiedFailure(profile, error)) : error
+    return error.status === 422 && error.body.errors?.["n"] !== undefined
+      ? isCopy(copiedFailure(profile, error))
+      : error
   }
   return {
-    get profile() { return profile },
-    remote, ask,
+    get profile() {
+      return profile
+    },
+    remote,
+    ask,
     sync: async (progress, options) => {
       const release = lockSync(folder, options?.patience_millis ?? 30_000)
       try {
         await nothingMissing()
         const warnings = await met()
         await conflicts.release()
-        return { ...await syncOnce({ profile, outbox, replica, remote, run, ...(progress === undefined ? {} : { progress }) }), warnings }
-      } catch (error) { throw toldHere(error) } finally { release() }
+        return {
+          ...(await syncOnce({
+            profile,
+            outbox,
+            replica,
+            remote,
+            run,
+            ...(progress === undefined ? {} : { progress })
+          })),
+          warnings
+        }
+      } catch (error) {
+        throw toldHere(error)
+      } finally {
+        release()
+      }
     },
     place: () => run(replica.position),
     lastPending: () => outbox.lastPending(),
@@ -241,24 +369,45 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     bundleIn: async (text) => {
       await nothingMissing()
       const release = lockSync(folder, 30_000)
-      try { return await importBundle({ profile, outbox, replica, run }, text) } finally { release() }
+      try {
+        return await importBundle({ profile, outbox, replica, run }, text)
+      } finally {
+        release()
+      }
     },
     status: async () => {
       const position = await run(replica.position)
       const pending = outbox.pending()
       return {
-        server: profile.url, replica_id: profile.replica_id, position: position.position, synced_at: position.synced_at, pending: pending.length,
-        oldest_pending_at: pending[0]?.issued_at ?? null, stalled: (await run(replica.stalled)).length, conflicts: outbox.byState("rejected").length, held: outbox.byState("held").length
+        server: profile.url,
+        replica_id: profile.replica_id,
+        position: position.position,
+        synced_at: position.synced_at,
+        pending: pending.length,
+        oldest_pending_at: pending[0]?.issued_at ?? null,
+        stalled: (await run(replica.stalled)).length,
+        conflicts: outbox.byState("rejected").length,
+        held: outbox.byState("held").length
       }
     },
-    conflicts: conflicts.list, resolve: conflicts.resolve, freeUnits: conflicts.free, told: conflicts.told, seen: conflicts.seen,
+    conflicts: conflicts.list,
+    resolve: conflicts.resolve,
+    freeUnits: conflicts.free,
+    told: conflicts.told,
+    seen: conflicts.seen,
     pending: async () => {
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
-      return outbox.pending().map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))
+      return outbox
+        .pending()
+        .map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))
     },
     doctor: async (repair, { offline = false } = {}) => {
       const release = lockSync(folder, 30_000)
-      try { return await examineDevice({ profile, outbox, replica, run, remote }, repair, offline) } finally { release() }
+      try {
+        return await examineDevice({ profile, outbox, replica, run, remote }, repair, offline)
+      } finally {
+        release()
+      }
     },
     missing,
     acceptLoss: async () => {
@@ -276,22 +425,35 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
 }
 
 const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Effect<QueryResult, Failure, R> =>
-  Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> => failure instanceof Rejection
-    ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject, ...(failure.headers === undefined ? {} : { headers: failure.headers }) })
-    : Effect.fail(failure))
+  Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> =>
+    failure instanceof Rejection
+      ? Effect.succeed({
+          status: statusOf[failure.kind],
+          body: bodyOf(failure) as unknown as JsonObject,
+          ...(failure.headers === undefined ? {} : { headers: failure.headers })
+        })
+      : Effect.fail(failure)
+  )
 
 /** The device's user as the replica knows them now; before the first fill, somebody who may nothing. */
-const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> => Effect.gen(function*() {
-  const store = yield* Store
-  const user = yield* store.get(users, profile.user_id)
-  if (user === undefined) return yield* new Rejection({ kind: "unavailable", message: "The replica is not filled yet; run flightcase sync." })
-  return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities: profile.abilities })
-})
+const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const user = yield* store.get(users, profile.user_id)
+    if (user === undefined)
+      return yield* new Rejection({
+        kind: "unavailable",
+        message: "The replica is not filled yet; run flightcase sync."
+      })
+    return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities: profile.abilities })
+  })
 
 /** One sync at a time: an operating-system lock that dies with its holder. */
-const lockSync = (folder: string, patience_millis: number): () => void => {
+const lockSync = (folder: string, patience_millis: number): (() => void) => {
   const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
-  try { lock.exec("begin exclusive") } catch (error) {
+  try {
+    lock.exec("begin exclusive")
+  } catch (error) {
     lock.close()
     throw sqliteCodeIn(error) === 5 ? new SyncBusy("Another sync of this profile is running.", { cause: error }) : error
   }

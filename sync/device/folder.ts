@@ -2,7 +2,17 @@
  * A device's folder: its profile, its replica, which may be made anew at any time, and its outbox, which may never be.
  * Whatever is wrong with one of them is told here, with the way out.
  */
-import { closeSync, existsSync, openSync, readFileSync, readSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import type { PublicKey, Seed } from "../protocol/signature.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
@@ -33,7 +43,9 @@ export interface Profile {
 /** There is no device in this folder yet. */
 export class NoProfile extends Error {
   override readonly name = "NoProfile"
-  constructor(folder: string) { super(`There is no profile in ${folder}; run flightcase login URL --token T first.`) }
+  constructor(folder: string) {
+    super(`There is no profile in ${folder}; run flightcase login URL --token T first.`)
+  }
 }
 
 const profilePath = (folder: string): string => join(folder, "profile.json")
@@ -46,13 +58,24 @@ export const readProfile = (folder: string): Profile => {
   const text = readFileSync(profilePath(folder), "utf8")
   try {
     const profile = JSON.parse(text) as Profile
-    if (Number.isSafeInteger(profile.replica_id) && typeof profile.url === "string" && typeof profile.token === "string") return profile
-  } catch (error) { throw profileDamaged(folder, error) }
+    if (
+      Number.isSafeInteger(profile.replica_id) &&
+      typeof profile.url === "string" &&
+      typeof profile.token === "string"
+    )
+      return profile
+  } catch (error) {
+    throw profileDamaged(folder, error)
+  }
   throw profileDamaged(folder)
 }
-const profileDamaged = (folder: string, cause?: unknown): DeviceFailure => new DeviceFailure("profile damaged",
-  `The profile ${profilePath(folder)} cannot be read: it is damaged.`,
-  "Unsent commands are safe in outbox.sqlite beside it: flightcase sync export-pending FILE writes them out. Then flightcase login URL --token T --set-aside begins anew.", cause)
+const profileDamaged = (folder: string, cause?: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "profile damaged",
+    `The profile ${profilePath(folder)} cannot be read: it is damaged.`,
+    "Unsent commands are safe in outbox.sqlite beside it: flightcase sync export-pending FILE writes them out. Then flightcase login URL --token T --set-aside begins anew.",
+    cause
+  )
 
 /** Written beside and renamed: a crash leaves the old profile or the new one. */
 export const writeProfile = (folder: string, profile: Profile): void => {
@@ -68,7 +91,11 @@ const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => 
   if (statSync(path).size === 0) return "empty"
   const head = Buffer.alloc(sqlite_header.length)
   const file = openSync(path, "r")
-  try { readSync(file, head, 0, head.length, 0) } finally { closeSync(file) }
+  try {
+    readSync(file, head, 0, head.length, 0)
+  } finally {
+    closeSync(file)
+  }
   return head.toString("latin1") === sqlite_header ? "database" : "foreign"
 }
 
@@ -77,15 +104,26 @@ export const openOutboxOf = (folder: string): Outbox => {
   const path = outboxPath(folder)
   const state = stateOf(path)
   if (state === "missing" || state === "empty") {
-    throw new DeviceFailure("outbox missing", `The outbox ${path} is ${state}: commands recorded here and not sent yet were in it.`,
-      "Put it back from a backup. Without one, flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one.")
+    throw new DeviceFailure(
+      "outbox missing",
+      `The outbox ${path} is ${state}: commands recorded here and not sent yet were in it.`,
+      "Put it back from a backup. Without one, flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one."
+    )
   }
   if (state === "foreign") throw outboxDamaged(path)
-  try { return openOutboxAt(path) } catch (error) { throw isDamage(error) && !(error instanceof DeviceFailure) ? outboxDamaged(path, error) : error }
+  try {
+    return openOutboxAt(path)
+  } catch (error) {
+    throw isDamage(error) && !(error instanceof DeviceFailure) ? outboxDamaged(path, error) : error
+  }
 }
-export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure => new DeviceFailure("replica damaged",
-  `The replica ${replicaPath(folder)} is damaged. Nothing unsent is lost: that is kept in the outbox.`,
-  "flightcase doctor --repair sets it aside and fills a new one from the server.", cause)
+export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "replica damaged",
+    `The replica ${replicaPath(folder)} is damaged. Nothing unsent is lost: that is kept in the outbox.`,
+    "flightcase doctor --repair sets it aside and fills a new one from the server.",
+    cause
+  )
 /** Is the replica a database, or not there at all, so that it can be filled? */
 export const isReplicaIntact = (folder: string): boolean => stateOf(replicaPath(folder)) !== "foreign"
 
@@ -93,7 +131,8 @@ const replica_files = ["", "-wal", "-shm", "-journal"]
 /** Puts the replica's files beside, for whoever wants to know what happened to them. */
 export const moveReplicaAside = (folder: string, stamp: string): string => {
   const aside = `${replicaPath(folder)}.damaged-${stamp}`
-  for (const suffix of replica_files) if (existsSync(replicaPath(folder) + suffix)) renameSync(replicaPath(folder) + suffix, aside + suffix)
+  for (const suffix of replica_files)
+    if (existsSync(replicaPath(folder) + suffix)) renameSync(replicaPath(folder) + suffix, aside + suffix)
   return aside
 }
 /** Takes the data away from a device that may no longer hold them, and keeps what it did not send. */
@@ -101,6 +140,9 @@ export const deleteReplica = (folder: string, profile: Profile, now: string): vo
   writeProfile(folder, { ...profile, revoked_at: now })
   for (const suffix of replica_files) rmSync(replicaPath(folder) + suffix, { force: true })
 }
-export const revokedFailure = (profile: Profile, unsent: number): DeviceFailure => new DeviceFailure("revoked",
-  `This device (${profile.device}) has been revoked; its data were taken away${unsent === 0 ? "" : `, its ${unsent} unsent ${unsent === 1 ? "command is" : "commands are"} kept`}.`,
-  `${unsent === 0 ? "" : "flightcase sync export-pending FILE writes them out for review. "}flightcase login URL --token T makes this machine a new device${unsent === 0 ? "" : " and takes them along"}.`)
+export const revokedFailure = (profile: Profile, unsent: number): DeviceFailure =>
+  new DeviceFailure(
+    "revoked",
+    `This device (${profile.device}) has been revoked; its data were taken away${unsent === 0 ? "" : `, its ${unsent} unsent ${unsent === 1 ? "command is" : "commands are"} kept`}.`,
+    `${unsent === 0 ? "" : "flightcase sync export-pending FILE writes them out for review. "}flightcase login URL --token T makes this machine a new device${unsent === 0 ? "" : " and takes them along"}.`
+  )

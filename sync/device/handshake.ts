@@ -32,49 +32,104 @@ export interface HandshakeParts {
 }
 interface Answered {
   readonly replica: { readonly name: string; readonly last_n: number }
-  readonly server: { readonly schema_version: number; readonly client_schema_min: number; readonly public_key: PublicKey | null }
+  readonly server: {
+    readonly schema_version: number
+    readonly client_schema_min: number
+    readonly public_key: PublicKey | null
+  }
   readonly copied: boolean
   readonly push: boolean
   readonly leases?: number
 }
 
 /** Throws a RemoteError where the server refuses this device, and a DeviceFault where another one sends in its name. */
-export const handshake = async ({ profile, outbox, remote, position, public_key, clock = Date.now }: HandshakeParts): Promise<HandshakeResult> => {
-  const pending = outbox.pending().slice(0, commands_per_push_max).map(({ n, id }) => ({ n, id }))
+export const handshake = async ({
+  profile,
+  outbox,
+  remote,
+  position,
+  public_key,
+  clock = Date.now
+}: HandshakeParts): Promise<HandshakeResult> => {
+  const pending = outbox
+    .pending()
+    .slice(0, commands_per_push_max)
+    .map(({ n, id }) => ({ n, id }))
   const asked_at = clock()
   const answer = await remote.call("POST", `/api/v1/sync/replicas/${profile.replica_id}/hello`, {
-    schema_version, position, last_n: outbox.lastN(), pending,
+    schema_version,
+    position,
+    last_n: outbox.lastN(),
+    pending,
     ...(public_key === undefined ? {} : { public_key })
   })
   const skew_seconds = skewOf(answer.headers.get("date"), asked_at, clock())
-  const warnings = skew_seconds !== null && Math.abs(skew_seconds) > skew_warning_seconds ? [skewText(skew_seconds)] : []
+  const warnings =
+    skew_seconds !== null && Math.abs(skew_seconds) > skew_warning_seconds ? [skewText(skew_seconds)] : []
   const body = answer.body as Partial<Answered> | undefined
   // A server of before greetings has no such path: it is simply not greeted.
-  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined)) return { warnings, skew_seconds, server_key: undefined, device: undefined, server_memory: undefined }
-  if (answer.status >= 400) throw new RemoteError(answer.status, (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string })
+  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined))
+    return { warnings, skew_seconds, server_key: undefined, device: undefined, server_memory: undefined }
+  if (answer.status >= 400)
+    throw new RemoteError(
+      answer.status,
+      (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string }
+    )
   const { replica, server, copied, push, leases } = body as Answered
   if (copied) throw copiedFailure(profile)
-  if (!push) warnings.push(`This release (schema ${schema_version}) is too old to send what it records: the server takes commands from schema ${server.client_schema_min} on. News still arrives; commands stay here until Flightcase is updated.`)
-  else if (server.schema_version > schema_version) warnings.push(`The server runs a newer release (schema ${server.schema_version}, this is ${schema_version}); what only it knows is not shown here until Flightcase is updated.`)
-  if (server.schema_version < schema_version) warnings.push(`The server runs an older release (schema ${server.schema_version}, this is ${schema_version}); commands it does not know are refused and can be tried again once it is updated.`)
-  return { warnings, skew_seconds, server_key: server.public_key ?? undefined, device: replica.name, server_memory: leases === undefined ? undefined : { blocks: leases, last_n: replica.last_n } }
+  if (!push)
+    warnings.push(
+      `This release (schema ${schema_version}) is too old to send what it records: the server takes commands from schema ${server.client_schema_min} on. News still arrives; commands stay here until Flightcase is updated.`
+    )
+  else if (server.schema_version > schema_version)
+    warnings.push(
+      `The server runs a newer release (schema ${server.schema_version}, this is ${schema_version}); what only it knows is not shown here until Flightcase is updated.`
+    )
+  if (server.schema_version < schema_version)
+    warnings.push(
+      `The server runs an older release (schema ${server.schema_version}, this is ${schema_version}); commands it does not know are refused and can be tried again once it is updated.`
+    )
+  return {
+    warnings,
+    skew_seconds,
+    server_key: server.public_key ?? undefined,
+    device: replica.name,
+    server_memory: leases === undefined ? undefined : { blocks: leases, last_n: replica.last_n }
+  }
 }
 
-export const copiedFailure = (profile: Profile, cause?: unknown): DeviceFailure => new DeviceFailure("copied",
-  `This folder is a copy: another one has sent commands as the same device (${profile.device}, replica ${profile.replica_id}). Nothing was sent.`,
-  "flightcase login URL --token T makes this machine a device of its own and takes its unsent commands along.", cause)
+export const copiedFailure = (profile: Profile, cause?: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "copied",
+    `This folder is a copy: another one has sent commands as the same device (${profile.device}, replica ${profile.replica_id}). Nothing was sent.`,
+    "flightcase login URL --token T makes this machine a device of its own and takes its unsent commands along.",
+    cause
+  )
 
 /** The Date header has whole seconds; the answer was written at some time between asking and hearing. */
 export const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
   const told = date === null ? Number.NaN : Date.parse(date)
   if (Number.isNaN(told)) return null
-  const early = told - heard_at, late = told + 1_000 - asked_at
+  const early = told - heard_at,
+    late = told + 1_000 - asked_at
   return early > 0 ? Math.round(early / 1_000) : late < 0 ? Math.round(late / 1_000) : 0
 }
 export const skewText = (seconds: number): string =>
   `This machine's clock is ${durationText(Math.abs(seconds))} ${seconds > 0 ? "behind" : "ahead of"} the server's. Times recorded here are kept as they are; set the clock.`
 const durationText = (seconds: number): string => {
-  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60]
-  const parts = ([[days, "day"], [hours, "hour"], [minutes, "minute"]] as const).filter(([count]) => count > 0).slice(0, 2)
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3_600) % 24,
+    Math.floor(seconds / 60) % 60
+  ]
+  const parts = (
+    [
+      [days, "day"],
+      [hours, "hour"],
+      [minutes, "minute"]
+    ] as const
+  )
+    .filter(([count]) => count > 0)
+    .slice(0, 2)
   return parts.map(([count, word]) => `${count} ${word}${count === 1 ? "" : "s"}`).join(" and ")
 }

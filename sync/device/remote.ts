@@ -1,5 +1,12 @@
 /** The server as a device reaches it: sending commands, asking for leases, following the journal's shape. */
-import { type ChangeMessage, isChangeMessage, isControlMessage, type Message, type Row, ShapeStream } from "@electric-sql/client"
+import {
+  type ChangeMessage,
+  isChangeMessage,
+  isControlMessage,
+  type Message,
+  type Row,
+  ShapeStream
+} from "@electric-sql/client"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
@@ -24,7 +31,11 @@ export class RemoteError extends Error {
 }
 
 export interface Remote {
-  readonly call: (method: string, path: string, body?: unknown) => Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }>
+  readonly call: (
+    method: string,
+    path: string,
+    body?: unknown
+  ) => Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }>
   readonly push: (replica_id: number, commands: ReadonlyArray<WireCommand>) => Promise<ReadonlyArray<Verdict>>
   readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
   /**
@@ -32,7 +43,8 @@ export interface Remote {
    * when the server begins a new history; what follows then starts from nothing, unless it answers that nothing should.
    */
   readonly pull: (
-    replica_id: number, from: { readonly offset: string; readonly handle: string | undefined },
+    replica_id: number,
+    from: { readonly offset: string; readonly handle: string | undefined },
     take: { readonly chunk: (pulled: PulledEvents) => Promise<void>; readonly refetch: () => Promise<void | "stop"> }
   ) => Promise<void>
   /** Where a fill from rows begins; undefined where the server knows none. */
@@ -74,14 +86,25 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
     return answer.body
   }
-  const paged = async <A extends { readonly next: string | null; readonly offset?: string }>(path: string, replica_id: number, { handle, offset, after, limit }: PageCursor): Promise<A | "anew"> => {
-    const query = new URLSearchParams({ replica_id: String(replica_id), handle, offset, after, ...(limit === undefined ? {} : { limit: String(limit) }) })
+  const paged = async <A extends { readonly next: string | null; readonly offset?: string }>(
+    path: string,
+    replica_id: number,
+    { handle, offset, after, limit }: PageCursor
+  ): Promise<A | "anew"> => {
+    const query = new URLSearchParams({
+      replica_id: String(replica_id),
+      handle,
+      offset,
+      after,
+      ...(limit === undefined ? {} : { limit: String(limit) })
+    })
     const answer = await call("GET", `/api/v1/sync/${path}?${query.toString()}`)
     if (answer.status === 409) return "anew"
     if (answer.status >= 400) throw refused(base, answer)
     const { page } = answer.body as { page: A }
     // A page may bring only news of rows sent before; then its offset is another.
-    if (page.next === after && (page.offset ?? offset) === offset) throw endless(base, "the same rows come again and again")
+    if (page.next === after && (page.offset ?? offset) === offset)
+      throw endless(base, "the same rows come again and again")
     return page
   }
   return {
@@ -95,72 +118,117 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     rows: (replica_id, place) => paged("snapshot/rows", replica_id, place),
     checksums: (replica_id, place) => paged("checksums", replica_id, place),
     push: async (replica_id, commands) =>
-      (await expected("POST", `/api/v1/sync/commands?replica_id=${replica_id}`, { replica_id, commands: commands.map(toWireCommand) }) as { verdicts: ReadonlyArray<Verdict> }).verdicts,
+      (
+        (await expected("POST", `/api/v1/sync/commands?replica_id=${replica_id}`, {
+          replica_id,
+          commands: commands.map(toWireCommand)
+        })) as { verdicts: ReadonlyArray<Verdict> }
+      ).verdicts,
     lease: async (replica_id, entity, request_no) =>
-      (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no }) as { lease: ReadonlyArray<LeaseRange> }).lease,
+      (
+        (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no })) as {
+          lease: ReadonlyArray<LeaseRange>
+        }
+      ).lease,
     pull: (replica_id, from, take) => follow({ base, headers, patience }, replica_id, from, take)
   }
 }
 
 /** A server that is down behind a proxy is not there, whoever answers for it. */
 const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
-  status >= 500 ? new Unreachable(base, new Error(`it answered ${status}`)) : new RemoteError(status, errorBody(body, status))
+  status >= 500
+    ? new Unreachable(base, new Error(`it answered ${status}`))
+    : new RemoteError(status, errorBody(body, status))
 /** What is no JSON is somebody else's answer: where it refuses, its words are shown. */
 const parsed = (base: string, answer: HttpAnswer): unknown => {
-  try { return answer.bytes.length === 0 ? undefined : jsonOf(answer) } catch (cause) {
+  try {
+    return answer.bytes.length === 0 ? undefined : jsonOf(answer)
+  } catch (cause) {
     if (answer.status < 400) throw notOurs(base, cause)
     return { message: textOf(answer).slice(0, 200) }
   }
 }
 const notOurs = (base: string, cause: unknown): RemoteError =>
-  new RemoteError(502, { message: `What ${base} answered cannot be read${cause instanceof TooDeep ? `: ${cause.message}` : ""}. Is it a Flightcase server?` })
+  new RemoteError(502, {
+    message: `What ${base} answered cannot be read${cause instanceof TooDeep ? `: ${cause.message}` : ""}. Is it a Flightcase server?`
+  })
 const endless = (base: string, why: string, cause: unknown = new Error(why)): Unreachable =>
-  new Unreachable(base, cause, `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`)
+  new Unreachable(
+    base,
+    cause,
+    `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`
+  )
 const errorBody = (body: unknown, status: number): { message: string; errors?: FieldErrors } =>
-  typeof body === "object" && body !== null && "message" in body ? body as { message: string } : { message: `The server answered ${status}.` }
+  typeof body === "object" && body !== null && "message" in body
+    ? (body as { message: string })
+    : { message: `The server answered ${status}.` }
 
 /** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
 const follow = async (
-  { base, headers, patience }: { readonly base: string; readonly headers: { readonly [name: string]: string }; readonly patience: Timeouts }, replica_id: number,
-  from: { readonly offset: string; readonly handle: string | undefined }, take: Parameters<Remote["pull"]>[2]
+  {
+    base,
+    headers,
+    patience
+  }: { readonly base: string; readonly headers: { readonly [name: string]: string }; readonly patience: Timeouts },
+  replica_id: number,
+  from: { readonly offset: string; readonly handle: string | undefined },
+  take: Parameters<Remote["pull"]>[2]
 ): Promise<void> => {
   const stop = new AbortController()
   let fail: (error: unknown) => void = () => {}
   let finish: () => void = () => {}
-  const done = new Promise<void>((resolve, reject) => { finish = resolve; fail = reject })
+  const done = new Promise<void>((resolve, reject) => {
+    finish = resolve
+    fail = reject
+  })
   const limit = limits(base, patience, (error) => fail(error))
   const resumes = from.handle !== undefined && from.offset !== "-1"
   const stream = new ShapeStream<Row>({
     url: `${base}/api/v1/sync/shape`,
     params: { table: "journal", replica_id: String(replica_id) },
-    headers: { ...headers }, subscribe: false, signal: stop.signal,
+    headers: { ...headers },
+    subscribe: false,
+    signal: stop.signal,
     ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
     // Every value is wanted as text: positions are read by us, documents stay JSON text until they are stored.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },
     backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
-    onError: (error) => { fail(failureOf(base, error)) }
+    onError: (error) => {
+      fail(failureOf(base, error))
+    }
   })
-  stream.subscribe(async (messages: ReadonlyArray<Message<Row>>) => {
-    try {
-      if (messages.some((message) => isControlMessage(message) && message.headers.control === "must-refetch")) {
-        limit.refetched()
-        limit.arrived()
-        if (await take.refetch() === "stop") return finish()
-        limit.applied()
+  stream.subscribe(
+    async (messages: ReadonlyArray<Message<Row>>) => {
+      try {
+        if (messages.some((message) => isControlMessage(message) && message.headers.control === "must-refetch")) {
+          limit.refetched()
+          limit.arrived()
+          if ((await take.refetch()) === "stop") return finish()
+          limit.applied()
+        }
+        const up_to_date = messages.some(
+          (message) => isControlMessage(message) && message.headers.control === "up-to-date"
+        )
+        const events = messages
+          .filter((message): message is ChangeMessage<Row> => isChangeMessage(message))
+          .map((message) => eventOf(message.value))
+          .sort((a, b) => a.position - b.position)
+        const handle = stream.shapeHandle
+        if ((events.length > 0 || up_to_date) && handle !== undefined) {
+          limit.arrived(events.at(-1)?.position)
+          await take.chunk({ events, offset: stream.lastOffset, handle, up_to_date })
+          limit.applied()
+        }
+        if (up_to_date) finish()
+      } catch (error) {
+        fail(error instanceof TooDeep ? notOurs(base, error) : error)
       }
-      const up_to_date = messages.some((message) => isControlMessage(message) && message.headers.control === "up-to-date")
-      const events = messages.filter((message): message is ChangeMessage<Row> => isChangeMessage(message)).map((message) => eventOf(message.value))
-        .sort((a, b) => a.position - b.position)
-      const handle = stream.shapeHandle
-      if ((events.length > 0 || up_to_date) && handle !== undefined) {
-        limit.arrived(events.at(-1)?.position)
-        await take.chunk({ events, offset: stream.lastOffset, handle, up_to_date })
-        limit.applied()
-      }
-      if (up_to_date) finish()
-    } catch (error) { fail(error instanceof TooDeep ? notOurs(base, error) : error) }
-  }, (error) => fail(failureOf(base, error)))
-  try { await done } finally {
+    },
+    (error) => fail(failureOf(base, error))
+  )
+  try {
+    await done
+  } finally {
     limit.end()
     stop.abort()
     stream.unsubscribeAll()
@@ -169,10 +237,17 @@ const follow = async (
 
 /** Fails a catch-up that does not get on: nothing new for a while, or no end to it. Time taken here to apply what came does not count. */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
-  let highest = 0, refetches = 0, left = patience.news, since = performance.now(), over = false
+  let highest = 0,
+    refetches = 0,
+    left = patience.news,
+    since = performance.now(),
+    over = false
   const fallen = (): void => fail(endless(base, `nothing new for ${patience.news / 1_000} seconds`))
   let idle = setTimeout(fallen, left)
-  const whole = setTimeout(() => fail(endless(base, `there is more after ${Math.round(patience.pull / 1_000)} seconds`)), patience.pull)
+  const whole = setTimeout(
+    () => fail(endless(base, `there is more after ${Math.round(patience.pull / 1_000)} seconds`)),
+    patience.pull
+  )
   return {
     /** What came is being applied; it goes up to this position, if there is any event in it. */
     arrived: (position = 0): void => {
@@ -204,10 +279,17 @@ const failureOf = (base: string, error: unknown): unknown => {
   const body = typeof error === "object" && error !== null && "json" in error ? error.json : undefined
   return new RemoteError(status, errorBody(body, status))
 }
-const nullableInteger = (value: unknown): number | null => value === null || value === undefined ? null : Number(value)
+const nullableInteger = (value: unknown): number | null =>
+  value === null || value === undefined ? null : Number(value)
 /** A row of the journal as the shape protocol tells it. */
 export const eventOf = (value: Row): StoredEvent => ({
-  position: Number(value["position"]), stream: String(value["stream"]), version: Number(value["version"]), type: String(value["type"]),
-  data: parseJson(String(value["data"]), wire_body_depth_max) as JsonObject, command_id: String(value["command_id"]), actor_id: nullableInteger(value["actor_id"]),
-  replica_id: nullableInteger(value["replica_id"]), recorded_at: String(value["recorded_at"])
+  position: Number(value["position"]),
+  stream: String(value["stream"]),
+  version: Number(value["version"]),
+  type: String(value["type"]),
+  data: parseJson(String(value["data"]), wire_body_depth_max) as JsonObject,
+  command_id: String(value["command_id"]),
+  actor_id: nullableInteger(value["actor_id"]),
+  replica_id: nullableInteger(value["replica_id"]),
+  recorded_at: String(value["recorded_at"])
 })

@@ -14,7 +14,11 @@ import { type Remote, Unreachable } from "./remote.ts"
 import type { Replica } from "./replica/replica.ts"
 
 /** `fill` counts rows, `pull` events. */
-export type Progress = (done: { readonly phase: "push" | "fill" | "pull" | "lease"; readonly done: number; readonly total: number | undefined }) => void
+export type Progress = (done: {
+  readonly phase: "push" | "fill" | "pull" | "lease"
+  readonly done: number
+  readonly total: number | undefined
+}) => void
 export interface SyncReport {
   readonly sent: number
   readonly accepted: number
@@ -56,13 +60,22 @@ export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   const after = outbox.counts()
   const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
   return {
-    sent: pushed.value ?? 0, accepted: gained("accepted"), rejected: gained("rejected"), pending: after["pending"] ?? 0, pulled_events,
-    position: (await run(replica.position)).position, conflicts: after["rejected"] ?? 0
+    sent: pushed.value ?? 0,
+    accepted: gained("accepted"),
+    rejected: gained("rejected"),
+    pending: after["pending"] ?? 0,
+    pulled_events,
+    position: (await run(replica.position)).position,
+    conflicts: after["rejected"] ?? 0
   }
 }
 
 const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A; readonly error?: unknown }> => {
-  try { return { value: await body() } } catch (error) { return { error } }
+  try {
+    return { value: await body() }
+  } catch (error) {
+    return { error }
+  }
 }
 
 const push = async ({ profile, outbox, replica, remote, run, progress }: SyncParts): Promise<number> => {
@@ -87,10 +100,14 @@ const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArra
   return pending.slice(from, to)
 }
 /** Verdicts the journal will not bring: under the id of such a command it tells what became of another one. */
-export const verdictsOfReusedIds = (verdicts: ReadonlyArray<Verdict>, sent: ReadonlyArray<WireCommand>): ReadonlyArray<SettledCommand> => verdicts.flatMap(({ id, error }) => {
-  const command = isIdReusedError(error) ? sent.find((one) => one.id === id) : undefined
-  return command === undefined ? [] : [{ n: command.n, status: "rejected" as const, error: error! }]
-})
+export const verdictsOfReusedIds = (
+  verdicts: ReadonlyArray<Verdict>,
+  sent: ReadonlyArray<WireCommand>
+): ReadonlyArray<SettledCommand> =>
+  verdicts.flatMap(({ id, error }) => {
+    const command = isIdReusedError(error) ? sent.find((one) => one.id === id) : undefined
+    return command === undefined ? [] : [{ n: command.n, status: "rejected" as const, error: error! }]
+  })
 
 /**
  * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply costs
@@ -98,7 +115,8 @@ export const verdictsOfReusedIds = (verdicts: ReadonlyArray<Verdict>, sent: Read
  */
 export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
-  let pulled = 0, reopened = false
+  let pulled = 0,
+    reopened = false
   const anew = async (): Promise<boolean> => {
     const begun = await begin(parts)
     reopened ||= begun.reopened
@@ -109,18 +127,22 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
     if (!(await fill(parts))) continue
     let stopped = false
     const { offset, handle } = await run(replica.position)
-    await remote.pull(profile.replica_id, { offset, handle }, {
-      chunk: async (chunk) => {
-        const { applied } = await run(replica.apply(chunk))
-        pulled += applied
-        progress?.({ phase: "pull", done: pulled, total: undefined })
-      },
-      refetch: async () => {
-        if (!(await anew())) return
-        stopped = true
-        return "stop"
+    await remote.pull(
+      profile.replica_id,
+      { offset, handle },
+      {
+        chunk: async (chunk) => {
+          const { applied } = await run(replica.apply(chunk))
+          pulled += applied
+          progress?.({ phase: "pull", done: pulled, total: undefined })
+        },
+        refetch: async () => {
+          if (!(await anew())) return
+          stopped = true
+          return "stop"
+        }
       }
-    })
+    )
     if (!stopped) return { events: pulled, reopened }
   }
   throw new Unreachable("the server", new Error("its history began anew again and again"))
@@ -130,7 +152,14 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
  * A new history: from rows when it is long, else event by event, which brings all of it along. A server that has decided
  * fewer commands than this device knows verdicts of was restored from a backup.
  */
-const begin = async ({ profile, outbox, remote, replica, run, snapshot_beyond = snapshot_beyond_events }: SyncParts): Promise<{ readonly from_rows: boolean; readonly reopened: boolean }> => {
+const begin = async ({
+  profile,
+  outbox,
+  remote,
+  replica,
+  run,
+  snapshot_beyond = snapshot_beyond_events
+}: SyncParts): Promise<{ readonly from_rows: boolean; readonly reopened: boolean }> => {
   const plan = await remote.plan(profile.replica_id, outbox.pending()[0]?.n ?? 0)
   const forgotten = plan !== undefined && outbox.pending()[0]?.n !== plan.last_n + 1 && outbox.lastN() > plan.last_n
   const reopened = forgotten && outbox.reopen(plan.last_n, plan.leases, referencesOfBody(catalogue)) > 0
@@ -160,7 +189,10 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
       await run(replica.fill.drop)
       return false
     }
-    coming = page.next === null ? undefined : remote.rows(profile.replica_id, { handle: asked.handle, offset: page.offset, after: page.next })
+    coming =
+      page.next === null
+        ? undefined
+        : remote.rows(profile.replica_id, { handle: asked.handle, offset: page.offset, after: page.next })
     // Looked at when its turn comes; until then a failure is nobody's.
     coming?.catch(() => undefined)
     filling = await run(replica.fill.lay(asked, page))
@@ -171,7 +203,9 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
 
 /** Tables with less than half a block left get another one, asked for under the number that keeps it from coming twice. */
 const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Promise<void> => {
-  const short = leasedTables(catalogue).filter((table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2)
+  const short = leasedTables(catalogue).filter(
+    (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2
+  )
   for (const [done, table] of short.entries()) {
     const request_no = outbox.leaseRequestNo(table)
     outbox.addLease(request_no, await remote.lease(profile.replica_id, table, request_no))

@@ -6,12 +6,31 @@ import { httpClientAt, Unreachable } from "../http-client.ts"
 import type { SyncReport } from "./sync.ts"
 
 export type WatchOutcome = SyncReport & { readonly warnings: ReadonlyArray<string> }
-export interface WatchRefusal { readonly id: string; readonly n: number; readonly name: string; readonly error: { readonly message: string } }
+export interface WatchRefusal {
+  readonly id: string
+  readonly n: number
+  readonly name: string
+  readonly error: { readonly message: string }
+}
 
 export type WatchEvent =
   | { readonly event: "started"; readonly conflicts: number }
-  | { readonly event: "synced"; readonly sent: number; readonly accepted: number; readonly rejected: number; readonly pulled_events: number; readonly pending: number; readonly position: number }
-  | { readonly event: "conflict"; readonly id: string; readonly n: number; readonly name: string; readonly message: string }
+  | {
+      readonly event: "synced"
+      readonly sent: number
+      readonly accepted: number
+      readonly rejected: number
+      readonly pulled_events: number
+      readonly pending: number
+      readonly position: number
+    }
+  | {
+      readonly event: "conflict"
+      readonly id: string
+      readonly n: number
+      readonly name: string
+      readonly message: string
+    }
   | { readonly event: "offline"; readonly message: string; readonly retry_seconds: number }
   | { readonly event: "online" }
   | { readonly event: "woke"; readonly slept_seconds: number }
@@ -73,8 +92,14 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
     }
   }
   for (;;) {
-    if (stop.aborted) { tell({ event: "stopped" }); return "stopped" }
-    if (parts.upgraded()) { tell({ event: "upgraded" }); return "upgraded" }
+    if (stop.aborted) {
+      tell({ event: "stopped" })
+      return "stopped"
+    }
+    if (parts.upgraded()) {
+      tell({ event: "upgraded" })
+      return "upgraded"
+    }
     const seen = parts.lastPending()
     let woken: Woken
     try {
@@ -82,12 +107,14 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       if (tries > 0) tell({ event: "online" })
       tries = 0
       const { sent, accepted, rejected, pulled_events, pending, position } = report
-      if (accepted + rejected + pulled_events > 0) tell({ event: "synced", sent, accepted, rejected, pulled_events, pending, position })
+      if (accepted + rejected + pulled_events > 0)
+        tell({ event: "synced", sent, accepted, rejected, pulled_events, pending, position })
       for (const warning of report.warnings) warn(warning)
       await tellConflicts()
       woken = await untilSomething(parts, { seen, news: true })
       // News that is none for this reader must not be asked for without a pause.
-      if (woken === "news" && accepted + rejected + pulled_events === 0) await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
+      if (woken === "news" && accepted + rejected + pulled_events === 0)
+        await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
       if (isNamed(error, "SyncBusy")) {
         await untilSomething(parts, { wait_millis: busy_wait_millis })
@@ -117,11 +144,15 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
 const passingText = (error: unknown): string | undefined => {
   if (error instanceof Unreachable || isNamed(error, "Unreachable")) return (error as Error).message
   const status = statusOf(error)
-  return status !== undefined && (status >= 500 || status === 429 || status === 425) ? `The server answers ${status}: ${(error as Error).message}` : undefined
+  return status !== undefined && (status >= 500 || status === 429 || status === 425)
+    ? `The server answers ${status}: ${(error as Error).message}`
+    : undefined
 }
 const isNamed = (error: unknown, name: string): boolean => error instanceof Error && error.name === name
 const statusOf = (error: unknown): number | undefined =>
-  isNamed(error, "RemoteError") && typeof (error as { status?: unknown }).status === "number" ? (error as unknown as { status: number }).status : undefined
+  isNamed(error, "RemoteError") && typeof (error as { status?: unknown }).status === "number"
+    ? (error as unknown as { status: number }).status
+    : undefined
 
 interface Until {
   /** Commands pending up to here are known; a higher one ends the wait. */
@@ -130,56 +161,80 @@ interface Until {
   readonly news?: boolean
   readonly wait_millis?: number
 }
-const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: Until): Promise<Woken> => new Promise((resolve) => {
-  const clock = parts.clock ?? Date.now
-  const tick_millis = parts.tick_millis ?? 300
-  const listening = new AbortController()
-  let before = clock()
-  const until = wait_millis === undefined ? undefined : performance.now() + wait_millis
-  let over = false
-  let unwatch: (() => void) | undefined
-  const end = (why: Woken): void => {
-    if (over) return
-    over = true
-    clearInterval(ticking)
-    unwatch?.()
-    parts.stop.removeEventListener("abort", stopped)
-    listening.abort()
-    resolve(why)
-  }
-  const stopped = (): void => end("stop")
-  const look = (): void => { if (seen !== undefined && parts.lastPending() > seen) end("outbox") }
-  const ticking = setInterval(() => {
-    const now = clock()
-    const gone = now - before
-    before = now
-    if (gone > tick_millis + slept_millis) {
-      parts.tell({ event: "woke", slept_seconds: Math.round(gone / 1_000) })
-      return end("woke")
+const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: Until): Promise<Woken> =>
+  new Promise((resolve) => {
+    const clock = parts.clock ?? Date.now
+    const tick_millis = parts.tick_millis ?? 300
+    const listening = new AbortController()
+    let before = clock()
+    const until = wait_millis === undefined ? undefined : performance.now() + wait_millis
+    let over = false
+    let unwatch: (() => void) | undefined
+    const end = (why: Woken): void => {
+      if (over) return
+      over = true
+      clearInterval(ticking)
+      unwatch?.()
+      parts.stop.removeEventListener("abort", stopped)
+      listening.abort()
+      resolve(why)
     }
-    if (parts.upgraded()) return end("upgraded")
-    look()
-    if (until !== undefined && performance.now() >= until) end("time")
-  }, tick_millis)
-  if (seen !== undefined) unwatch = parts.recorded?.(look)
-  if (over) unwatch?.()
-  parts.stop.addEventListener("abort", stopped)
-  if (parts.stop.aborted) return end("stop")
-  if (news) parts.news(listening.signal).then(() => end("news"), () => end("unreachable"))
-})
+    const stopped = (): void => end("stop")
+    const look = (): void => {
+      if (seen !== undefined && parts.lastPending() > seen) end("outbox")
+    }
+    const ticking = setInterval(() => {
+      const now = clock()
+      const gone = now - before
+      before = now
+      if (gone > tick_millis + slept_millis) {
+        parts.tell({ event: "woke", slept_seconds: Math.round(gone / 1_000) })
+        return end("woke")
+      }
+      if (parts.upgraded()) return end("upgraded")
+      look()
+      if (until !== undefined && performance.now() >= until) end("time")
+    }, tick_millis)
+    if (seen !== undefined) unwatch = parts.recorded?.(look)
+    if (over) unwatch?.()
+    parts.stop.addEventListener("abort", stopped)
+    if (parts.stop.aborted) return end("stop")
+    if (news)
+      parts.news(listening.signal).then(
+        () => end("news"),
+        () => end("unreachable")
+      )
+  })
 
-export interface TailCursor { readonly url: string; readonly token: string; readonly replica_id: number; readonly offset: string; readonly handle: string | undefined }
+export interface TailCursor {
+  readonly url: string
+  readonly token: string
+  readonly replica_id: number
+  readonly offset: string
+  readonly handle: string | undefined
+}
 /** A little more than the server holds a request open. */
 const live_timeout_millis = 45_000
 
 /** Asks the shape live until it has more than it had at this place; what it has is fetched by the sync that follows. */
-export const waitForNews = async ({ url, token, replica_id, offset, handle }: TailCursor, signal: AbortSignal): Promise<void> => {
+export const waitForNews = async (
+  { url, token, replica_id, offset, handle }: TailCursor,
+  signal: AbortSignal
+): Promise<void> => {
   if (handle === undefined || offset === "-1") return
   const client = httpClientAt({ url, token, timeout_millis: live_timeout_millis })
   for (let cursor = ""; ;) {
-    const query = new URLSearchParams({ table: "journal", replica_id: String(replica_id), offset, handle, live: "true", ...(cursor === "" ? {} : { cursor }) })
+    const query = new URLSearchParams({
+      table: "journal",
+      replica_id: String(replica_id),
+      offset,
+      handle,
+      live: "true",
+      ...(cursor === "" ? {} : { cursor })
+    })
     const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
-    if (response.status >= 500 || response.status === 429) throw new Unreachable(client.url, new Error(`answered ${response.status}`))
+    if (response.status >= 500 || response.status === 429)
+      throw new Unreachable(client.url, new Error(`answered ${response.status}`))
     // Anything but "nothing new" is for the sync to understand: news, another history, a token that opens nothing.
     if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
     cursor = response.headers.get("electric-cursor") ?? ""

@@ -61,7 +61,11 @@ export type EventsBody = {
   readonly pages: ReadonlyArray<Page>
   /** False when more happened than one bundle carries: the next round brings it. */
   readonly complete: boolean
-  readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number; readonly ranges: ReadonlyArray<LeaseRange> }>
+  readonly leases: ReadonlyArray<{
+    readonly entity: string
+    readonly request_no: number
+    readonly ranges: ReadonlyArray<LeaseRange>
+  }>
   /** What the server knows of the device. */
   readonly remembered?: {
     readonly last_n: number
@@ -86,7 +90,13 @@ const what = ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle
 
 /** Characters of a long bundle after which others have their turn. */
 const turn_chars = 262_144
-const whatInPieces = async ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle, "signature">): Promise<string> => {
+const whatInPieces = async ({
+  flightcase_bundle,
+  kind,
+  made_at,
+  key,
+  body
+}: Omit<SignedBundle, "signature">): Promise<string> => {
   const texts: Array<string> = []
   let text = ""
   for (const piece of canonicalPieces({ flightcase_bundle, kind, made_at, key, body })) {
@@ -94,21 +104,37 @@ const whatInPieces = async ({ flightcase_bundle, kind, made_at, key, body }: Omi
     if (text.length < turn_chars) continue
     texts.push(text)
     text = ""
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
   }
   return texts.join("") + text
 }
 
-const unsignedOf = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Omit<SignedBundle, "signature"> => ({
+const unsignedOf = (
+  kind: BundleKind,
+  body: JsonObject,
+  seed: Seed,
+  made_at: string
+): Omit<SignedBundle, "signature"> => ({
   // As JSON will read it: a key that is undefined is no key.
-  flightcase_bundle: bundle_version, kind, made_at, key: publicKeyOf(seed), body: JSON.parse(JSON.stringify(body)) as JsonObject
+  flightcase_bundle: bundle_version,
+  kind,
+  made_at,
+  key: publicKeyOf(seed),
+  body: JSON.parse(JSON.stringify(body)) as JsonObject
 })
 export const signBundle = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): SignedBundle => {
   const unsigned = unsignedOf(kind, body, seed, made_at)
   return { ...unsigned, signature: signed(seed, what(unsigned)) }
 }
 /** The same, for a server that answers others meanwhile. */
-export const signBundleInPieces = async (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): Promise<SignedBundle> => {
+export const signBundleInPieces = async (
+  kind: BundleKind,
+  body: JsonObject,
+  seed: Seed,
+  made_at: string
+): Promise<SignedBundle> => {
   const unsigned = unsignedOf(kind, body, seed, made_at)
   return { ...unsigned, signature: signed(seed, await whatInPieces(unsigned)) }
 }
@@ -116,10 +142,19 @@ export const signBundleInPieces = async (kind: BundleKind, body: JsonObject, see
 /** A file's text as a bundle, its signature not yet looked at. */
 export const readBundle = (text: string): SignedBundle => {
   let given: Json
-  try { given = parseJson(text, wire_body_depth_max) } catch (cause) {
-    if (cause instanceof TooDeep) throw new BundleError("The bundle nests deeper than any that was made: nobody's device or server wrote it.", "Fetch it again from where it was made.")
+  try {
+    given = parseJson(text, wire_body_depth_max)
+  } catch (cause) {
+    if (cause instanceof TooDeep)
+      throw new BundleError(
+        "The bundle nests deeper than any that was made: nobody's device or server wrote it.",
+        "Fetch it again from where it was made."
+      )
     throw /^\s*\{"flightcase_bundle"/.test(text)
-      ? new BundleError("The bundle is cut off: it was not written or copied whole.", "Copy it again from where it was made, and unmount the stick before it is pulled.")
+      ? new BundleError(
+          "The bundle is cut off: it was not written or copied whole.",
+          "Copy it again from where it was made, and unmount the stick before it is pulled."
+        )
       : notABundle()
   }
   return bundleFrom(given)
@@ -128,17 +163,33 @@ export const bundleFrom = (given: Json): SignedBundle => {
   if (!isJsonObject(given) || typeof given["flightcase_bundle"] !== "number") throw notABundle()
   const version = given["flightcase_bundle"]
   if (version > bundle_version) {
-    throw new BundleError(`The bundle has version ${version}, of a newer release; this one reads version ${bundle_version}.`, "Update Flightcase here, or carry the bundle to a newer one.")
+    throw new BundleError(
+      `The bundle has version ${version}, of a newer release; this one reads version ${bundle_version}.`,
+      "Update Flightcase here, or carry the bundle to a newer one."
+    )
   }
-  if (version < 1) throw new BundleError(`The bundle has version ${version}, which was never written.`, "Make it again: flightcase sync bundle out FILE.")
+  if (version < 1)
+    throw new BundleError(
+      `The bundle has version ${version}, which was never written.`,
+      "Make it again: flightcase sync bundle out FILE."
+    )
   const { kind, made_at, key, body, signature } = given
-  if ((kind !== "commands" && kind !== "events") || typeof made_at !== "string" || typeof key !== "string" || typeof signature !== "string" || !isJsonObject(body)) throw notABundle()
+  if (
+    (kind !== "commands" && kind !== "events") ||
+    typeof made_at !== "string" ||
+    typeof key !== "string" ||
+    typeof signature !== "string" ||
+    !isJsonObject(body)
+  )
+    throw notABundle()
   return { flightcase_bundle: version, kind, made_at, key, body, signature }
 }
-const notABundle = (): BundleError => new BundleError("This file is no bundle.", "flightcase sync bundle out FILE makes one.")
+const notABundle = (): BundleError =>
+  new BundleError("This file is no bundle.", "flightcase sync bundle out FILE makes one.")
 
 /** Made by the holder of this key, and unchanged since? */
-export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean => sealed.key === key && verifies(key, what(sealed), sealed.signature)
+export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean =>
+  sealed.key === key && verifies(key, what(sealed), sealed.signature)
 export const isSignedByInPieces = async (sealed: SignedBundle, key: PublicKey): Promise<boolean> =>
   sealed.key === key && verifies(key, await whatInPieces(sealed), sealed.signature)
 /** Unchanged since whoever it names made it; says nothing of who that is. */

@@ -23,21 +23,38 @@ export interface Batch {
   readonly up_to_date: boolean
 }
 /** What became of a command of this device. */
-export interface SettledCommand { readonly n: number; readonly status: "accepted" | "rejected"; readonly error?: WireError }
+export interface SettledCommand {
+  readonly n: number
+  readonly status: "accepted" | "rejected"
+  readonly error?: WireError
+}
 export type MergeResult =
   /** Nothing new. */
   | { readonly kind: "stay" }
   /** Nothing provisional is in the way: apply. */
-  | { readonly kind: "advance"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<SettledCommand>; readonly redo: ReadonlyArray<number> }
+  | {
+      readonly kind: "advance"
+      readonly events: ReadonlyArray<StoredEvent>
+      readonly settled: ReadonlyArray<SettledCommand>
+      readonly redo: ReadonlyArray<number>
+    }
   /** Take back, apply, redo what is still pending. */
-  | { readonly kind: "rebase"; readonly events: ReadonlyArray<StoredEvent>; readonly settled: ReadonlyArray<SettledCommand>; readonly redo: ReadonlyArray<number> }
+  | {
+      readonly kind: "rebase"
+      readonly events: ReadonlyArray<StoredEvent>
+      readonly settled: ReadonlyArray<SettledCommand>
+      readonly redo: ReadonlyArray<number>
+    }
   /** The sender breaks the order of positions: nothing of it may be applied. */
   | { readonly kind: "reject"; readonly reason: string }
 
 export const merge = (state: MergeState, batch: Batch): MergeResult => {
   for (let at = 1; at < batch.events.length; at++) {
     if (batch.events[at]!.position <= batch.events[at - 1]!.position) {
-      return { kind: "reject", reason: `event ${batch.events[at]!.position} came after event ${batch.events[at - 1]!.position}` }
+      return {
+        kind: "reject",
+        reason: `event ${batch.events[at]!.position} came after event ${batch.events[at - 1]!.position}`
+      }
     }
   }
   const events = batch.events.filter((event) => event.position > state.position)
@@ -45,7 +62,10 @@ export const merge = (state: MergeState, batch: Batch): MergeResult => {
   const still = state.pending.map((command) => command.n).filter((n) => !settled.some((one) => one.n === n))
   // Redoing is left to the end of a long pull: until then the next opening would redo what is due.
   const redo = batch.up_to_date ? still : []
-  if (events.length === 0) return state.provisional || still.length === 0 || !batch.up_to_date ? { kind: "stay" } : { kind: "advance", events, settled, redo }
+  if (events.length === 0)
+    return state.provisional || still.length === 0 || !batch.up_to_date
+      ? { kind: "stay" }
+      : { kind: "advance", events, settled, redo }
   return state.provisional ? { kind: "rebase", events, settled, redo } : { kind: "advance", events, settled, redo }
 }
 
@@ -53,7 +73,10 @@ export const merge = (state: MergeState, batch: Batch): MergeResult => {
  * A command is settled by its verdict, or by the first of its own events: a chunk may end between the two, and its effects
  * must not be decided again on top of themselves. A refused command has no event but its verdict.
  */
-const settledBy = (events: ReadonlyArray<StoredEvent>, { replica_id, pending }: MergeState): ReadonlyArray<SettledCommand> => {
+const settledBy = (
+  events: ReadonlyArray<StoredEvent>,
+  { replica_id, pending }: MergeState
+): ReadonlyArray<SettledCommand> => {
   const settled = new Map<number, SettledCommand>()
   const stream = replicaStream(replica_id)
   for (const event of events) {
@@ -61,8 +84,12 @@ const settledBy = (events: ReadonlyArray<StoredEvent>, { replica_id, pending }: 
     const command = pending.find((one) => one.id === event.command_id)
     if (command === undefined || settled.has(command.n)) continue
     const decided = event.type === commandDecided.type && event.stream === stream ? decidedIn(event.data) : undefined
-    settled.set(command.n, decided === undefined ? { n: command.n, status: "accepted" }
-      : { n: command.n, status: decided.status, ...(decided.error === undefined ? {} : { error: decided.error }) })
+    settled.set(
+      command.n,
+      decided === undefined
+        ? { n: command.n, status: "accepted" }
+        : { n: command.n, status: decided.status, ...(decided.error === undefined ? {} : { error: decided.error }) }
+    )
   }
   return [...settled.values()]
 }

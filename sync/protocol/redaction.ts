@@ -9,12 +9,21 @@ import { type ProjectionContext } from "../../core/kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { redacted_event, redactedEventData } from "../../core/kernel/redacted-event.ts"
 import { restrictToToken } from "../../core/kernel/token-permissions.ts"
-import { hasBusinessAbility, redactedValue, full_read_permission, type VisibleColumns, visibleColumnsOf } from "../../core/kernel/visibility.ts"
+import {
+  hasBusinessAbility,
+  redactedValue,
+  full_read_permission,
+  type VisibleColumns,
+  visibleColumnsOf
+} from "../../core/kernel/visibility.ts"
 import type { AnyRow, Table } from "../../core/kernel/table.ts"
 import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
 import { commandDecided } from "./events.ts"
 
-export interface VisibleEvent { readonly type: string; readonly data: JsonObject }
+export interface VisibleEvent {
+  readonly type: string
+  readonly data: JsonObject
+}
 export interface Redaction {
   /** What is kept from this person in this release, and the roles rows may be for: equal fingerprints see equal events. */
   readonly fingerprint: string
@@ -23,7 +32,9 @@ export interface Redaction {
   /** Every row of every table is for this reader, if not every column. */
   readonly whole: boolean
   /** The event as this reader may see it; undefined when nothing of it is for this replica. */
-  readonly see: (event: VisibleEvent & Partial<ProjectionContext> & { readonly replica_id: number | null }) => VisibleEvent | undefined
+  readonly see: (
+    event: VisibleEvent & Partial<ProjectionContext> & { readonly replica_id: number | null }
+  ) => VisibleEvent | undefined
   /** Columns of a table that are sent, the key among them; undefined when none of its rows is for this reader. */
   readonly columns: (table: Table) => ReadonlyArray<string> | undefined
   /** The row as it is sent: blank where it is not for this reader; undefined when none of it is. */
@@ -45,12 +56,18 @@ const knowns = new WeakMap<Catalogue, Known>()
 const knownOf = (catalogue: Catalogue): Known => {
   let known = knowns.get(catalogue)
   if (known === undefined) {
-    knowns.set(catalogue, known = {
-      entities: new Map(catalogue.tables.map((table) => [table.entity, table])),
-      columns: new Map(catalogue.tables.map((table) => [table, Object.keys(table.columns)])),
-      guarded: catalogue.tables.flatMap((table) => Object.entries(table.columns)
-        .flatMap(([column, { visible_to }]) => visible_to === undefined ? [] : [{ table, column, by: visible_to }]))
-    })
+    knowns.set(
+      catalogue,
+      (known = {
+        entities: new Map(catalogue.tables.map((table) => [table.entity, table])),
+        columns: new Map(catalogue.tables.map((table) => [table, Object.keys(table.columns)])),
+        guarded: catalogue.tables.flatMap((table) =>
+          Object.entries(table.columns).flatMap(([column, { visible_to }]) =>
+            visible_to === undefined ? [] : [{ table, column, by: visible_to }]
+          )
+        )
+      })
+    )
   }
   return known
 }
@@ -67,7 +84,8 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   // Events of a thing and of what it is made of may carry the rows of either: a guarded name is guarded in all of them.
   const hidden = new Map<string, Set<string>>()
   for (const { table, column } of guarded) {
-    for (const subject of [table.entity, table.stream?.entity ?? table.entity]) hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
+    for (const subject of [table.entity, table.stream?.entity ?? table.entity])
+      hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
   }
   const sentOf = (table: Table): ReadonlyArray<string> => {
     const away = guarded.filter((one) => one.table === table).map(({ column }) => column)
@@ -78,12 +96,26 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   /** How much of one row this reader sees. A row of which not all is known says nothing of itself. */
   const seenRow = (table: Table, key: Key, row: AnyRow | undefined): VisibleColumns => {
     const of = seen.get(table)
-    if (of === undefined ? table.visibility?.by_key === undefined && table.visibility?.by_row === undefined : of === "whole") return of
-    const own = table.visibility?.by_key?.(key, viewer) ?? (table.visibility?.by_row === undefined || row === undefined ? undefined : asks && table.visibility.by_row(row, viewer) ? "whole" : "none")
+    if (
+      of === undefined
+        ? table.visibility?.by_key === undefined && table.visibility?.by_row === undefined
+        : of === "whole"
+    )
+      return of
+    const own =
+      table.visibility?.by_key?.(key, viewer) ??
+      (table.visibility?.by_row === undefined || row === undefined
+        ? undefined
+        : asks && table.visibility.by_row(row, viewer)
+          ? "whole"
+          : "none")
     return own === "whole" ? "whole" : own === "none" ? undefined : of
   }
   const isVisible = (table: Table, of: VisibleColumns, column: string): boolean =>
-    of !== undefined && (of === "whole" || of.has(column)) && column in table.columns && !guarded.some((one) => one.table === table && one.column === column)
+    of !== undefined &&
+    (of === "whole" || of.has(column)) &&
+    column in table.columns &&
+    !guarded.some((one) => one.table === table && one.column === column)
   /** Values of an update, without those of columns that are not for this reader. */
   const visible = (table: Table, of: VisibleColumns, values: AnyRow): AnyRow => {
     const kept = Object.entries(values).filter(([name]) => isVisible(table, of, name))
@@ -91,15 +123,29 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   }
   const blanked = (table: Table, of: VisibleColumns, row: AnyRow): AnyRow => {
     const names = known.columns.get(table)!
-    return names.every((name) => isVisible(table, of, name)) ? row
-      : Object.fromEntries(names.map((name) => [name, isVisible(table, of, name) ? row[name] ?? table.columns[name]!.default ?? null : redactedValue(table, name, row[table.key] as Key)]))
+    return names.every((name) => isVisible(table, of, name))
+      ? row
+      : Object.fromEntries(
+          names.map((name) => [
+            name,
+            isVisible(table, of, name)
+              ? (row[name] ?? table.columns[name]!.default ?? null)
+              : redactedValue(table, name, row[table.key] as Key)
+          ])
+        )
   }
 
   const cut = (change: RowChange): ReadonlyArray<RowChange> => {
     const { table } = change
     if (!seen.has(table)) return [change]
-    const of = change.op === "update_where" || change.op === "delete_where" ? seen.get(table)
-      : seenRow(table, change.op === "insert" ? change.row[table.key] as Key : change.key, change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined)
+    const of =
+      change.op === "update_where" || change.op === "delete_where"
+        ? seen.get(table)
+        : seenRow(
+            table,
+            change.op === "insert" ? (change.row[table.key] as Key) : change.key,
+            change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
+          )
     switch (change.op) {
       case "insert": {
         if (of === undefined) return []
@@ -110,12 +156,15 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
         // A row that says itself for whom it is may come and go with what it says.
         if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") {
           const gone: RowChange = { op: "delete", table, key: change.key }
-          return of === undefined || !isWhole(table, change.set) ? [gone] : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
+          return of === undefined || !isWhole(table, change.set)
+            ? [gone]
+            : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
         }
         const set = visible(table, of, change.set)
         return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
       }
-      case "delete": return of === undefined && table.visibility?.by_row === undefined ? [] : [change]
+      case "delete":
+        return of === undefined && table.visibility?.by_row === undefined ? [] : [change]
       case "update_where":
       case "delete_where": {
         // Rows are found by what this reader holds of them.
@@ -132,20 +181,30 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
     const changes = foldStored(catalogue, event, { recorded_at, actor_id, position })
     const subject = entities.get(subjectOf(type))
     // What is in no table of a device's (tokens, say) is told to those who may read everything, and verdicts to whom they are for.
-    if (changes.length === 0) return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"
+    if (changes.length === 0)
+      return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole")
+        ? undefined
+        : "nothing"
     if (changes.every(({ table }) => seen.get(table) === "whole")) return undefined
     const left = changes.map(cut)
     if (left.every((some, at) => some.length === 1 && some[0] === changes[at])) return undefined
     const scrub = catalogue.scrubs[type]?.(data)
-    return scrub === undefined && left.every((some) => some.length === 0) ? "nothing" : { type: redacted_event, data: redactedEventData(type, left.flat(), scrub) }
+    return scrub === undefined && left.every((some) => some.length === 0)
+      ? "nothing"
+      : { type: redacted_event, data: redactedEventData(type, left.flat(), scrub) }
   }
-  const own_fingerprint = (): string => [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ")
+  const own_fingerprint = (): string =>
+    [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ")
   return {
     get fingerprint() {
-      return viewer === person ? own_fingerprint() : redactionFor(catalogue, { ...person, abilities: new Set(["*"]) }, replica_id).fingerprint
+      return viewer === person
+        ? own_fingerprint()
+        : redactionFor(catalogue, { ...person, abilities: new Set(["*"]) }, replica_id).fingerprint
     },
     get token_fingerprint() {
-      return viewer === person ? "" : createHash("sha256").update(`${asks} ${own_fingerprint()}`).digest("hex").slice(0, 16)
+      return viewer === person
+        ? ""
+        : createHash("sha256").update(`${asks} ${own_fingerprint()}`).digest("hex").slice(0, 16)
     },
     whole,
     see: (event) => {
@@ -153,9 +212,12 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
       const told = hasOnePermission(viewer, full_read_permission) ? undefined : cutEvent(event)
       if (told !== undefined) return told === "nothing" ? undefined : told
       const keys = hidden.get(subjectOf(event.type))
-      return { type: event.type, data: keys === undefined ? event.data : without(event.data, keys) as JsonObject }
+      return { type: event.type, data: keys === undefined ? event.data : (without(event.data, keys) as JsonObject) }
     },
-    columns: (table) => seen.get(table) === undefined && table.visibility?.by_key === undefined && table.visibility?.by_row === undefined ? undefined : sentOf(table),
+    columns: (table) =>
+      seen.get(table) === undefined && table.visibility?.by_key === undefined && table.visibility?.by_row === undefined
+        ? undefined
+        : sentOf(table),
     row: (table, row) => {
       const of = seenRow(table, row[table.key] as Key, row)
       return of === undefined ? undefined : of === "whole" ? row : blanked(table, of, row)
@@ -165,12 +227,21 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
 }
 
 /** What of which table is kept from a reader, in short: another release may show other columns, or have others, for the same permissions. */
-const shown = (catalogue: Catalogue, seen: ReadonlyMap<Table, VisibleColumns>, guarded: ReadonlyArray<{ readonly table: Table; readonly column: string }>): string => {
-  const parts = catalogue.tables.filter((table) => seen.get(table) !== "whole").map((table) => [table.name, ...seen.get(table) ?? []])
+const shown = (
+  catalogue: Catalogue,
+  seen: ReadonlyMap<Table, VisibleColumns>,
+  guarded: ReadonlyArray<{ readonly table: Table; readonly column: string }>
+): string => {
+  const parts = catalogue.tables
+    .filter((table) => seen.get(table) !== "whole")
+    .map((table) => [table.name, ...(seen.get(table) ?? [])])
   // Told in part, nothing of a table can be folded anew by a release that has more of it.
   const columns = parts.length === 0 ? [] : catalogue.tables.map((table) => [table.name, ...Object.keys(table.columns)])
   const kept = guarded.map(({ table, column }) => [table.name, column])
-  return createHash("sha256").update(JSON.stringify([parts, columns, kept])).digest("hex").slice(0, 16)
+  return createHash("sha256")
+    .update(JSON.stringify([parts, columns, kept]))
+    .digest("hex")
+    .slice(0, 16)
 }
 /** Events of before carried of rows that say themselves for whom they are only what changed. */
 const isWhole = (table: Table, set: AnyRow): boolean =>
@@ -178,6 +249,12 @@ const isWhole = (table: Table, set: AnyRow): boolean =>
 
 /** The same data without these keys, at any depth. */
 const without = (value: Json, cut: ReadonlySet<string>): Json =>
-  Array.isArray(value) ? value.map((one) => without(one, cut))
-    : isJsonObject(value) ? Object.fromEntries(Object.entries(value).filter(([key]) => !cut.has(key)).map(([key, one]) => [key, without(one, cut)]))
-    : value
+  Array.isArray(value)
+    ? value.map((one) => without(one, cut))
+    : isJsonObject(value)
+      ? Object.fromEntries(
+          Object.entries(value)
+            .filter(([key]) => !cut.has(key))
+            .map(([key, one]) => [key, without(one, cut)])
+        )
+      : value

@@ -13,23 +13,38 @@ const private_prefix = Buffer.from("302e020100300506032b657004220420", "hex")
 const public_prefix = Buffer.from("302a300506032b6570032100", "hex")
 
 const privateKey = (seed: Seed): KeyObject =>
-  createPrivateKey({ key: Buffer.concat([private_prefix, Buffer.from(seed, "base64url")]), format: "der", type: "pkcs8" })
+  createPrivateKey({
+    key: Buffer.concat([private_prefix, Buffer.from(seed, "base64url")]),
+    format: "der",
+    type: "pkcs8"
+  })
 
 export const newSeed = (): Seed => randomBytes(32).toString("base64url")
 /** One secret gives one key for each purpose. */
-export const seedFrom = (secret: string, purpose: string): Seed => Buffer.from(hkdfSync("sha256", secret, "", purpose, 32)).toString("base64url")
+export const seedFrom = (secret: string, purpose: string): Seed =>
+  Buffer.from(hkdfSync("sha256", secret, "", purpose, 32)).toString("base64url")
 
 export const publicKeyOf = (seed: Seed): PublicKey =>
-  createPublicKey(privateKey(seed)).export({ format: "der", type: "spki" }).subarray(public_prefix.length).toString("base64url")
+  createPublicKey(privateKey(seed))
+    .export({ format: "der", type: "spki" })
+    .subarray(public_prefix.length)
+    .toString("base64url")
 
-export const signed = (seed: Seed, text: string): string => sign(null, Buffer.from(text), privateKey(seed)).toString("base64url")
+export const signed = (seed: Seed, text: string): string =>
+  sign(null, Buffer.from(text), privateKey(seed)).toString("base64url")
 
 /** Keys and signatures come from files anybody may have written: what is none verifies nothing. */
 export const verifies = (key: PublicKey, text: string, signature: string): boolean => {
   if (!isPublicKey(key)) return false
   try {
-    const spki = createPublicKey({ key: Buffer.concat([public_prefix, Buffer.from(key, "base64url")]), format: "der", type: "spki" })
+    const spki = createPublicKey({
+      key: Buffer.concat([public_prefix, Buffer.from(key, "base64url")]),
+      format: "der",
+      type: "spki"
+    })
     return verify(null, Buffer.from(text), spki, Buffer.from(signature, "base64url"))
-  } catch { return false }
+  } catch {
+    return false
+  }
 }
 export const isPublicKey = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)

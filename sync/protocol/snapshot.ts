@@ -11,7 +11,12 @@ import type { Table } from "../../core/kernel/table.ts"
 import type { WireError } from "./wire.ts"
 
 /** What became of one of the device's commands, by its number. */
-export interface DecidedCommand { readonly n: number; readonly id: string; readonly status: "accepted" | "rejected"; readonly error?: WireError }
+export interface DecidedCommand {
+  readonly n: number
+  readonly id: string
+  readonly status: "accepted" | "rejected"
+  readonly error?: WireError
+}
 
 /** Where a fill begins. */
 export interface SnapshotPlan {
@@ -46,8 +51,18 @@ export interface SnapshotPage {
   readonly next: string | null
 }
 /** A run of rows of one table, told apart by what they hold. */
-export interface Checksum { readonly table: string; readonly after: string; readonly through: string | null; readonly rows: number; readonly digest: string }
-export interface ChecksumPage { readonly position: number; readonly sums: ReadonlyArray<Checksum>; readonly next: string | null }
+export interface Checksum {
+  readonly table: string
+  readonly after: string
+  readonly through: string | null
+  readonly rows: number
+  readonly digest: string
+}
+export interface ChecksumPage {
+  readonly position: number
+  readonly sums: ReadonlyArray<Checksum>
+  readonly next: string | null
+}
 
 /** Fewer events than this are fetched as they are: they bring the whole history along. */
 export const snapshot_beyond_events = 5_000
@@ -60,9 +75,17 @@ export const splitCursor = (cursor: string): { readonly table: string; readonly 
 }
 
 /** Checksum of rows, equal on server and device: a column that is not visible counts as its default. */
-export const rowsDigest = (table: Table, columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Json>>): string => {
+export const rowsDigest = (
+  table: Table,
+  columns: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<Json>>
+): string => {
   const hash = createHash("sha256")
-  const places = Object.entries(table.columns).map(([name, field]) => ({ at: columns.indexOf(name), otherwise: field.default ?? null }))
-  for (const row of rows) hash.update(canonicalJson(places.map(({ at, otherwise }) => at < 0 ? otherwise : row[at] ?? null)) + "\n")
+  const places = Object.entries(table.columns).map(([name, field]) => ({
+    at: columns.indexOf(name),
+    otherwise: field.default ?? null
+  }))
+  for (const row of rows)
+    hash.update(canonicalJson(places.map(({ at, otherwise }) => (at < 0 ? otherwise : (row[at] ?? null)))) + "\n")
   return hash.digest("hex")
 }

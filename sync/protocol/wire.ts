@@ -24,8 +24,24 @@ export type WireCommand = {
   readonly rows_seen?: { readonly [row: string]: string }
 }
 /** A command without what is kept beside it. */
-export const toWireCommand = ({ n, id, name, payload, ids, issued_at, needs = [], rows_seen = {} }: WireCommand): WireCommand => ({
-  n, id, name, payload, ids, issued_at, ...(needs.length === 0 ? {} : { needs }), ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
+export const toWireCommand = ({
+  n,
+  id,
+  name,
+  payload,
+  ids,
+  issued_at,
+  needs = [],
+  rows_seen = {}
+}: WireCommand): WireCommand => ({
+  n,
+  id,
+  name,
+  payload,
+  ids,
+  issued_at,
+  ...(needs.length === 0 ? {} : { needs }),
+  ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
 })
 export type WireError = {
   readonly status: number
@@ -53,7 +69,8 @@ export const idReusedError = (before: { readonly n: number; readonly accepted: b
   return { status: 409, message, errors: { command_id: [message] } }
 }
 /** Whether a verdict is of that kind: the journal tells the other command's under the id, so the answer is where it is heard of. */
-export const isIdReusedError = (error: WireError | undefined): error is WireError => error?.status === 409 && error.errors?.["command_id"] !== undefined
+export const isIdReusedError = (error: WireError | undefined): error is WireError =>
+  error?.status === 409 && error.errors?.["command_id"] !== undefined
 
 export const commands_per_push_max = 500
 export const dependencies_max = 500

@@ -32,83 +32,131 @@ const writes = { ability: "sync:write", permission: null, weight: 0 } as const
 const { deleted_at: _deleted, ...enrolled } = replicas.columns
 const enrol = postQuery("/api/v1/sync/replicas", {
   answer: {
-    replica: Shown.keys({ ...enrolled, abilities: list(text()), public_url: text({ nullable: true }) }), lease: leaseShown, token: Shown.optional(Shown.keys({ id: integer(), secret: text() })), server: serverShown
+    replica: Shown.keys({ ...enrolled, abilities: list(text()), public_url: text({ nullable: true }) }),
+    lease: leaseShown,
+    token: Shown.optional(Shown.keys({ id: integer(), secret: text() })),
+    server: serverShown
   },
-  name: "replicas.create", summary: "Enrol a device and lease it ids", ...writes, server_only: true, success_status: 201,
+  name: "replicas.create",
+  summary: "Enrol a device and lease it ids",
+  ...writes,
+  server_only: true,
+  success_status: 201,
   fields: {
     name: text({ required: true }),
-    public_key: text({ max: 64, describe: "What the device signs bundles with (Ed25519, base64url); with it comes a token of the device's own" })
+    public_key: text({
+      max: 64,
+      describe: "What the device signs bundles with (Ed25519, base64url); with it comes a token of the device's own"
+    })
   },
-  run: (input) => Effect.gen(function*() {
-    const store = yield* Store
-    const { catalogue, public_url } = yield* CommandRuntime
-    return yield* store.transaction(Effect.gen(function*() {
-      const [id] = yield* allocateIds("replicas", 1)
-      const row = {
-        id: id!, user_id: input.viewer.user_id, name: input.values.name!, schema_version, last_n: 0, seen_at: input.now, revoked_at: null,
-        created_at: input.now, updated_at: input.now, deleted_at: null
-      }
-      yield* store.apply([{ op: "insert", table: replicas, row }])
-      const { deleted_at: _deleted, ...stored } = row
-      const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
-      const welcomed = yield* registerDevice(id!, row.name, input.values.public_key, input.viewer, input.now)
-      return created({
-        replica: {
-          ...stored,
-          abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null
-        },
-        lease: ranges.flat().map((range) => ({ ...range })),
-        ...welcomed
-      })
-    }))
-  }).pipe(retryOnConflict)
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { catalogue, public_url } = yield* CommandRuntime
+      return yield* store.transaction(
+        Effect.gen(function* () {
+          const [id] = yield* allocateIds("replicas", 1)
+          const row = {
+            id: id!,
+            user_id: input.viewer.user_id,
+            name: input.values.name!,
+            schema_version,
+            last_n: 0,
+            seen_at: input.now,
+            revoked_at: null,
+            created_at: input.now,
+            updated_at: input.now,
+            deleted_at: null
+          }
+          yield* store.apply([{ op: "insert", table: replicas, row }])
+          const { deleted_at: _deleted, ...stored } = row
+          const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
+          const welcomed = yield* registerDevice(id!, row.name, input.values.public_key, input.viewer, input.now)
+          return created({
+            replica: { ...stored, abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null },
+            lease: ranges.flat().map((range) => ({ ...range })),
+            ...welcomed
+          })
+        })
+      )
+    }).pipe(retryOnConflict)
 })
 
 const leases = postQuery("/api/v1/sync/leases", {
-  answer: { lease: leaseShown }, error_answers: { 404: null },
-  name: "replicas.lease", summary: "The next block of ids of an entity", ...writes, server_only: true, success_status: 201,
-  fields: { replica_id: integer({ required: true, min: 1 }), entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) },
-  run: (input) => Effect.gen(function*() {
-    const store = yield* Store
-    const { catalogue } = yield* CommandRuntime
-    const { replica_id, entity, request_no } = input.values
-    return yield* store.transaction(Effect.gen(function*() {
-      const replica = yield* requireOwnReplica(replica_id!, input.viewer, false)
-      if (!leasedTables(catalogue).includes(entity!)) return yield* invalidField("entity", "Ids of this entity are not leased.")
-      return created({ lease: (yield* lease(replica, entity!, request_no!)).map((range) => ({ ...range })) })
-    }))
-  }).pipe(retryOnConflict)
+  answer: { lease: leaseShown },
+  error_answers: { 404: null },
+  name: "replicas.lease",
+  summary: "The next block of ids of an entity",
+  ...writes,
+  server_only: true,
+  success_status: 201,
+  fields: {
+    replica_id: integer({ required: true, min: 1 }),
+    entity: text({ required: true }),
+    request_no: integer({ required: true, min: 1 })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { catalogue } = yield* CommandRuntime
+      const { replica_id, entity, request_no } = input.values
+      return yield* store.transaction(
+        Effect.gen(function* () {
+          const replica = yield* requireOwnReplica(replica_id!, input.viewer, false)
+          if (!leasedTables(catalogue).includes(entity!))
+            return yield* invalidField("entity", "Ids of this entity are not leased.")
+          return created({ lease: (yield* lease(replica, entity!, request_no!)).map((range) => ({ ...range })) })
+        })
+      )
+    }).pipe(retryOnConflict)
 })
 
 const claims = postQuery("/api/v1/sync/leases/claim", {
-  answer: { lease: leaseShown }, error_answers: { 404: null },
-  name: "replicas.claim", summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's", ...writes, server_only: true,
+  answer: { lease: leaseShown },
+  error_answers: { 404: null },
+  name: "replicas.claim",
+  summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's",
+  ...writes,
+  server_only: true,
   fields: {
     replica_id: integer({ required: true, min: 1 }),
     blocks: list(lease_reclaim_fields, { required: true, max_items: 500 })
   },
-  run: (input) => Effect.gen(function*() {
-    const store = yield* Store
-    const { replica_id, blocks } = input.values
-    return yield* store.transaction(Effect.gen(function*() {
-      yield* requireOwnReplica(replica_id!, input.viewer, true)
-      return ok({ lease: (yield* reclaimLeases(replica_id!, blocks!)).map((range) => ({ ...range })) })
-    }))
-  }).pipe(retryOnConflict)
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { replica_id, blocks } = input.values
+      return yield* store.transaction(
+        Effect.gen(function* () {
+          yield* requireOwnReplica(replica_id!, input.viewer, true)
+          return ok({ lease: (yield* reclaimLeases(replica_id!, blocks!)).map((range) => ({ ...range })) })
+        })
+      )
+    }).pipe(retryOnConflict)
 })
 
 /** A batch of commands may be as long as what each of them may say. */
 const push_bytes_max = 64 * 1_048_576
 const push = postQuery("/api/v1/sync/commands", {
-  answer: { verdicts: verdictsShown }, error_answers: { 404: null, 409: null, 426: null },
-  name: "replicas.push", summary: "Send commands recorded offline; each is decided against the present", ...writes, server_only: true, body_max: push_bytes_max, authorize: findCallingDevice,
-  fields: { replica_id: integer({ required: true, min: 1 }), commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }) },
-  run: (input) => Effect.gen(function*() {
-    const commands = yield* wireCommands(input.values.commands!)
-    const replica = yield* requireOwnReplica(input.values.replica_id!, input.viewer, false)
-    if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
-    return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer) })
-  })
+  answer: { verdicts: verdictsShown },
+  error_answers: { 404: null, 409: null, 426: null },
+  name: "replicas.push",
+  summary: "Send commands recorded offline; each is decided against the present",
+  ...writes,
+  server_only: true,
+  body_max: push_bytes_max,
+  authorize: findCallingDevice,
+  fields: {
+    replica_id: integer({ required: true, min: 1 }),
+    commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const commands = yield* wireCommands(input.values.commands!)
+      const replica = yield* requireOwnReplica(input.values.replica_id!, input.viewer, false)
+      if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
+      return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer) })
+    })
 })
 
 export const syncSlice: Slice = {
@@ -117,17 +165,35 @@ export const syncSlice: Slice = {
   successions: [verdicts_before],
   events: [commandDecided],
   endpoints: [
-    enrol, leases, claims, push, ...deviceEndpoints, ...bundleEndpoints, ...fillEndpoints,
+    enrol,
+    leases,
+    claims,
+    push,
+    ...deviceEndpoints,
+    ...bundleEndpoints,
+    ...fillEndpoints,
     get("/api/v1/sync/shape", {
-      answer: messagesShown, error_answers: { 404: null, 409: mustRefetchShown }, answer_headers: shape_says,
-      name: "replicas.follow", summary: "Follow the journal by Electric's shape protocol", ...reads, server_only: true,
-      fields: { replica_id: integer({ default: 0, min: 0, describe: "The device that follows: verdicts on its commands are told to it alone" }) },
-      run: (input) => Effect.gen(function*() {
-        const { catalogue } = yield* CommandRuntime
-        const replica_id = input.values.replica_id ?? 0
-        if (replica_id > 0) yield* requireOwnReplica(replica_id, input.viewer, false)
-        return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
-      })
+      answer: messagesShown,
+      error_answers: { 404: null, 409: mustRefetchShown },
+      answer_headers: shape_says,
+      name: "replicas.follow",
+      summary: "Follow the journal by Electric's shape protocol",
+      ...reads,
+      server_only: true,
+      fields: {
+        replica_id: integer({
+          default: 0,
+          min: 0,
+          describe: "The device that follows: verdicts on its commands are told to it alone"
+        })
+      },
+      run: (input) =>
+        Effect.gen(function* () {
+          const { catalogue } = yield* CommandRuntime
+          const replica_id = input.values.replica_id ?? 0
+          if (replica_id > 0) yield* requireOwnReplica(replica_id, input.viewer, false)
+          return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
+        })
     })
   ]
 }

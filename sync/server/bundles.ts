@@ -19,7 +19,16 @@ import { hasAbility, type Viewer } from "../../core/kernel/viewer.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { bundle_bytes_max, BundleError, commands_per_bundle_max, type EventsBody, type Page, signBundleInPieces, isSignedByInPieces, bundleFrom } from "../protocol/bundle-format.ts"
+import {
+  bundle_bytes_max,
+  BundleError,
+  commands_per_bundle_max,
+  type EventsBody,
+  type Page,
+  signBundleInPieces,
+  isSignedByInPieces,
+  bundleFrom
+} from "../protocol/bundle-format.ts"
 import { commands_per_push_max, type LeaseRange, type Verdict } from "../protocol/wire.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
@@ -37,12 +46,20 @@ import { bundleShown } from "./answers.ts"
 const event_bytes_max = 40 * 1_048_576
 
 const body_fields = {
-  replica_id: integer({ required: true, min: 1 }), device: text({ default: "" }), server: text({ default: "", max: 2_000 }),
-  schema_version: integer({ required: true, min: 0 }), position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
-  offset: text({ required: true, max: 40 }), handle: text({ nullable: true, max: 255 }),
+  replica_id: integer({ required: true, min: 1 }),
+  device: text({ default: "" }),
+  server: text({ default: "", max: 2_000 }),
+  schema_version: integer({ required: true, min: 0 }),
+  position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
+  offset: text({ required: true, max: 40 }),
+  handle: text({ nullable: true, max: 255 }),
   commands: list(command_fields, { required: true, max_items: commands_per_bundle_max }),
-  leases: list(object({ entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) }), { default: [], max_items: 500 }),
-  blocks: list(lease_reclaim_fields, { default: [], max_items: 20_000 }), blocks_asked: integer({ default: 0, min: 0 })
+  leases: list(object({ entity: text({ required: true }), request_no: integer({ required: true, min: 1 }) }), {
+    default: [],
+    max_items: 500
+  }),
+  blocks: list(lease_reclaim_fields, { default: [], max_items: 20_000 }),
+  blocks_asked: integer({ default: 0, min: 0 })
 }
 type Given = { readonly [K in keyof typeof body_fields]: ValueOf<(typeof body_fields)[K]> }
 
@@ -50,111 +67,197 @@ const deliver = postQuery("/api/v1/sync/bundles", {
   answer: {
     bundle: bundleShown,
     delivered: Shown.keys({
-      replica_id: integer(), device: text(), commands: integer(), accepted: integer(), rejected: integer(), events: integer(), position: integer(), complete: boolean()
+      replica_id: integer(),
+      device: text(),
+      commands: integer(),
+      accepted: integer(),
+      rejected: integer(),
+      events: integer(),
+      position: integer(),
+      complete: boolean()
     })
-  }, error_answers: { 404: null, 409: null, 426: null },
-  name: "replicas.deliver", summary: "Deliver a device's bundle; the answer holds the bundle to carry back", ability: "sync:write", permission: null, metering_weight: 0,
-  server_only: true, body_max: bundle_bytes_max, fields: { bundle: json<JsonObject>({ required: true, levels: wire_body_depth_max }) },
-  run: (input) => Effect.gen(function*() {
-    const key = yield* Effect.serviceOption(BundleKey)
-    if (Option.isNone(key)) return yield* new Rejection({ kind: "unavailable", message: "This server signs no bundles." })
-    const { given, viewer } = yield* opened(input.values.bundle!, input.now)
-    if (given.schema_version < client_schema_min) return upgradeRequired(given.schema_version, client_schema_min)
-    const shown = yield* claimsOf(given)
-    const recorded = yield* wireCommands(given.commands)
-    const before = yield* (yield* Store).get(replicas, given.replica_id)
-    // Commands before these are forgotten: the device learns so by the answer, and sends them once more.
-    const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
-    const verdicts: Array<Verdict> = []
-    for (let at = 0; at < commands.length;) {
-      const some = commands.slice(at, at + commands_per_push_max)
-      const decided = yield* decideInOrder(given.replica_id, some, viewer)
-      verdicts.push(...decided)
-      if (decided.length < some.length) break
-      at += decided.length
-    }
-    const leases = yield* leasesFor(given)
-    const { pages, complete } = yield* pagesFor(given, viewer)
-    const position = Number(pages.at(-1)?.offset.split("_")[0] ?? given.position)
-    yield* saveDevice(given.replica_id, { position: given.position })
-    const body: EventsBody = { replica_id: given.replica_id, schema_version, verdicts, pages, complete, leases, remembered: yield* rememberedOf(given.replica_id, shown) }
-    const rejected = verdicts.filter((one) => one.status === "rejected").length
-    const made_at = instantOf(yield* Clock.currentTimeMillis)
-    return ok({
-      bundle: { ...(yield* Effect.promise(() => signBundleInPieces("events", body as unknown as JsonObject, key.value.seed, made_at))) },
-      delivered: { replica_id: given.replica_id, device: given.device, commands: commands.length, accepted: verdicts.length - rejected, rejected, events: pages.reduce((sum, page) => sum + page.rows.length, 0), position, complete }
+  },
+  error_answers: { 404: null, 409: null, 426: null },
+  name: "replicas.deliver",
+  summary: "Deliver a device's bundle; the answer holds the bundle to carry back",
+  ability: "sync:write",
+  permission: null,
+  metering_weight: 0,
+  server_only: true,
+  body_max: bundle_bytes_max,
+  fields: { bundle: json<JsonObject>({ required: true, levels: wire_body_depth_max }) },
+  run: (input) =>
+    Effect.gen(function* () {
+      const key = yield* Effect.serviceOption(BundleKey)
+      if (Option.isNone(key))
+        return yield* new Rejection({ kind: "unavailable", message: "This server signs no bundles." })
+      const { given, viewer } = yield* opened(input.values.bundle!, input.now)
+      if (given.schema_version < client_schema_min) return upgradeRequired(given.schema_version, client_schema_min)
+      const shown = yield* claimsOf(given)
+      const recorded = yield* wireCommands(given.commands)
+      const before = yield* (yield* Store).get(replicas, given.replica_id)
+      // Commands before these are forgotten: the device learns so by the answer, and sends them once more.
+      const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
+      const verdicts: Array<Verdict> = []
+      for (let at = 0; at < commands.length;) {
+        const some = commands.slice(at, at + commands_per_push_max)
+        const decided = yield* decideInOrder(given.replica_id, some, viewer)
+        verdicts.push(...decided)
+        if (decided.length < some.length) break
+        at += decided.length
+      }
+      const leases = yield* leasesFor(given)
+      const { pages, complete } = yield* pagesFor(given, viewer)
+      const position = Number(pages.at(-1)?.offset.split("_")[0] ?? given.position)
+      yield* saveDevice(given.replica_id, { position: given.position })
+      const body: EventsBody = {
+        replica_id: given.replica_id,
+        schema_version,
+        verdicts,
+        pages,
+        complete,
+        leases,
+        remembered: yield* rememberedOf(given.replica_id, shown)
+      }
+      const rejected = verdicts.filter((one) => one.status === "rejected").length
+      const made_at = instantOf(yield* Clock.currentTimeMillis)
+      return ok({
+        bundle: {
+          ...(yield* Effect.promise(() =>
+            signBundleInPieces("events", body as unknown as JsonObject, key.value.seed, made_at)
+          ))
+        },
+        delivered: {
+          replica_id: given.replica_id,
+          device: given.device,
+          commands: commands.length,
+          accepted: verdicts.length - rejected,
+          rejected,
+          events: pages.reduce((sum, page) => sum + page.rows.length, 0),
+          position,
+          complete
+        }
+      })
     })
-  })
 })
 
 /** The bundle, once it is sure who made it, with that device's user as they stand now. */
-const opened = Effect.fnUntraced(function*(bundle: JsonObject, now: string): Effect.fn.Return<{ readonly given: Given; readonly viewer: Viewer }, Failure, Store> {
+const opened = Effect.fnUntraced(function* (
+  bundle: JsonObject,
+  now: string
+): Effect.fn.Return<{ readonly given: Given; readonly viewer: Viewer }, Failure, Store> {
   const store = yield* Store
   const refused = (text: string) => invalidField("bundle", text)
   const sealed = yield* Effect.try({
     try: () => bundleFrom(bundle),
-    catch: (error) => error instanceof BundleError ? refused(`${error.message} ${error.way_out}`) : refused("This is no bundle.")
+    catch: (error) =>
+      error instanceof BundleError ? refused(`${error.message} ${error.way_out}`) : refused("This is no bundle.")
   })
-  if (sealed.kind !== "commands") return yield* refused("This bundle comes from a server: it is for the device it was made for.")
+  if (sealed.kind !== "commands")
+    return yield* refused("This bundle comes from a server: it is for the device it was made for.")
   const replica_id = sealed.body["replica_id"]
   const replica = Number.isSafeInteger(replica_id) ? yield* store.get(replicas, Number(replica_id)) : undefined
-  if (replica === undefined) return yield* notFound("This server knows no such device: the bundle is for another server.")
-  if (replica.revoked_at !== null) return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
+  if (replica === undefined)
+    return yield* notFound("This server knows no such device: the bundle is for another server.")
+  if (replica.revoked_at !== null)
+    return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
   const device = yield* store.get(replica_devices, replica.id)
-  if (device?.public_key === null || device?.public_key === undefined) return yield* refused("The device has told this server no key yet; it must sync over the network once.")
-  if (sealed.key !== device.public_key) return yield* refused("The bundle was signed by another device than the one it names, or is for another server.")
+  if (device?.public_key === null || device?.public_key === undefined)
+    return yield* refused("The device has told this server no key yet; it must sync over the network once.")
+  if (sealed.key !== device.public_key)
+    return yield* refused("The bundle was signed by another device than the one it names, or is for another server.")
   const public_key = device.public_key
-  if (!(yield* Effect.promise(() => isSignedByInPieces(sealed, public_key)))) return yield* refused("The bundle was changed after it was made: its signature does not fit.")
+  if (!(yield* Effect.promise(() => isSignedByInPieces(sealed, public_key))))
+    return yield* refused("The bundle was changed after it was made: its signature does not fit.")
   const read = readFields(body_fields, sealed.body, { mode: "create", base_currency: "GBP" })
-  if (Object.keys(read.errors).length > 0) return yield* invalid(Object.fromEntries(Object.entries(read.errors).map(([path, texts]) => [`bundle.body.${path}`, texts])))
+  if (Object.keys(read.errors).length > 0)
+    return yield* invalid(
+      Object.fromEntries(Object.entries(read.errors).map(([path, texts]) => [`bundle.body.${path}`, texts]))
+    )
   return { given: { handle: null, ...read.values } as Given, viewer: yield* userOf(replica.user_id, device, now) }
 })
 
 /** The device's user with what the device's own token may do: whoever lost either sends no bundles. */
-const userOf = Effect.fnUntraced(function*(user_id: number, device: { readonly token_id: number | null }, now: string): Effect.fn.Return<Viewer, Failure, Store> {
+const userOf = Effect.fnUntraced(function* (
+  user_id: number,
+  device: { readonly token_id: number | null },
+  now: string
+): Effect.fn.Return<Viewer, Failure, Store> {
   const store = yield* Store
   const user = yield* store.get(users, user_id)
-  if (user === undefined || !user.is_active) return yield* forbidden("The account of the device's user has been deactivated.")
+  if (user === undefined || !user.is_active)
+    return yield* forbidden("The account of the device's user has been deactivated.")
   const tokens = yield* Effect.serviceOption(DeviceTokens)
-  const abilities = Option.isSome(tokens) && device.token_id !== null ? yield* tokens.value.abilitiesOf(device.token_id, now) : undefined
-  if (abilities === undefined) return yield* forbidden("The device's token opens nothing any more; the device must log in anew.")
+  const abilities =
+    Option.isSome(tokens) && device.token_id !== null
+      ? yield* tokens.value.abilitiesOf(device.token_id, now)
+      : undefined
+  if (abilities === undefined)
+    return yield* forbidden("The device's token opens nothing any more; the device must log in anew.")
   const viewer = viewerOf(user, yield* store.find(roles, {}), { id: device.token_id!, abilities })
-  if (!hasAbility(viewer, "sync:read") || !hasAbility(viewer, "sync:write")) return yield* forbidden("The device's token lacks the ability to sync.")
+  if (!hasAbility(viewer, "sync:read") || !hasAbility(viewer, "sync:write"))
+    return yield* forbidden("The device's token lacks the ability to sync.")
   return viewer
 })
 
-const leasesFor = Effect.fnUntraced(function*(given: Given) {
+const leasesFor = Effect.fnUntraced(function* (given: Given) {
   const store = yield* Store
   const known = leasedTables((yield* CommandRuntime).catalogue)
-  return yield* store.transaction(Effect.gen(function*() {
-    const replica = { id: given.replica_id, last_n: (yield* store.get(replicas, given.replica_id))?.last_n ?? 0 }
-    return yield* Effect.forEach(given.leases.filter(({ entity }) => known.includes(entity)), ({ entity, request_no }) =>
-      Effect.map(lease(replica, entity, request_no), (ranges) => ({ entity, request_no, ranges })))
-  })).pipe(retryOnConflict)
+  return yield* store
+    .transaction(
+      Effect.gen(function* () {
+        const replica = { id: given.replica_id, last_n: (yield* store.get(replicas, given.replica_id))?.last_n ?? 0 }
+        return yield* Effect.forEach(
+          given.leases.filter(({ entity }) => known.includes(entity)),
+          ({ entity, request_no }) =>
+            Effect.map(lease(replica, entity, request_no), (ranges) => ({ entity, request_no, ranges }))
+        )
+      })
+    )
+    .pipe(retryOnConflict)
 })
 
 /** What was forgotten of the device's blocks, shown again before anything is decided. */
-const claimsOf = (given: Given) => Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
-  return (yield* countLeases(given.replica_id)) < (given.blocks_asked ?? 0) ? yield* forgotten(given.replica_id, given.blocks ?? []) : []
-}))).pipe(retryOnConflict)
-const forgotten = Effect.fnUntraced(function*(replica_id: number, blocks: ReadonlyArray<LeaseReclaim>) {
+const claimsOf = (given: Given) =>
+  Effect.flatMap(Store, (store) =>
+    store.transaction(
+      Effect.gen(function* () {
+        return (yield* countLeases(given.replica_id)) < (given.blocks_asked ?? 0)
+          ? yield* forgotten(given.replica_id, given.blocks ?? [])
+          : []
+      })
+    )
+  ).pipe(retryOnConflict)
+const forgotten = Effect.fnUntraced(function* (replica_id: number, blocks: ReadonlyArray<LeaseReclaim>) {
   yield* reclaimLeases(replica_id, blocks)
   return blocks.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
 })
-const rememberedOf = Effect.fnUntraced(function*(replica_id: number, shown: ReadonlyArray<LeaseRange>) {
+const rememberedOf = Effect.fnUntraced(function* (replica_id: number, shown: ReadonlyArray<LeaseRange>) {
   const store = yield* Store
-  const leases = (yield* store.find(id_leases, { replica_id })).map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
+  const leases = (yield* store.find(id_leases, { replica_id })).map(({ entity, from, to }): LeaseRange => ({
+    entity,
+    from,
+    to
+  }))
   return { last_n: (yield* store.get(replicas, replica_id))?.last_n ?? 0, leases, shown }
 })
 
 /** The shape's own answers, page after page, as the device would have fetched them. */
-const pagesFor = Effect.fnUntraced(function*(given: Given, viewer: Viewer) {
+const pagesFor = Effect.fnUntraced(function* (given: Given, viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   const pages: Array<Page> = []
-  let at = given.handle === null ? { offset: "-1", handle: undefined } : { offset: given.offset, handle: given.handle as string | undefined }
+  let at =
+    given.handle === null
+      ? { offset: "-1", handle: undefined }
+      : { offset: given.offset, handle: given.handle as string | undefined }
   let anew = given.handle === null
   for (let bytes = 0; ;) {
-    const query: Query = [["table", "journal"], ["replica_id", String(given.replica_id)], ["offset", at.offset], ...(at.handle === undefined ? [] : [["handle", at.handle] as const])]
+    const query: Query = [
+      ["table", "journal"],
+      ["replica_id", String(given.replica_id)],
+      ["offset", at.offset],
+      ...(at.handle === undefined ? [] : [["handle", at.handle] as const])
+    ]
     const answer = yield* shapeAnswer(catalogue, { viewer, replica_id: given.replica_id, query })
     const headers = answer.headers ?? {}
     if (answer.status === 409) {
@@ -163,8 +266,17 @@ const pagesFor = Effect.fnUntraced(function*(given: Given, viewer: Viewer) {
       anew = true
       continue
     }
-    const rows = (Array.isArray(answer.body) ? answer.body : []).filter(isJsonObject).flatMap((message) => isJsonObject(message["value"]) ? [message["value"]] : [])
-    const page: Page = { anew, from: at.offset, offset: headers["electric-offset"]!, handle: headers["electric-handle"]!, up_to_date: headers["electric-up-to-date"] !== undefined, rows }
+    const rows = (Array.isArray(answer.body) ? answer.body : [])
+      .filter(isJsonObject)
+      .flatMap((message) => (isJsonObject(message["value"]) ? [message["value"]] : []))
+    const page: Page = {
+      anew,
+      from: at.offset,
+      offset: headers["electric-offset"]!,
+      handle: headers["electric-handle"]!,
+      up_to_date: headers["electric-up-to-date"] !== undefined,
+      rows
+    }
     pages.push(page)
     anew = false
     if (page.up_to_date) return { pages, complete: true }

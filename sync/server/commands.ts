@@ -12,30 +12,57 @@ import { dependencies_max, type Verdict, type WireCommand } from "../protocol/wi
 import { decidePushed } from "./push.ts"
 
 export const command_fields = object({
-  n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }), name: text({ required: true }),
-  payload: json<JsonObject>({ required: true, levels: body_depth_max + 1 }), ids: json<JsonObject>({ default: {} }), issued_at: timestamp({ required: true }),
-  needs: list(text({ max: 64 }), { default: [], max_items: dependencies_max }), rows_seen: json<JsonObject>({ default: {} })
+  n: integer({ required: true, min: 1 }),
+  id: text({ required: true, max: 64 }),
+  name: text({ required: true }),
+  payload: json<JsonObject>({ required: true, levels: body_depth_max + 1 }),
+  ids: json<JsonObject>({ default: {} }),
+  issued_at: timestamp({ required: true }),
+  needs: list(text({ max: 64 }), { default: [], max_items: dependencies_max }),
+  rows_seen: json<JsonObject>({ default: {} })
 })
 
 /** Given commands with payload and ids looked at as well; 422 by `commands.N.…`. */
-export const wireCommands = (given: ReadonlyArray<ValueOf<typeof command_fields>>): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
+export const wireCommands = (
+  given: ReadonlyArray<ValueOf<typeof command_fields>>
+): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   const commands = given.map((command, at): WireCommand => {
-    const params = command.payload["params"] ?? {}, body = command.payload["body"] ?? {}
-    if (!isJsonObject(params) || !Object.values(params).every((value) => typeof value === "string") || !isJsonObject(body)) errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
-    if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger))) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
-    if (!Object.values(command.rows_seen).every((made_at) => typeof made_at === "string")) errors[`commands.${at}.rows_seen`] = ["The rows seen must be instants by table and id."]
-    return { ...command, rows_seen: command.rows_seen as { readonly [row: string]: string }, payload: { params: params as { [name: string]: string }, body: body as JsonObject }, ids: command.ids as { [table: string]: ReadonlyArray<number> } }
+    const params = command.payload["params"] ?? {},
+      body = command.payload["body"] ?? {}
+    if (
+      !isJsonObject(params) ||
+      !Object.values(params).every((value) => typeof value === "string") ||
+      !isJsonObject(body)
+    )
+      errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
+    if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger)))
+      errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
+    if (!Object.values(command.rows_seen).every((made_at) => typeof made_at === "string"))
+      errors[`commands.${at}.rows_seen`] = ["The rows seen must be instants by table and id."]
+    return {
+      ...command,
+      rows_seen: command.rows_seen as { readonly [row: string]: string },
+      payload: { params: params as { [name: string]: string }, body: body as JsonObject },
+      ids: command.ids as { [table: string]: ReadonlyArray<number> }
+    }
   })
   return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
 }
 
 /** Verdicts in order. Where one cannot be decided, what was decided before stands and is told; the rest is sent again. */
-export const decideInOrder = Effect.fnUntraced(function*(replica_id: number, commands: ReadonlyArray<WireCommand>, viewer: Viewer): Effect.fn.Return<ReadonlyArray<Verdict>, Failure, Store | CommandRuntime> {
+export const decideInOrder = Effect.fnUntraced(function* (
+  replica_id: number,
+  commands: ReadonlyArray<WireCommand>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyArray<Verdict>, Failure, Store | CommandRuntime> {
   const verdicts: Array<Verdict> = []
   for (const command of commands) {
     const verdict = yield* Effect.result(decidePushed(replica_id, command, viewer))
-    if (verdict._tag === "Success") { verdicts.push(verdict.success); continue }
+    if (verdict._tag === "Success") {
+      verdicts.push(verdict.success)
+      continue
+    }
     if (verdicts.length > 0 && verdict.failure instanceof Rejection) break
     return yield* verdict.failure
   }
@@ -45,5 +72,8 @@ export const decideInOrder = Effect.fnUntraced(function*(replica_id: number, com
 /** The answer to a device whose commands are of a schema no longer understood. */
 export const upgradeRequired = (schema_version: number, least: number) => ({
   status: 426,
-  body: { message: `This device runs a release with schema ${schema_version}; the server takes commands from schema ${least} on. They stay on the device: update it, then sync.`, errors: { schema_version: [`at least ${least}`] } }
+  body: {
+    message: `This device runs a release with schema ${schema_version}; the server takes commands from schema ${least} on. They stay on the device: update it, then sync.`,
+    errors: { schema_version: [`at least ${least}`] }
+  }
 })

@@ -9,25 +9,38 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { reader_grants } from "./tables.ts"
 
 /** Grants as a number that only grows: A, B, A again gives 1, 2, 3. */
-const grantVersion = Effect.fnUntraced(function*(store: StoreShape, user_id: number, fingerprint: string) {
+const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: number, fingerprint: string) {
   const known = yield* store.get(reader_grants, user_id)
   if (known?.fingerprint === fingerprint) return known.version
   const { bind, values } = bindings(store.dialect)
   // Several devices of one user may ask for the first time at once: one of them counts.
   const [row] = yield* store.run<{ version: number }>(
     `insert into reader_grants (user_id, fingerprint, version) values (${bind(user_id)}, ${bind(fingerprint)}, 1) on conflict (user_id) do update set ` +
-    `version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint returning version`,
-    values)
+      `version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint returning version`,
+    values
+  )
   return Number(row!.version)
 })
 
 /** `token`: what the reader's token keeps back. A token stays as it is, so it has no part in what is counted of its person. */
-export const handleOf = Effect.fnUntraced(function*(store: StoreShape, viewer: Viewer, replica_id: number, fingerprint: string, token = "") {
+export const handleOf = Effect.fnUntraced(function* (
+  store: StoreShape,
+  viewer: Viewer,
+  replica_id: number,
+  fingerprint: string,
+  token = ""
+) {
   const version = yield* grantVersion(store, viewer.user_id, fingerprint)
   return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
 })
 /** A handle its reader has not had: what was read under the old one is of another history. */
-export const newHandle = Effect.fnUntraced(function*(store: StoreShape, viewer: Viewer, replica_id: number, fingerprint: string, token = "") {
+export const newHandle = Effect.fnUntraced(function* (
+  store: StoreShape,
+  viewer: Viewer,
+  replica_id: number,
+  fingerprint: string,
+  token = ""
+) {
   const { bind, values } = bindings(store.dialect)
   yield* store.run(`update reader_grants set version = version + 1 where user_id = ${bind(viewer.user_id)}`, values)
   return yield* handleOf(store, viewer, replica_id, fingerprint, token)
@@ -39,17 +52,17 @@ const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "comma
   for (const char of `${event.stream} ${event.version} ${event.type} ${event.command_id} ${event.recorded_at}`) {
     hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0
   }
-  return 1 + hash % 999_999_999
+  return 1 + (hash % 999_999_999)
 }
 
 /** `12_483920118`: up to event 12, and which event that was. A journal restored from a backup has others at its positions. */
-export const offsetOf = Effect.fnUntraced(function*(store: StoreShape, position: number) {
+export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number) {
   const event = position === 0 ? undefined : yield* store.get(journal, position)
   return `${position}_${event === undefined ? 0 : checkOf(event)}`
 })
 export const offset_pattern = /^\d{1,15}_\d{1,9}$/
 /** Whether the journal still holds, at the offset's position, the event the offset was given for. */
-export const isOffsetValid = Effect.fnUntraced(function*(store: StoreShape, offset: string) {
+export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, offset: string) {
   const [position, check] = offset.split("_").map(Number) as [number, number]
   if (position === 0) return true
   const event = yield* store.get(journal, position)

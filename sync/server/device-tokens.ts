@@ -8,9 +8,16 @@ import type { Seed } from "../protocol/signature.ts"
 
 export interface DeviceTokensShape {
   /** A token of the device's own, within what the asking token may; its secret is told this once. */
-  readonly issue: (name: string, viewer: Viewer, now: string) => Effect.Effect<{ readonly id: number; readonly secret: string }, Failure, Store | CommandRuntime>
+  readonly issue: (
+    name: string,
+    viewer: Viewer,
+    now: string
+  ) => Effect.Effect<{ readonly id: number; readonly secret: string }, Failure, Store | CommandRuntime>
   /** What the token may; undefined when it opens nothing any more. */
-  readonly abilitiesOf: (token_id: number, now: string) => Effect.Effect<ReadonlyArray<string> | undefined, Failure, Store>
+  readonly abilitiesOf: (
+    token_id: number,
+    now: string
+  ) => Effect.Effect<ReadonlyArray<string> | undefined, Failure, Store>
   /** Ends it, for good. */
   readonly end: (token_id: number, viewer: Viewer, now: string) => Effect.Effect<void, Failure, Store | CommandRuntime>
 }

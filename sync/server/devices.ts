@@ -1,12 +1,29 @@
 /** Devices as the server knows them: met, listed, renamed, revoked. */
 import { Clock, Effect, Option } from "effect"
-import { type Answer, type ErrorBody, postQuery, type CallerContext, type Failure, get, type Input } from "../../core/kernel/endpoint.ts"
+import {
+  type Answer,
+  type ErrorBody,
+  postQuery,
+  type CallerContext,
+  type Failure,
+  get,
+  type Input
+} from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/row-change.ts"
 import { boolean, integer, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { wholeNumber } from "../../core/kernel/input.ts"
 import { valueOf } from "../../core/kernel/query.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
-import { type One, listOf, noContent, ok, resource, renderOne, renderById, viewContext } from "../../core/kernel/resource.ts"
+import {
+  type One,
+  listOf,
+  noContent,
+  ok,
+  resource,
+  renderOne,
+  renderById,
+  viewContext
+} from "../../core/kernel/resource.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -31,26 +48,42 @@ export const client_schema_min = 1
 export const parts_schema_min = 2
 
 /** What is known of a device beside its row: how it signs, which token is its own, how far it has come. */
-export const replica_devices = plainTable("replica_devices", "replica_id", {
-  replica_id: integer(),
-  /** Ed25519, base64url. */
-  public_key: text({ nullable: true, max: 64 }),
-  token_id: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
-  /** The token it enrolled with: taken away, it takes the device's own along. */
-  issued_by: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
-  position: integer({ default: 0, max: Number.MAX_SAFE_INTEGER })
-}, { indexes: [["token_id"], ["issued_by"]] })
+export const replica_devices = plainTable(
+  "replica_devices",
+  "replica_id",
+  {
+    replica_id: integer(),
+    /** Ed25519, base64url. */
+    public_key: text({ nullable: true, max: 64 }),
+    token_id: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
+    /** The token it enrolled with: taken away, it takes the device's own along. */
+    issued_by: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
+    position: integer({ default: 0, max: Number.MAX_SAFE_INTEGER })
+  },
+  { indexes: [["token_id"], ["issued_by"]] }
+)
 
 export const deviceResource = resource({
-  singular: "replica", table: replicas, filters: ["user_id"], sorts: ["created_at", "seen_at"],
+  singular: "replica",
+  table: replicas,
+  filters: ["user_id"],
+  sorts: ["created_at", "seen_at"],
   shows: { user_name: text({ nullable: true }), position: integer() },
   lookups: { user: { via: "user_id", table: users } },
-  load: (rows) => Effect.gen(function*() {
-    const store = yield* Store
-    const found = yield* store.getMany(replica_devices, rows.map((row) => row.id))
-    return new Map(found.map((row) => [row.replica_id, row.position]))
-  }),
-  view: (base, row, { user }, _context, positions) => ({ ...base, user_name: user === undefined ? null : String(user["name"]), position: positions.get(row.id) ?? 0 })
+  load: (rows) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const found = yield* store.getMany(
+        replica_devices,
+        rows.map((row) => row.id)
+      )
+      return new Map(found.map((row) => [row.replica_id, row.position]))
+    }),
+  view: (base, row, { user }, _context, positions) => ({
+    ...base,
+    user_name: user === undefined ? null : String(user["name"]),
+    position: positions.get(row.id) ?? 0
+  })
 })
 const reads = { ability: "sync:read", permission: null, weight: 0, server_only: true } as const
 const writes = { ability: "sync:write", permission: null, weight: 0, server_only: true } as const
@@ -60,32 +93,59 @@ type OneReplica = { readonly id: { readonly table: typeof replicas } }
 const one = { id: { table: replicas } } as const
 
 /** A device acts for its user: only those who may do all that its user may do lay hands on it. */
-const mineOrManaged = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, viewer: Viewer): Effect.fn.Return<void, Failure, Store> {
+const mineOrManaged = Effect.fnUntraced(function* (
+  replica: RowOf<typeof replicas>,
+  viewer: Viewer
+): Effect.fn.Return<void, Failure, Store> {
   if (replica.user_id === viewer.user_id) return
   if (!managesDevices(viewer)) return yield* forbidden("Only its user or a manager of users may do this to a device.")
   const store = yield* Store
   const user = yield* store.get(users, replica.user_id)
-  const lacked = user === undefined ? undefined : missingRight(viewer, rightsOfUser(user, yield* store.getMany(roles, user.role_ids)))
+  const lacked =
+    user === undefined
+      ? undefined
+      : missingRight(viewer, rightsOfUser(user, yield* store.getMany(roles, user.role_ids)))
   if (lacked !== undefined) return yield* forbidden(`This device's user holds ${lacked}, which you do not have.`)
 })
 
-const keyOf = Effect.map(Effect.serviceOption(BundleKey), (key) => Option.isSome(key) ? publicKeyOf(key.value.seed) : null)
+const keyOf = Effect.map(Effect.serviceOption(BundleKey), (key) =>
+  Option.isSome(key) ? publicKeyOf(key.value.seed) : null
+)
 /** What a device should know of the server it speaks to. */
-const serverView = Effect.gen(function*() {
+const serverView = Effect.gen(function* () {
   return { schema_version, client_schema_min, public_key: yield* keyOf }
 })
 
 /** Notes a device that enrols, and gives it a token of its own. Runs in the enrolment's transaction. */
-export const registerDevice = Effect.fnUntraced(function*(replica_id: number, name: string, public_key: string | undefined, viewer: Viewer, now: string) {
+export const registerDevice = Effect.fnUntraced(function* (
+  replica_id: number,
+  name: string,
+  public_key: string | undefined,
+  viewer: Viewer,
+  now: string
+) {
   const store = yield* Store
-  if (public_key !== undefined && !isPublicKey(public_key)) return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
+  if (public_key !== undefined && !isPublicKey(public_key))
+    return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
   const tokens = yield* Effect.serviceOption(DeviceTokens)
   // Whoever brings no key keeps no secret either: such a device goes on with the token it came with.
-  const token = Option.isSome(tokens) && public_key !== undefined ? yield* tokens.value.issue(`Device ${name}`.slice(0, 255), viewer, now) : undefined
-  yield* store.apply([insert(replica_devices, {
-    replica_id, public_key: public_key ?? null, token_id: token?.id ?? null, issued_by: token === undefined ? null : viewer.token_id, position: 0
-  })])
-  return { ...(token === undefined ? {} : { token: { id: token.id, secret: token.secret } }), server: yield* serverView }
+  const token =
+    Option.isSome(tokens) && public_key !== undefined
+      ? yield* tokens.value.issue(`Device ${name}`.slice(0, 255), viewer, now)
+      : undefined
+  yield* store.apply([
+    insert(replica_devices, {
+      replica_id,
+      public_key: public_key ?? null,
+      token_id: token?.id ?? null,
+      issued_by: token === undefined ? null : viewer.token_id,
+      position: 0
+    })
+  ])
+  return {
+    ...(token === undefined ? {} : { token: { id: token.id, secret: token.secret } }),
+    server: yield* serverView
+  }
 })
 
 /** The answer to a device that would pass over what is told in part. */
@@ -99,82 +159,125 @@ const tooOldToRead = (schema_version: number): Answer<ErrorBody> => ({
 const known = object({ n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }) })
 const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
   answer: {
-    replica: Shown.keys({ id: integer(), name: text(), last_n: integer() }), server: serverShown, now: timestamp(), copied: boolean(), leases: integer(),
-    push: boolean(), signs: boolean()
-  }, error_answers: { 426: null },
-  name: "replicas.hello", summary: "A device tells where it stands, and learns whether it may go on", ...writes, params: one,
+    replica: Shown.keys({ id: integer(), name: text(), last_n: integer() }),
+    server: serverShown,
+    now: timestamp(),
+    copied: boolean(),
+    leases: integer(),
+    push: boolean(),
+    signs: boolean()
+  },
+  error_answers: { 426: null },
+  name: "replicas.hello",
+  summary: "A device tells where it stands, and learns whether it may go on",
+  ...writes,
+  params: one,
   fields: {
     schema_version: integer({ required: true, min: 0 }),
     position: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }),
     last_n: integer({ required: true, min: 0, describe: "The highest number it ever gave a command" }),
-    pending: list(known, { default: [], max_items: commands_per_push_max, describe: "The oldest commands it has not heard of" }),
+    pending: list(known, {
+      default: [],
+      max_items: commands_per_push_max,
+      describe: "The oldest commands it has not heard of"
+    }),
     public_key: text({ max: 64, describe: "Ed25519, base64url; taken once" })
   },
-  run: (input) => Effect.gen(function*() {
-    const store = yield* Store
-    const { values, viewer, now } = input
-    const replica = yield* requireOwnReplica(input.rows.id.id, viewer, false)
-    if (values.schema_version! < parts_schema_min && !redactionFor((yield* CommandRuntime).catalogue, viewer, replica.id).whole) return tooOldToRead(values.schema_version!)
-    const before = yield* store.get(replica_devices, replica.id)
-    if (values.public_key !== undefined && !isPublicKey(values.public_key)) return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
-    const key = before?.public_key ?? values.public_key ?? null
-    yield* store.transaction(Effect.gen(function*() {
-      yield* store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version! })])
-      yield* saveDevice(replica.id, { public_key: key, position: values.position ?? 0 })
-    }))
-    const copied = yield* isCopy(replica, values.last_n!, values.pending ?? [])
-    return ok({
-      replica: { id: replica.id, name: replica.name, last_n: replica.last_n },
-      server: yield* serverView, now, copied, leases: yield* countLeases(replica.id), push: values.schema_version! >= client_schema_min,
-      signs: key !== null && (values.public_key === undefined || key === values.public_key)
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { values, viewer, now } = input
+      const replica = yield* requireOwnReplica(input.rows.id.id, viewer, false)
+      if (
+        values.schema_version! < parts_schema_min &&
+        !redactionFor((yield* CommandRuntime).catalogue, viewer, replica.id).whole
+      )
+        return tooOldToRead(values.schema_version!)
+      const before = yield* store.get(replica_devices, replica.id)
+      if (values.public_key !== undefined && !isPublicKey(values.public_key))
+        return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
+      const key = before?.public_key ?? values.public_key ?? null
+      yield* store.transaction(
+        Effect.gen(function* () {
+          yield* store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version! })])
+          yield* saveDevice(replica.id, { public_key: key, position: values.position ?? 0 })
+        })
+      )
+      const copied = yield* isCopy(replica, values.last_n!, values.pending ?? [])
+      return ok({
+        replica: { id: replica.id, name: replica.name, last_n: replica.last_n },
+        server: yield* serverView,
+        now,
+        copied,
+        leases: yield* countLeases(replica.id),
+        push: values.schema_version! >= client_schema_min,
+        signs: key !== null && (values.public_key === undefined || key === values.public_key)
+      })
     })
-  })
 })
 /** Keeps what is known of a device, whether something was known before or not. */
-export const saveDevice = Effect.fnUntraced(function*(replica_id: number, set: { readonly public_key?: string | null; readonly position?: number }) {
+export const saveDevice = Effect.fnUntraced(function* (
+  replica_id: number,
+  set: { readonly public_key?: string | null; readonly position?: number }
+) {
   const store = yield* Store
   const before = yield* store.get(replica_devices, replica_id)
-  yield* store.apply([before === undefined
-    ? insert(replica_devices, { replica_id, public_key: null, token_id: null, issued_by: null, position: 0, ...set })
-    : update(replica_devices, replica_id, set)])
+  yield* store.apply([
+    before === undefined
+      ? insert(replica_devices, { replica_id, public_key: null, token_id: null, issued_by: null, position: 0, ...set })
+      : update(replica_devices, replica_id, set)
+  ])
 })
 
 /**
  * Two folders that hold one device, or one put back from a backup: the server has decided a number this folder never
  * gave, or gave to another command.
  */
-const isCopy = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, last_n: number, pending: ReadonlyArray<{ readonly n: number; readonly id: string }>) {
+const isCopy = Effect.fnUntraced(function* (
+  replica: RowOf<typeof replicas>,
+  last_n: number,
+  pending: ReadonlyArray<{ readonly n: number; readonly id: string }>
+) {
   if (replica.last_n > last_n) return true
   const decided = pending.filter(({ n }) => n <= replica.last_n)
   if (decided.length === 0) return false
-  const rows = yield* (yield* Store).getMany(replica_verdicts, decided.map(({ id }) => verdictKey(replica.id, id)))
+  const rows = yield* (yield* Store).getMany(
+    replica_verdicts,
+    decided.map(({ id }) => verdictKey(replica.id, id))
+  )
   const known = new Set(rows.map((row) => row.id))
   return decided.some(({ id }) => !known.has(id))
 })
 
 const named = { name: text({ required: true }) }
-const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer<One<"replica">>, Failure, Store> => Effect.gen(function*() {
-  const store = yield* Store
-  yield* mineOrManaged(input.rows.id, input.viewer)
-  const name = input.values.name
-  if (name !== undefined) yield* store.transaction(store.apply([update(replicas, input.rows.id.id, { name, updated_at: input.now })]))
-  return ok(yield* renderById(deviceResource, input.rows.id.id, input.query, viewContext(input)))
-})
+const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer<One<"replica">>, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    yield* mineOrManaged(input.rows.id, input.viewer)
+    const name = input.values.name
+    if (name !== undefined)
+      yield* store.transaction(store.apply([update(replicas, input.rows.id.id, { name, updated_at: input.now })]))
+    return ok(yield* renderById(deviceResource, input.rows.id.id, input.query, viewContext(input)))
+  })
 
-const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> => Effect.gen(function*() {
-  const store = yield* Store
-  const replica = input.rows.id
-  yield* mineOrManaged(replica, input.viewer)
-  if (replica.revoked_at !== null) return noContent
-  const now = instantOf(yield* Clock.currentTimeMillis)
-  const tokens = yield* Effect.serviceOption(DeviceTokens)
-  yield* store.transaction(Effect.gen(function*() {
-    yield* store.apply([update(replicas, replica.id, { revoked_at: now, updated_at: now })])
-    const device = yield* store.get(replica_devices, replica.id)
-    if (Option.isSome(tokens) && device !== undefined && device.token_id !== null) yield* tokens.value.end(device.token_id, input.viewer, now)
-  }))
-  return noContent
-})
+const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const replica = input.rows.id
+    yield* mineOrManaged(replica, input.viewer)
+    if (replica.revoked_at !== null) return noContent
+    const now = instantOf(yield* Clock.currentTimeMillis)
+    const tokens = yield* Effect.serviceOption(DeviceTokens)
+    yield* store.transaction(
+      Effect.gen(function* () {
+        yield* store.apply([update(replicas, replica.id, { revoked_at: now, updated_at: now })])
+        const device = yield* store.get(replica_devices, replica.id)
+        if (Option.isSome(tokens) && device !== undefined && device.token_id !== null)
+          yield* tokens.value.end(device.token_id, input.viewer, now)
+      })
+    )
+    return noContent
+  })
 
 const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"replica">>, Failure, Store> =>
   input.rows.id.user_id === input.viewer.user_id || managesDevices(input.viewer)
@@ -184,31 +287,79 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
 /** What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent again by another. */
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   answer: { verdicts: verdictsShown },
-  name: "replicas.verdicts", summary: "Verdicts on commands of a device, those it has", ...writes, params: one,
+  name: "replicas.verdicts",
+  summary: "Verdicts on commands of a device, those it has",
+  ...writes,
+  params: one,
   fields: { ids: list(text({ max: 64 }), { required: true, max_items: 10_000 }) },
-  run: (input) => Effect.gen(function*() {
-    const store = yield* Store
-    if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner) return yield* notFound("No such replica.")
-    const found = yield* store.getMany(replica_verdicts, input.values.ids!.map((id) => verdictKey(input.rows.id.id, id)))
-    return ok({ verdicts: found.map(verdictOf) })
-  })
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner)
+        return yield* notFound("No such replica.")
+      const found = yield* store.getMany(
+        replica_verdicts,
+        input.values.ids!.map((id) => verdictKey(input.rows.id.id, id))
+      )
+      return ok({ verdicts: found.map(verdictOf) })
+    })
 })
 
 const oneDevice = { replica: Shown.row(() => deviceResource) }
 export const deviceEndpoints = [
   get("/api/v1/sync/replicas", {
     answer: Shown.page(() => deviceResource),
-    name: "replicas.list", summary: "Devices: one's own, or everybody's for those who manage users", ...reads,
-    run: (input) => Effect.map(listOf(deviceResource, input.query, viewContext(input), managesDevices(input.viewer) ? {} : { where: { user_id: input.viewer.user_id } }), ok)
+    name: "replicas.list",
+    summary: "Devices: one's own, or everybody's for those who manage users",
+    ...reads,
+    run: (input) =>
+      Effect.map(
+        listOf(
+          deviceResource,
+          input.query,
+          viewContext(input),
+          managesDevices(input.viewer) ? {} : { where: { user_id: input.viewer.user_id } }
+        ),
+        ok
+      )
   }),
-  get("/api/v1/sync/replicas/{id}", { answer: oneDevice, name: "replicas.show", summary: "A device", ...reads, params: one, run: shownHere }),
-  { ...postQuery("/api/v1/sync/replicas/{id}", { answer: oneDevice, name: "replicas.update", summary: "Rename a device", ...writes, mode: "update", params: one, fields: named, run: rename }), method: "PUT" as const },
-  { ...postQuery("/api/v1/sync/replicas/{id}", { name: "replicas.revoke", summary: "Revoke a device; its token opens nothing from then on", ...writes, params: one, run: revoke }), method: "DELETE" as const },
-  hello, verdicts
+  get("/api/v1/sync/replicas/{id}", {
+    answer: oneDevice,
+    name: "replicas.show",
+    summary: "A device",
+    ...reads,
+    params: one,
+    run: shownHere
+  }),
+  {
+    ...postQuery("/api/v1/sync/replicas/{id}", {
+      answer: oneDevice,
+      name: "replicas.update",
+      summary: "Rename a device",
+      ...writes,
+      mode: "update",
+      params: one,
+      fields: named,
+      run: rename
+    }),
+    method: "PUT" as const
+  },
+  {
+    ...postQuery("/api/v1/sync/replicas/{id}", {
+      name: "replicas.revoke",
+      summary: "Revoke a device; its token opens nothing from then on",
+      ...writes,
+      params: one,
+      run: revoke
+    }),
+    method: "DELETE" as const
+  },
+  hello,
+  verdicts
 ]
 
 /** The device that asks, as far as it can be known without the body: by the query, by its own token, or as one that its person has. */
-export const findCallingDevice = Effect.fnUntraced(function*({ viewer, query }: CallerContext) {
+export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }: CallerContext) {
   const store = yield* Store
   const own = viewer.token_id === null ? undefined : yield* store.first(replica_devices, { token_id: viewer.token_id })
   const named = wholeNumber(valueOf(query, "replica_id")) ?? own?.replica_id
@@ -219,14 +370,14 @@ export const findCallingDevice = Effect.fnUntraced(function*({ viewer, query }: 
 })
 
 /** The device whose own token this was, if it was revoked. */
-export const revokedDevice = Effect.fnUntraced(function*(token_id: number) {
+export const revokedDevice = Effect.fnUntraced(function* (token_id: number) {
   const store = yield* Store
   const device = yield* store.first(replica_devices, { token_id })
   const replica = device === undefined ? undefined : yield* store.get(replicas, device.replica_id)
   return replica === undefined || replica.revoked_at === null ? undefined : replica
 })
 /** Tokens devices got by enrolling with this one. */
-export const tokensIssuedBy = Effect.fnUntraced(function*(token_id: number) {
+export const tokensIssuedBy = Effect.fnUntraced(function* (token_id: number) {
   const store = yield* Store
   return (yield* store.find(replica_devices, { issued_by: token_id })).flatMap((device) => device.token_id ?? [])
 })

@@ -16,75 +16,136 @@ import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { commandDecided } from "../protocol/events.ts"
-import { blocked_status, idReusedError, replicaStream, type Verdict, type WireCommand, type WireError } from "../protocol/wire.ts"
+import {
+  blocked_status,
+  idReusedError,
+  replicaStream,
+  type Verdict,
+  type WireCommand,
+  type WireError
+} from "../protocol/wire.ts"
 import { textDigest } from "./erasure.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
 /** The replica, if it is this viewer's and not revoked. */
-export const requireOwnReplica = Effect.fnUntraced(function*(replica_id: number, viewer: Viewer, lock: boolean) {
+export const requireOwnReplica = Effect.fnUntraced(function* (replica_id: number, viewer: Viewer, lock: boolean) {
   const store = yield* Store
   if (lock) yield* lockReplica(replica_id)
   const replica = yield* store.get(replicas, replica_id)
-  if (replica === undefined || (replica.user_id !== viewer.user_id && !viewer.is_owner)) return yield* notFound("No such replica.")
-  if (replica.revoked_at !== null) return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
+  if (replica === undefined || (replica.user_id !== viewer.user_id && !viewer.is_owner))
+    return yield* notFound("No such replica.")
+  if (replica.revoked_at !== null)
+    return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
   return replica
 })
 
 /** Decides one command, or repeats the verdict it already has. */
-export const decidePushed = (replica_id: number, command: WireCommand, viewer: Viewer): Effect.Effect<Verdict, Failure, Store | CommandRuntime> =>
-  Effect.gen(function*() {
+export const decidePushed = (
+  replica_id: number,
+  command: WireCommand,
+  viewer: Viewer
+): Effect.Effect<Verdict, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
     const store = yield* Store
     return yield* store.transaction(decideOnce(replica_id, command, viewer))
   }).pipe(retryOnConflict)
 
-const decideOnce = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
+const decideOnce = Effect.fnUntraced(function* (
+  replica_id: number,
+  command: WireCommand,
+  viewer: Viewer
+): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
   // What was said stays out of it: a person who is erased is in no payload that was kept.
   const fingerprint = isTooLong(command) ? "too long" : textDigest(canonicalJson([command.name, command.payload]))
   const known = yield* store.get(replica_verdicts, verdictKey(replica_id, command.id))
-  const other = known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint
-  if (known !== undefined && (!other || command.n <= replica.last_n)) return other ? { id: command.id, status: "rejected", error: idReusedError(known) } : verdictOf(known)
-  if (command.n <= replica.last_n) return yield* invalidField("n", `Number ${command.n} was used for another command; this data folder is a copy and must log in anew.`)
+  const other =
+    known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint
+  if (known !== undefined && (!other || command.n <= replica.last_n))
+    return other ? { id: command.id, status: "rejected", error: idReusedError(known) } : verdictOf(known)
+  if (command.n <= replica.last_n)
+    return yield* invalidField(
+      "n",
+      `Number ${command.n} was used for another command; this data folder is a copy and must log in anew.`
+    )
   if (command.n > replica.last_n + 1) {
-    return yield* new Rejection({ kind: "conflict", message: `Command ${replica.last_n + 1} is missing; send it first.`, errors: { n: [`expected ${replica.last_n + 1}`] } })
+    return yield* new Rejection({
+      kind: "conflict",
+      message: `Command ${replica.last_n + 1} is missing; send it first.`,
+      errors: { n: [`expected ${replica.last_n + 1}`] }
+    })
   }
-  return known === undefined ? yield* decideNew(replica, command, fingerprint, viewer) : yield* passOver(replica, command, idReusedError(known), viewer)
+  return known === undefined
+    ? yield* decideNew(replica, command, fingerprint, viewer)
+    : yield* passOver(replica, command, idReusedError(known), viewer)
 })
 
 /** Its id stands for what was decided under it before. Where its number is the next one, the sequence moves on past it. */
-const passOver = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, error: WireError, viewer: Viewer) {
+const passOver = Effect.fnUntraced(function* (
+  replica: RowOf<typeof replicas>,
+  command: WireCommand,
+  error: WireError,
+  viewer: Viewer
+) {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const recorded = yield* recordVerdict(replica.id, command, error, viewer, now)
   yield* (yield* Store).apply([movedOn(replica.id, command.n, now)])
-  return { id: command.id, status: "rejected", error, ...(recorded === null ? {} : { position: recorded }) } satisfies Verdict
+  return {
+    id: command.id,
+    status: "rejected",
+    error,
+    ...(recorded === null ? {} : { position: recorded })
+  } satisfies Verdict
 })
-const movedOn = (replica_id: number, n: number, now: string): RowChange => update(replicas, replica_id, { last_n: n, seen_at: now })
+const movedOn = (replica_id: number, n: number, now: string): RowChange =>
+  update(replicas, replica_id, { last_n: n, seen_at: now })
 
 /** Tells the verdict in the journal, for the device to find there whatever becomes of the reply; gives its position. */
-const recordVerdict = Effect.fnUntraced(function*(replica_id: number, { n, id, name }: WireCommand, error: WireError | undefined, viewer: Viewer, now: string) {
-  const status = error === undefined ? "accepted" as const : "rejected" as const
-  const recorded = yield* recordEvents([commandDecided.make({
-    n, command_id: id, name, status, ...(error === undefined ? {} : { error })
-  }, replicaStream(replica_id))], { command_id: id, actor_id: viewer.user_id, replica_id, recorded_at: now })
+const recordVerdict = Effect.fnUntraced(function* (
+  replica_id: number,
+  { n, id, name }: WireCommand,
+  error: WireError | undefined,
+  viewer: Viewer,
+  now: string
+) {
+  const status = error === undefined ? ("accepted" as const) : ("rejected" as const)
+  const recorded = yield* recordEvents(
+    [
+      commandDecided.make(
+        { n, command_id: id, name, status, ...(error === undefined ? {} : { error }) },
+        replicaStream(replica_id)
+      )
+    ],
+    { command_id: id, actor_id: viewer.user_id, replica_id, recorded_at: now }
+  )
   return recorded.at(-1)?.position ?? null
 })
 
-const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, command: WireCommand, fingerprint: string, viewer: Viewer): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
+const decideNew = Effect.fnUntraced(function* (
+  replica: RowOf<typeof replicas>,
+  command: WireCommand,
+  fingerprint: string,
+  viewer: Viewer
+): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const now = instantOf(yield* Clock.currentTimeMillis)
   const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica.id, command, viewer))
   const position = yield* recordVerdict(replica.id, command, error, viewer, now)
   const row = {
-    key: verdictKey(replica.id, command.id), id: command.id, replica_id: replica.id, n: command.n, fingerprint, accepted: error === undefined,
-    position, error: (error ?? null) as Json, decided_at: now
+    key: verdictKey(replica.id, command.id),
+    id: command.id,
+    replica_id: replica.id,
+    n: command.n,
+    fingerprint,
+    accepted: error === undefined,
+    position,
+    error: (error ?? null) as Json,
+    decided_at: now
   }
-  yield* store.apply([
-    { op: "insert", table: replica_verdicts, row },
-    movedOn(replica.id, command.n, now)
-  ])
+  yield* store.apply([{ op: "insert", table: replica_verdicts, row }, movedOn(replica.id, command.n, now)])
   return verdictOf(row)
 })
 
@@ -92,42 +153,89 @@ const decideNew = Effect.fnUntraced(function*(replica: RowOf<typeof replicas>, c
  * What a command builds on was refused: to decide it would only give a riddle ("no such opportunity"). It takes its number
  * and its verdict like any other, so nothing waits for it; the first refused command of the chain is named as the cause.
  */
-const refusedNeed = Effect.fnUntraced(function*(replica_id: number, { needs = [] }: WireCommand) {
+const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [] }: WireCommand) {
   if (needs.length === 0) return undefined
-  const refused = (yield* (yield* Store).getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id))))
-    .filter((one) => !one.accepted).sort((one, other) => one.n - other.n)[0]
+  const refused = (yield* (yield* Store).getMany(
+    replica_verdicts,
+    needs.map((id) => verdictKey(replica_id, id))
+  ))
+    .filter((one) => !one.accepted)
+    .sort((one, other) => one.n - other.n)[0]
   if (refused === undefined) return undefined
   const cause = (refused.error as WireError | null)?.cause ?? refused.id
-  return { status: blocked_status, message: `Not decided: it builds on command ${refused.n}, which was refused.`, cause } satisfies WireError
+  return {
+    status: blocked_status,
+    message: `Not decided: it builds on command ${refused.n}, which was refused.`,
+    cause
+  } satisfies WireError
 })
 
 /** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
-const attempt = Effect.fnUntraced(function*(replica_id: number, command: WireCommand, viewer: Viewer): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
+const attempt = Effect.fnUntraced(function* (
+  replica_id: number,
+  command: WireCommand,
+  viewer: Viewer
+): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
   const { catalogue } = yield* CommandRuntime
-  if (isTooLong(command)) return { status: statusOf.too_large, message: `What was recorded is longer than ${json_body_bytes_max} bytes, which is more than one request may say. Record it in parts.` }
+  if (isTooLong(command))
+    return {
+      status: statusOf.too_large,
+      message: `What was recorded is longer than ${json_body_bytes_max} bytes, which is more than one request may say. Record it in parts.`
+    }
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined || endpoint.kind !== "command" || endpoint.server_only) {
-    return { status: 422, message: `This server knows no command ${command.name} that can be sent later.`, errors: { name: [command.name] } }
+    return {
+      status: 422,
+      message: `This server knows no command ${command.name} that can be sent later.`,
+      errors: { name: [command.name] }
+    }
   }
   const foreign = yield* foreignId(replica_id, command)
-  if (foreign !== undefined) return { status: 422, message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`, errors: { ids: [`${foreign.table} ${foreign.id}`] } }
+  if (foreign !== undefined)
+    return {
+      status: 422,
+      message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`,
+      errors: { ids: [`${foreign.table} ${foreign.id}`] }
+    }
   const other = yield* otherRow(command)
   if (other !== undefined) return other
-  const call = { endpoint: endpoint as CommandEndpoint, params: command.payload.params, viewer, request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body } }
+  const call = {
+    endpoint: endpoint as CommandEndpoint,
+    params: command.payload.params,
+    viewer,
+    request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body }
+  }
   return yield* decideInSavepoint(call, { command_id: command.id, replica_id, ids: command.ids }).pipe(
     Effect.as(undefined),
-    Effect.catch((failure) => failure instanceof Rejection ? Effect.succeed({ status: statusOf[failure.kind], ...bodyOf(failure) } satisfies WireError) : Effect.fail(failure)))
+    Effect.catch((failure) =>
+      failure instanceof Rejection
+        ? Effect.succeed({ status: statusOf[failure.kind], ...bodyOf(failure) } satisfies WireError)
+        : Effect.fail(failure)
+    )
+  )
 })
 
 /** A row it names that is not the one its person saw: a backup was put back, and the id given anew. */
-const otherRow = Effect.fnUntraced(function*({ rows_seen = {} }: WireCommand): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
+const otherRow = Effect.fnUntraced(function* ({
+  rows_seen = {}
+}: WireCommand): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const { catalogue } = yield* CommandRuntime
-  const named = Object.entries(rows_seen).map(([row, made]) => ({ row, made, name: row.slice(0, row.indexOf("/")), id: Number(row.slice(row.indexOf("/") + 1)) }))
+  const named = Object.entries(rows_seen)
+    .map(([row, made]) => ({
+      row,
+      made,
+      name: row.slice(0, row.indexOf("/")),
+      id: Number(row.slice(row.indexOf("/") + 1))
+    }))
     .filter(({ id }) => Number.isSafeInteger(id))
   const rows = new Map<string, AnyRow>()
   for (const table of catalogue.tables.filter((one) => hasOwnIds(one) && named.some(({ name }) => name === one.name))) {
-    for (const row of yield* store.getMany(table, named.filter(({ name }) => name === table.name).map(({ id }) => id))) rows.set(`${table.name}/${String((row as AnyRow)["id"])}`, row)
+    for (const row of yield* store.getMany(
+      table,
+      named.filter(({ name }) => name === table.name).map(({ id }) => id)
+    ))
+      rows.set(`${table.name}/${String((row as AnyRow)["id"])}`, row)
   }
   for (const { id, made, name, row } of named) {
     const [made_at, made_by] = made.split(" ")
@@ -135,11 +243,15 @@ const otherRow = Effect.fnUntraced(function*({ rows_seen = {} }: WireCommand): E
     const found = rows.get(row)
     if (table === undefined || found === undefined || found["created_at"] === made_at) continue
     // What a device has sent once more is the same row, though it was made anew.
-    const [first] = made_by === undefined ? [] : yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
+    const [first] =
+      made_by === undefined
+        ? []
+        : yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
     if (first !== undefined && first.command_id === made_by) continue
     const called = table.entity.replaceAll("_", " ")
     return {
-      status: 422, message: `The ${called} ${id} may be another one by now: the server was put back from a backup since it was seen, and its ${called} ${id} was made at another time. Record it again if that is the one meant.`,
+      status: 422,
+      message: `The ${called} ${id} may be another one by now: the server was put back from a backup since it was seen, and its ${called} ${id} was made at another time. Record it again if that is the one meant.`,
       errors: { rows_seen: [row] }
     }
   }
@@ -147,15 +259,20 @@ const otherRow = Effect.fnUntraced(function*({ rows_seen = {} }: WireCommand): E
 })
 
 /** An id the replica was never leased, if it claims one. */
-const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireCommand) {
+const foreignId = Effect.fnUntraced(function* (replica_id: number, command: WireCommand) {
   const store = yield* Store
   for (const [table, ids] of Object.entries(command.ids)) {
     if (ids.length === 0) continue
     const { bind, values } = bindings(store.dialect)
-    const [first, last] = ids.reduce(([low, high], one) => [Math.min(low, one), Math.max(high, one)], [ids[0]!, ids[0]!])
+    const [first, last] = ids.reduce(
+      ([low, high], one) => [Math.min(low, one), Math.max(high, one)],
+      [ids[0]!, ids[0]!]
+    )
     const leases = yield* store.run<{ from: number; to: number }>(
       `select "from", "to" from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(table)} ` +
-      `and "to" >= ${bind(first)} and "from" <= ${bind(last)}`, values)
+        `and "to" >= ${bind(first)} and "from" <= ${bind(last)}`,
+      values
+    )
     const id = ids.find((one) => !leases.some((lease) => one >= lease.from && one <= lease.to))
     if (id !== undefined) return { table, id }
   }
@@ -166,8 +283,14 @@ const foreignId = Effect.fnUntraced(function*(replica_id: number, command: WireC
 const isTooLong = ({ payload }: WireCommand): boolean => isLongerThan(payload, 2 * json_body_bytes_max)
 
 /** A verdict as it was kept. */
-export const verdictOf = (row: { readonly id: string; readonly accepted: boolean; readonly position: number | null; readonly error: Json | null }): Verdict => ({
-  id: row.id, status: row.accepted ? "accepted" : "rejected",
+export const verdictOf = (row: {
+  readonly id: string
+  readonly accepted: boolean
+  readonly position: number | null
+  readonly error: Json | null
+}): Verdict => ({
+  id: row.id,
+  status: row.accepted ? "accepted" : "rejected",
   ...(row.position === null ? {} : { position: row.position }),
   ...(row.error === null ? {} : { error: row.error as WireError })
 })

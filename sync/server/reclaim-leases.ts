@@ -25,21 +25,28 @@ const passed_per_request_max = 200_000
 
 export type LeaseReclaim = LeaseRange & { readonly request_no: number }
 export const lease_reclaim_fields = object({
-  entity: text({ required: true }), request_no: integer({ required: true, min: 1 }),
-  from: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }), to: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER })
+  entity: text({ required: true }),
+  request_no: integer({ required: true, min: 1 }),
+  from: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+  to: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER })
 })
 
 /** How many blocks the server remembers to have leased to a replica, initial ones included. */
-export const countLeases = Effect.fnUntraced(function*(replica_id: number) {
+export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   const [row] = yield* store.run<{ blocks: number }>(
-    `select coalesce(sum(last), 0) as blocks from (select max(request_no) as last from id_leases where replica_id = ${bind(replica_id)} group by entity) leased`, values)
+    `select coalesce(sum(last), 0) as blocks from (select max(request_no) as last from id_leases where replica_id = ${bind(replica_id)} group by entity) leased`,
+    values
+  )
   return Number(row!.blocks)
 })
 
 /** What of these blocks is the replica's from now on, or was before. Safe to repeat. Runs in the caller's transaction. */
-export const reclaimLeases = Effect.fnUntraced(function*(replica_id: number, claims: ReadonlyArray<LeaseReclaim>): Effect.fn.Return<ReadonlyArray<LeaseRange>, Failure, Store | CommandRuntime> {
+export const reclaimLeases = Effect.fnUntraced(function* (
+  replica_id: number,
+  claims: ReadonlyArray<LeaseReclaim>
+): Effect.fn.Return<ReadonlyArray<LeaseRange>, Failure, Store | CommandRuntime> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(hashtextextended('id_leases', 0))")
   const granted: Array<LeaseRange> = []
@@ -47,31 +54,48 @@ export const reclaimLeases = Effect.fnUntraced(function*(replica_id: number, cla
   const { catalogue } = yield* CommandRuntime
   for (const entity of leasedTables(catalogue)) {
     const { lease_block_size } = catalogue.table(entity)
-    const shown = claims.filter((claim) => claim.entity === entity && claim.to >= claim.from && claim.to - claim.from < lease_block_size)
+    const shown = claims.filter(
+      (claim) => claim.entity === entity && claim.to >= claim.from && claim.to - claim.from < lease_block_size
+    )
     if (shown.length === 0) continue
     const own = overlapsIn(yield* leasedTo(replica_id, entity, shown))
     const forgotten = shown.filter((claim) => own(claim).length === 0)
     granted.push(...shown.flatMap(own))
     const passed = yield* passOver(replica_id, entity, forgotten, left)
     left -= lengthOf(passed)
-    granted.push(...yield* take(replica_id, entity, forgotten, passed))
+    granted.push(...(yield* take(replica_id, entity, forgotten, passed)))
   }
   return granted
 })
 
-interface Range { readonly from: number; readonly to: number }
+interface Range {
+  readonly from: number
+  readonly to: number
+}
 /** Ids kept aside; one that is in the table has its key there. */
-interface Spare extends Range { readonly key?: string }
+interface Spare extends Range {
+  readonly key?: string
+}
 
 /** A replica's ranges of a table that may touch what is claimed, in order. */
-const leasedTo = Effect.fnUntraced(function*(replica_id: number, entity: string, claims: ReadonlyArray<Range>) {
+const leasedTo = Effect.fnUntraced(function* (replica_id: number, entity: string, claims: ReadonlyArray<Range>) {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
-  const [first, last] = claims.reduce(([low, high], { from, to }) => [Math.min(low, from), Math.max(high, to)], [Infinity, 0])
+  const [first, last] = claims.reduce(
+    ([low, high], { from, to }) => [Math.min(low, from), Math.max(high, to)],
+    [Infinity, 0]
+  )
   const rows = yield* store.run<{ key: string; from: number; to: number }>(
     `select "key", "from", "to" from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(entity)} ` +
-    `and "to" >= ${bind(first)} and "from" <= ${bind(last)} order by "from"`, values)
-  return rows.map(({ key, from, to }): LeaseRange & { readonly key: string } => ({ key, entity, from: Number(from), to: Number(to) }))
+      `and "to" >= ${bind(first)} and "from" <= ${bind(last)} order by "from"`,
+    values
+  )
+  return rows.map(({ key, from, to }): LeaseRange & { readonly key: string } => ({
+    key,
+    entity,
+    from: Number(from),
+    to: Number(to)
+  }))
 })
 
 /** Where those begin and end that touch a range, of ranges in order and apart from each other. */
@@ -86,11 +110,18 @@ const touching = (ranges: ReadonlyArray<Range>, { from, to }: Range): readonly [
   while (end < ranges.length && ranges[end]!.from <= to) end++
   return [begin, end]
 }
-const overlapsIn = (ranges: ReadonlyArray<LeaseRange>) => (claim: Range): ReadonlyArray<LeaseRange> =>
-  ranges.slice(...touching(ranges, claim)).map((range) => ({ entity: range.entity, ...common(range, claim) }))
+const overlapsIn =
+  (ranges: ReadonlyArray<LeaseRange>) =>
+  (claim: Range): ReadonlyArray<LeaseRange> =>
+    ranges.slice(...touching(ranges, claim)).map((range) => ({ entity: range.entity, ...common(range, claim) }))
 
 /** Draws all ids up to the furthest block that is not too far, so that nobody else is given them; gives those drawn. */
-const passOver = Effect.fnUntraced(function*(replica_id: number, entity: string, claims: ReadonlyArray<Range>, left: number) {
+const passOver = Effect.fnUntraced(function* (
+  replica_id: number,
+  entity: string,
+  claims: ReadonlyArray<Range>,
+  left: number
+) {
   const store = yield* Store
   const { catalogue } = yield* CommandRuntime
   const key = `${replica_id}:${entity}`
@@ -98,15 +129,23 @@ const passOver = Effect.fnUntraced(function*(replica_id: number, entity: string,
   if (!claims.some(({ to }) => to >= next)) return []
   const before = (yield* store.get(id_claims, key))?.passed ?? 0
   const ahead = Math.min(left, blocks_ahead_max * catalogue.table(entity).lease_block_size - before)
-  const furthest = claims.reduce((far, { to }) => to < next + ahead ? Math.max(far, to) : far, 0)
+  const furthest = claims.reduce((far, { to }) => (to < next + ahead ? Math.max(far, to) : far), 0)
   if (furthest < next) return []
   const drawn = yield* allocateIdRanges(entity, furthest - next + 1)
-  yield* store.apply([{ op: "delete", table: id_claims, key }, { op: "insert", table: id_claims, row: { key, replica_id, entity, passed: before + lengthOf(drawn) } }])
+  yield* store.apply([
+    { op: "delete", table: id_claims, key },
+    { op: "insert", table: id_claims, row: { key, replica_id, entity, passed: before + lengthOf(drawn) } }
+  ])
   return drawn
 })
 
 /** Takes what is claimed out of what is kept aside. */
-const take = Effect.fnUntraced(function*(replica_id: number, entity: string, claims: ReadonlyArray<LeaseReclaim>, passed: ReadonlyArray<Range>) {
+const take = Effect.fnUntraced(function* (
+  replica_id: number,
+  entity: string,
+  claims: ReadonlyArray<LeaseReclaim>,
+  passed: ReadonlyArray<Range>
+) {
   if (claims.length === 0) return []
   const kept: ReadonlyArray<Spare> = yield* leasedTo(nobody, entity, claims)
   const spares: Array<Spare> = [...kept, ...passed].sort((one, other) => one.from - other.from)
@@ -122,18 +161,32 @@ const take = Effect.fnUntraced(function*(replica_id: number, entity: string, cla
       if (last !== undefined && last.to + 1 === range.from) last.to = range.to
       else taken.push({ ...range })
     }
-    const around = [{ from: spares[begin]!.from, to: claim.from - 1 }, { from: claim.to + 1, to: spares[end - 1]!.to }]
+    const around = [
+      { from: spares[begin]!.from, to: claim.from - 1 },
+      { from: claim.to + 1, to: spares[end - 1]!.to }
+    ]
     spares.splice(begin, end - begin, ...around.filter(({ from, to }) => from <= to))
     granted.push(...taken.map((range) => ({ entity, ...range })))
     changes.push(...leaseRows(replica_id, entity, claim.request_no, taken))
   }
   const untouched = new Set(spares.flatMap(({ key }) => key ?? []))
   yield* (yield* Store).apply([
-    ...kept.flatMap(({ key }): ReadonlyArray<RowChange> => key === undefined || untouched.has(key) ? [] : [{ op: "delete", table: id_leases, key }]),
-    ...leaseRows(nobody, entity, 0, spares.filter(({ key }) => key === undefined)), ...changes
+    ...kept.flatMap(({ key }): ReadonlyArray<RowChange> =>
+      key === undefined || untouched.has(key) ? [] : [{ op: "delete", table: id_leases, key }]
+    ),
+    ...leaseRows(
+      nobody,
+      entity,
+      0,
+      spares.filter(({ key }) => key === undefined)
+    ),
+    ...changes
   ])
   return granted
 })
 
 const lengthOf = (ranges: ReadonlyArray<Range>): number => ranges.reduce((sum, { from, to }) => sum + to - from + 1, 0)
-const common = (one: Range, other: Range): Range => ({ from: Math.max(one.from, other.from), to: Math.min(one.to, other.to) })
+const common = (one: Range, other: Range): Range => ({
+  from: Math.max(one.from, other.from),
+  to: Math.min(one.to, other.to)
+})

@@ -17,28 +17,52 @@ const events_per_chunk_max = 2_000
 const live_wait_millis = 20_000
 
 const schema = JSON.stringify({
-  position: { type: "int8", pk_index: 0, not_null: true }, stream: { type: "text" }, version: { type: "int8" }, type: { type: "text" },
-  data: { type: "jsonb" }, command_id: { type: "text" }, actor_id: { type: "int8" }, replica_id: { type: "int8" }, recorded_at: { type: "text" }
+  position: { type: "int8", pk_index: 0, not_null: true },
+  stream: { type: "text" },
+  version: { type: "int8" },
+  type: { type: "text" },
+  data: { type: "jsonb" },
+  command_id: { type: "text" },
+  actor_id: { type: "int8" },
+  replica_id: { type: "int8" },
+  recorded_at: { type: "text" }
 })
-export const private_headers = { "cache-control": "private, no-cache", vary: "authorization", "access-control-expose-headers": "*" }
+export const private_headers = {
+  "cache-control": "private, no-cache",
+  vary: "authorization",
+  "access-control-expose-headers": "*"
+}
 /** The reader must begin again, under this handle. */
 export type Refetch = Answer<typeof mustRefetchShown.Type>
-export const mustRefetch = (handle: string): Refetch =>
-  ({ status: 409, headers: { ...private_headers, "electric-handle": handle }, body: [{ headers: { control: "must-refetch" } }] })
+export const mustRefetch = (handle: string): Refetch => ({
+  status: 409,
+  headers: { ...private_headers, "electric-handle": handle },
+  body: [{ headers: { control: "must-refetch" } }]
+})
 
 type Messages = typeof messagesShown.Type
-export interface ShapeReader { readonly viewer: Viewer; readonly replica_id: number; readonly query: Query; readonly events_per_chunk?: number }
+export interface ShapeReader {
+  readonly viewer: Viewer
+  readonly replica_id: number
+  readonly query: Query
+  readonly events_per_chunk?: number
+}
 
 /** One answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 when the reader must begin again. */
-export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader): Effect.fn.Return<Answer<Messages> | Refetch, Failure, Store> {
+export const shapeAnswer = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader
+): Effect.fn.Return<Answer<Messages> | Refetch, Failure, Store> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
   const offset = valueOf(query, "offset")
   const live = valueOf(query, "live") === "true"
   if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")
-  if (offset === undefined || (offset !== "-1" && offset !== "now" && !offset_pattern.test(offset))) return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
-  if (live && (offset === "-1" || offset === "now")) return yield* invalidField("live", "Following live needs an offset this server gave.")
+  if (offset === undefined || (offset !== "-1" && offset !== "now" && !offset_pattern.test(offset)))
+    return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
+  if (live && (offset === "-1" || offset === "now"))
+    return yield* invalidField("live", "Following live needs an offset this server gave.")
   const tail = yield* Effect.serviceOption(JournalTail)
   const mark = Option.isSome(tail) ? yield* tail.value.mark : 0
   const head = yield* lastPosition(store)
@@ -46,7 +70,10 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   if (offset !== "-1" && offset !== "now") {
     if (valueOf(query, "handle") !== handle) return mustRefetch(handle)
     // A reader who has seen what this journal does not hold followed one that a backup has taken the place of.
-    if (!(yield* isOffsetValid(store, offset))) return mustRefetch(yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint))
+    if (!(yield* isOffsetValid(store, offset)))
+      return mustRefetch(
+        yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
+      )
   }
   if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(mark, live_wait_millis)
   const until = yield* lastPosition(store)
@@ -66,7 +93,9 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
   return {
     status: 200,
     headers: {
-      ...private_headers, "electric-handle": handle, "electric-offset": yield* offsetOf(store, reached),
+      ...private_headers,
+      "electric-handle": handle,
+      "electric-offset": yield* offsetOf(store, reached),
       ...(live ? { "electric-cursor": String(reached + 1) } : { "electric-schema": schema }),
       ...(upToDate ? { "electric-up-to-date": "" } : {})
     },
@@ -77,8 +106,14 @@ export const shapeAnswer = Effect.fnUntraced(function*(catalogue: Catalogue, { v
 const message = (event: StoredEvent, data: string): Messages[number] => ({
   key: `"public"."journal"/"${event.position}"`,
   value: {
-    position: String(event.position), stream: event.stream, version: String(event.version), type: event.type, data, command_id: event.command_id,
-    actor_id: event.actor_id === null ? null : String(event.actor_id), replica_id: event.replica_id === null ? null : String(event.replica_id),
+    position: String(event.position),
+    stream: event.stream,
+    version: String(event.version),
+    type: event.type,
+    data,
+    command_id: event.command_id,
+    actor_id: event.actor_id === null ? null : String(event.actor_id),
+    replica_id: event.replica_id === null ? null : String(event.replica_id),
     recorded_at: event.recorded_at
   },
   headers: { operation: "insert", relation: ["public", "journal"], lsn: String(event.position), op_position: 0 }

@@ -6,51 +6,92 @@ import { type Json } from "../../core/kernel/json.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { plainTable, table } from "../../core/kernel/table.ts"
 
-export const replicas = table("replicas", {
-  user_id: integer(),
-  name: text({ required: true }),
-  schema_version: integer(),
-  last_n: integer({ default: 0 }),
-  seen_at: timestamp({ nullable: true }),
-  revoked_at: timestamp({ nullable: true })
-}, { indexes: [["user_id"]] })
+export const replicas = table(
+  "replicas",
+  {
+    user_id: integer(),
+    name: text({ required: true }),
+    schema_version: integer(),
+    last_n: integer({ default: 0 }),
+    seen_at: timestamp({ nullable: true }),
+    revoked_at: timestamp({ nullable: true })
+  },
+  { indexes: [["user_id"]] }
+)
 
 /** Until the end of the transaction nobody else decides or leases for this replica. SQLite has one writer anyway. */
-export const lockReplica = Effect.fnUntraced(function*(replica_id: number) {
+export const lockReplica = Effect.fnUntraced(function* (replica_id: number) {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
 })
 
 /** Blocks of ids a replica may use; a request repeated gets the same block again. */
-export const id_leases = plainTable("id_leases", "key", {
-  key: text(), replica_id: integer(), entity: text(), request_no: integer(), from: integer({ max: Number.MAX_SAFE_INTEGER }), to: integer({ max: Number.MAX_SAFE_INTEGER })
-}, { indexes: [["replica_id", "entity", "request_no"]] })
+export const id_leases = plainTable(
+  "id_leases",
+  "key",
+  {
+    key: text(),
+    replica_id: integer(),
+    entity: text(),
+    request_no: integer(),
+    from: integer({ max: Number.MAX_SAFE_INTEGER }),
+    to: integer({ max: Number.MAX_SAFE_INTEGER })
+  },
+  { indexes: [["replica_id", "entity", "request_no"]] }
+)
 
 /**
  * Verdicts, kept so that a command sent twice is decided once. A device gives its commands their ids itself, and whoever carries
  * its bundles can read them: an id says which command it is only together with the device that sent it.
  */
-export const replica_verdicts = plainTable("replica_verdicts", "key", {
-  key: text(), replica_id: integer(), id: text(), n: integer(), fingerprint: text(), accepted: boolean(),
-  position: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }), error: json<Json>({ nullable: true, form: "any" }), decided_at: timestamp()
-}, { uniques: [{ columns: ["replica_id", "n"], field: "n", message: "This number was used for another command." }] })
+export const replica_verdicts = plainTable(
+  "replica_verdicts",
+  "key",
+  {
+    key: text(),
+    replica_id: integer(),
+    id: text(),
+    n: integer(),
+    fingerprint: text(),
+    accepted: boolean(),
+    position: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
+    error: json<Json>({ nullable: true, form: "any" }),
+    decided_at: timestamp()
+  },
+  { uniques: [{ columns: ["replica_id", "n"], field: "n", message: "This number was used for another command." }] }
+)
 export const verdictKey = (replica_id: number, command_id: string): string => `${replica_id}:${command_id}`
 
 /** Ids of a table that were drawn because a replica showed blocks beyond them. */
 export const id_claims = plainTable("id_claims", "key", {
-  key: text(), replica_id: integer(), entity: text(), passed: integer({ max: Number.MAX_SAFE_INTEGER })
+  key: text(),
+  replica_id: integer(),
+  entity: text(),
+  passed: integer({ max: Number.MAX_SAFE_INTEGER })
 })
 
 /** Until schema 2 verdicts were kept by the command's id alone. */
 export const verdicts_before: TableSuccession = {
-  table: replica_verdicts, from: "replica_commands",
+  table: replica_verdicts,
+  from: "replica_commands",
   columns: {
-    key: "replica_id || ':' || id", replica_id: "replica_id", id: "id", n: "n", fingerprint: "fingerprint", accepted: "accepted",
-    position: `"position"`, error: "error", decided_at: "decided_at"
+    key: "replica_id || ':' || id",
+    replica_id: "replica_id",
+    id: "id",
+    n: "n",
+    fingerprint: "fingerprint",
+    accepted: "accepted",
+    position: `"position"`,
+    error: "error",
+    decided_at: "decided_at"
   }
 }
 
 /** What each user was last allowed to see; the version never goes back, so handles are never reused (sync.md 1.6). */
-export const reader_grants = plainTable("reader_grants", "user_id", { user_id: integer(), fingerprint: text(), version: integer() })
+export const reader_grants = plainTable("reader_grants", "user_id", {
+  user_id: integer(),
+  fingerprint: text(),
+  version: integer()
+})
 
 export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, reader_grants]

@@ -20,13 +20,21 @@ export const makeJournalTail = (): { readonly tail: TailShape; readonly wake: ()
     },
     tail: {
       mark: Effect.sync(() => wakes),
-      grown: (mark, timeout_millis) => Effect.callback<void>((resume) => {
-        if (wakes !== mark) return resume(Effect.void)
-        const done = (): void => { clearTimeout(timer); waiting.delete(done); resume(Effect.void) }
-        const timer = setTimeout(done, timeout_millis)
-        waiting.add(done)
-        return Effect.sync(() => { clearTimeout(timer); waiting.delete(done) })
-      })
+      grown: (mark, timeout_millis) =>
+        Effect.callback<void>((resume) => {
+          if (wakes !== mark) return resume(Effect.void)
+          const done = (): void => {
+            clearTimeout(timer)
+            waiting.delete(done)
+            resume(Effect.void)
+          }
+          const timer = setTimeout(done, timeout_millis)
+          waiting.add(done)
+          return Effect.sync(() => {
+            clearTimeout(timer)
+            waiting.delete(done)
+          })
+        })
     }
   }
 }

@@ -31,7 +31,9 @@ export interface SqliteOptions {
  * What a transaction waits for; by default what `synchronous` says. With "normal" a power cut may take the last commits
  * with it, but whole and never one before another: the next "full" commit puts them on disk with its own.
  */
-export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", { defaultValue: () => undefined })
+export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", {
+  defaultValue: () => undefined
+})
 
 /** `user_version` of files in which whatever was freed has been written over from the beginning, or since they were written anew. */
 export const erasing_version = 1
@@ -54,17 +56,20 @@ export const layer = (options: SqliteOptions): Layer.Layer<SqlClient.SqlClient, 
  * Transactions begin IMMEDIATE, one at a time; other fibers wait for their end. While another process holds the lock
  * the writer waits without blocking the event loop or the readers of this client, and can be interrupted.
  */
-export const make = Effect.fnUntraced(function*(
+export const make = Effect.fnUntraced(function* (
   options: SqliteOptions
 ): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
   const db = yield* Effect.acquireRelease(
-    attempt("open", () =>
-      new DatabaseSync(options.path, {
-        readOnly: options.readOnly ?? false,
-        enableForeignKeyConstraints: true,
-        // Blocks the event loop, so only for as long as a commit takes; `patiently` waits longer without blocking.
-        timeout: 5
-      })),
+    attempt(
+      "open",
+      () =>
+        new DatabaseSync(options.path, {
+          readOnly: options.readOnly ?? false,
+          enableForeignKeyConstraints: true,
+          // Blocks the event loop, so only for as long as a commit takes; `patiently` waits longer without blocking.
+          timeout: 5
+        })
+    ),
     (db) => Effect.sync(() => db.close())
   )
   const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
@@ -77,14 +82,19 @@ export const make = Effect.fnUntraced(function*(
     synchronous = wanted
   }
   /** A statement outside a transaction waits as long as is usual, whatever the transaction before it waited for. */
-  const asUsual = (): void => { if (!db.isTransaction) waitFor(usual) }
+  const asUsual = (): void => {
+    if (!db.isTransaction) waitFor(usual)
+  }
 
   if (options.readOnly !== true) {
     // Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it.
-    yield* patiently(attempt("open", () => {
-      db.exec("pragma secure_delete = on")
-      if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
-    }))
+    yield* patiently(
+      attempt("open", () => {
+        db.exec("pragma secure_delete = on")
+        if (db.prepare("pragma page_count").get()?.["page_count"] === 0)
+          db.exec(`pragma user_version = ${erasing_version}`)
+      })
+    )
     yield* patiently(attempt("open", () => db.exec("pragma journal_mode = wal")))
     yield* patiently(attempt("open", () => waitFor(usual)))
   }
@@ -107,24 +117,28 @@ export const make = Effect.fnUntraced(function*(
     executeUnprepared: execute,
     executeValues,
     executeValuesUnprepared: executeValues,
-    executeRaw: (sql, params) => attempt("executeRaw", () => {
-      asUsual()
-      return statements.raw(sql, params)
-    }),
+    executeRaw: (sql, params) =>
+      attempt("executeRaw", () => {
+        asUsual()
+        return statements.raw(sql, params)
+      }),
     executeStream: (sql, params, transformRows) =>
-      Stream.unwrap(Effect.map(
-        Effect.acquireRelease(
-          attempt("executeStream", () => iterate(prepare(db, sql), params)),
-          (rows) => Effect.sync(() => rows.return(undefined))
-        ),
-        (rows) =>
-          Stream.paginate(rows, () =>
-            attempt("executeStream", () => {
-              const chunk = take(rows, STREAM_CHUNK_ROWS)
-              const more = chunk.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(rows)
-              return [transformRows === undefined ? chunk : transformRows(chunk), more] as const
-            }))
-      ))
+      Stream.unwrap(
+        Effect.map(
+          Effect.acquireRelease(
+            attempt("executeStream", () => iterate(prepare(db, sql), params)),
+            (rows) => Effect.sync(() => rows.return(undefined))
+          ),
+          (rows) =>
+            Stream.paginate(rows, () =>
+              attempt("executeStream", () => {
+                const chunk = take(rows, STREAM_CHUNK_ROWS)
+                const more = chunk.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(rows)
+                return [transformRows === undefined ? chunk : transformRows(chunk), more] as const
+              })
+            )
+        )
+      )
   }
 
   const acquirers = SqlClient.makeSqliteAcquirers({
@@ -151,16 +165,18 @@ export const make = Effect.fnUntraced(function*(
   // while it waits for another process's lock, and the wait can be interrupted.
   const beginning = options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"
   const control = (sql: string) => Effect.asVoid(connection.execute(sql, [], undefined))
-  const whenOpen = (sql: string) => Effect.suspend(() => db.isTransaction ? control(sql) : Effect.void)
-  const begun = Effect.fnUntraced(function*(restore: Restore) {
+  const whenOpen = (sql: string) => Effect.suspend(() => (db.isTransaction ? control(sql) : Effect.void))
+  const begun = Effect.fnUntraced(function* (restore: Restore) {
     const statement = yield* SqlClient.BeginTransaction
     const wanted = yield* Durability
     const scope = yield* Scope.fork(yield* Effect.scope)
     const leased = Scope.provide(restore(acquirers.transactionAcquirer), scope)
-    return yield* Effect.tap(leased, () => attempt("begin", () => {
-      waitFor(wanted ?? usual)
-      statements.rows(statement ?? beginning, [])
-    })).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+    return yield* Effect.tap(leased, () =>
+      attempt("begin", () => {
+        waitFor(wanted ?? usual)
+        statements.rows(statement ?? beginning, [])
+      })
+    ).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
   })
   const withTransaction = SqlClient.makeWithTransaction({
     transactionService: client.transactionService,
@@ -192,15 +208,25 @@ const take = (rows: Generator<Row>, count: number): Array<Row> => {
 }
 
 /** Runs the effect again and again while another process holds the lock. Within `restore` the wait can be interrupted. */
-type Patiently = <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>, restore?: Restore) => Effect.Effect<A, E | SqlError, R>
+type Patiently = <A, E, R>(
+  effect: Effect.Effect<A, E | SqlError, R>,
+  restore?: Restore
+) => Effect.Effect<A, E | SqlError, R>
 
 /** Gives up after `busy_timeout_ms`. Not for what runs inside a transaction, which only its owner can run again as a whole. */
-const makePatiently = (busy_timeout_ms: number): Patiently => (effect, restore = identity) => Effect.suspend(() => {
-  const started_ms = performance.now()
-  const go = (tries: number): typeof effect => Effect.catchIf(effect, isLocked, (error) =>
-    performance.now() - started_ms >= busy_timeout_ms ? Effect.fail(error) : Effect.flatMap(restore(pause(tries)), () => go(tries + 1)))
-  return go(0)
-})
+const makePatiently =
+  (busy_timeout_ms: number): Patiently =>
+  (effect, restore = identity) =>
+    Effect.suspend(() => {
+      const started_ms = performance.now()
+      const go = (tries: number): typeof effect =>
+        Effect.catchIf(effect, isLocked, (error) =>
+          performance.now() - started_ms >= busy_timeout_ms
+            ? Effect.fail(error)
+            : Effect.flatMap(restore(pause(tries)), () => go(tries + 1))
+        )
+      return go(0)
+    })
 const isLocked = (error: unknown): error is SqlError => error instanceof SqlError && isBusy(error.reason.cause)
 
 /** A short wait of random length, so that two waiting processes do not keep meeting. Real time, whatever the clock. */

@@ -11,17 +11,39 @@ const pagesOf = async (ask: Ask, noun: string, include: string): Promise<Readonl
   }
 }
 /** Deals, containers and products as they are left, without ids and stamps. */
-const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => [
-  ...(await pagesOf(ask, "opportunities", "items,items.assets")).map((one) => [
-    one.subject, one.state, one.status, one.availability_phase, one.has_shortage,
-    one.items.map((item: any) => [item.quantity, item.dispatched_quantity, item.returned_quantity, item.assets.map((asset: any) => asset.status)])
-  ]),
-  ...(await pagesOf(ask, "containers", "container_items")).map((one) => [
-    one.name, one.barcode, one.status, one.scan_mode, one.availability_mode, one.container_items.map((item: any) => [item.position, item.unpacked_reason])
-  ]),
-  ...(await pagesOf(ask, "products", "")).map((one) => [one.name, one.product_type, one.is_kit, one.custom_fields]),
-  ...(await pagesOf(ask, "stock_levels", "")).map((one) => [one.serial_number, one.quantity_held, one.quantity_allocated, one.container_mode])
-].map((one) => JSON.stringify(one)).sort()
+const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> =>
+  [
+    ...(await pagesOf(ask, "opportunities", "items,items.assets")).map((one) => [
+      one.subject,
+      one.state,
+      one.status,
+      one.availability_phase,
+      one.has_shortage,
+      one.items.map((item: any) => [
+        item.quantity,
+        item.dispatched_quantity,
+        item.returned_quantity,
+        item.assets.map((asset: any) => asset.status)
+      ])
+    ]),
+    ...(await pagesOf(ask, "containers", "container_items")).map((one) => [
+      one.name,
+      one.barcode,
+      one.status,
+      one.scan_mode,
+      one.availability_mode,
+      one.container_items.map((item: any) => [item.position, item.unpacked_reason])
+    ]),
+    ...(await pagesOf(ask, "products", "")).map((one) => [one.name, one.product_type, one.is_kit, one.custom_fields]),
+    ...(await pagesOf(ask, "stock_levels", "")).map((one) => [
+      one.serial_number,
+      one.quantity_held,
+      one.quantity_allocated,
+      one.container_mode
+    ])
+  ]
+    .map((one) => JSON.stringify(one))
+    .sort()
 
 it("the public scenarios are all here", () => {
   const letters = [...Map.groupBy(scenarios, ({ n }) => n[0]!)].map(([letter, of]) => `${letter}${of.length}`).sort()
@@ -31,7 +53,13 @@ it("the public scenarios are all here", () => {
 // The resolution stands once anything is claimed, so each has servers of its own.
 for (const resolution of ["daily", "half_daily", "hourly"] as const) {
   playEverywhere({
-    title: `availability by ${resolution} slots`, scenarios: scenarios.filter((one) => one.resolution === resolution), sceneOf, endOf, now: today,
-    prepare: async (ask) => { expect((await ask("PUT", `${v1}/settings/availability`, { settings: { resolution } })).status).toBe(200) }
+    title: `availability by ${resolution} slots`,
+    scenarios: scenarios.filter((one) => one.resolution === resolution),
+    sceneOf,
+    endOf,
+    now: today,
+    prepare: async (ask) => {
+      expect((await ask("PUT", `${v1}/settings/availability`, { settings: { resolution } })).status).toBe(200)
+    }
   })
 }

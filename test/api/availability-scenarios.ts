@@ -12,9 +12,17 @@ export const v1 = "/api/v1"
 export const today = "2026-06-18T12:00:00.000Z"
 export type Resolution = "daily" | "half_daily" | "hourly"
 export type Scenario = Told<string, Scene> & { readonly resolution: Resolution }
-export const scenario = (n: string, title: string, run: Scenario["run"], resolution: Resolution = "daily"): Scenario => ({ n, title, run, resolution })
+export const scenario = (
+  n: string,
+  title: string,
+  run: Scenario["run"],
+  resolution: Resolution = "daily"
+): Scenario => ({ n, title, run, resolution })
 
-export interface Claimed { readonly id: number; readonly line: number }
+export interface Claimed {
+  readonly id: number
+  readonly line: number
+}
 export interface Scene extends Answering {
   readonly subject: string
   /** This scenario's own store, in UTC unless said otherwise. */
@@ -31,11 +39,29 @@ export interface Scene extends Answering {
   readonly bulk: (store_id: number, quantity: number, body?: object) => Promise<number>
   readonly unit: (product_id: number, store_id: number, body?: object) => Promise<number>
   /** A serialised product with so many units at the store. */
-  readonly units: (store_id: number, count: number, body?: object) => Promise<{ readonly id: number; readonly units: ReadonlyArray<number> }>
+  readonly units: (
+    store_id: number,
+    count: number,
+    body?: object
+  ) => Promise<{ readonly id: number; readonly units: ReadonlyArray<number> }>
   /** A draft of one line, by the day (2026) or the instant; no end leaves it open. */
-  readonly draft: (store_id: number, item_id: number | null, quantity: number, from: string, to: string | null, body?: object) => Promise<Claimed>
+  readonly draft: (
+    store_id: number,
+    item_id: number | null,
+    quantity: number,
+    from: string,
+    to: string | null,
+    body?: object
+  ) => Promise<Claimed>
   /** An Active order of one line. */
-  readonly claim: (store_id: number, item_id: number, quantity: number, from: string, to: string | null, body?: object) => Promise<Claimed>
+  readonly claim: (
+    store_id: number,
+    item_id: number,
+    quantity: number,
+    from: string,
+    to: string | null,
+    body?: object
+  ) => Promise<Claimed>
   readonly move: (id: number, name: string, body?: object) => Promise<Reply>
   /** Units allocated to the line; answers their assignments. */
   readonly allocate: (demand: Claimed, ...units: ReadonlyArray<number>) => Promise<ReadonlyArray<number>>
@@ -47,7 +73,11 @@ export interface Scene extends Answering {
   /** A serialised product that serves as a case, with its container template. */
   readonly caseProduct: (template: object, body?: object) => Promise<number>
   /** An open container with a case of its own at the store. */
-  readonly container: (store_id: number, template: object, body?: object) => Promise<{ readonly id: number; readonly housing: number; readonly product: number }>
+  readonly container: (
+    store_id: number,
+    template: object,
+    body?: object
+  ) => Promise<{ readonly id: number; readonly housing: number; readonly product: number }>
   readonly act: (container: number, verb: string, body?: object) => Promise<Reply>
   readonly pack: (container: number, serialised_item_id: number, body?: object) => Promise<Reply>
   /** Free on a day long after every packing. */
@@ -56,8 +86,8 @@ export interface Scene extends Answering {
 }
 
 /** `07-02` of 2026, or what is a full date or instant already. */
-const dated = (text: string): string => /^\d\d-\d\d$/.test(text) ? `2026-${text}` : text
-const instant = (text: string): string => dated(text).length === 10 ? `${dated(text)}T00:00:00Z` : text
+const dated = (text: string): string => (/^\d\d-\d\d$/.test(text) ? `2026-${text}` : text)
+const instant = (text: string): string => (dated(text).length === 10 ? `${dated(text)}T00:00:00Z` : text)
 
 export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => {
   const subject = `Scenario ${n}`
@@ -75,29 +105,56 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
     return reply.body[key]
   }
-  const product: Scene["product"] = (body = {}) => made(`${v1}/products`, { name: called("product"), ...body }, "product")
+  const product: Scene["product"] = (body = {}) =>
+    made(`${v1}/products`, { name: called("product"), ...body }, "product")
   const unit: Scene["unit"] = async (product_id, store_id, body = {}) =>
-    (await made(`${v1}/stock_levels`, { product_id, store_id, serial_number: called("unit"), ...body }, "stock_level")).id
+    (await made(`${v1}/stock_levels`, { product_id, store_id, serial_number: called("unit"), ...body }, "stock_level"))
+      .id
   const move: Scene["move"] = (id, name, body = {}) => post(`${v1}/opportunities/${id}/${name}`, body)
   const draft: Scene["draft"] = async (store_id, item_id, quantity, from, to, body = {}) => {
-    const { id } = await made(`${v1}/opportunities`, {
-      subject, store_id, starts_at: instant(from), ...(to === null ? {} : { ends_at: instant(to) }), ...body
-    }, "opportunity")
-    const { items: [line] } = await made(`${v1}/opportunities/${id}/items`, { name: "Line", quantity, ...(item_id === null ? {} : { item_id }) }, "opportunity")
+    const { id } = await made(
+      `${v1}/opportunities`,
+      { subject, store_id, starts_at: instant(from), ...(to === null ? {} : { ends_at: instant(to) }), ...body },
+      "opportunity"
+    )
+    const {
+      items: [line]
+    } = await made(
+      `${v1}/opportunities/${id}/items`,
+      { name: "Line", quantity, ...(item_id === null ? {} : { item_id }) },
+      "opportunity"
+    )
     return { id, line: line.id }
   }
   const act: Scene["act"] = (container, verb, body = {}) => post(`${v1}/containers/${container}/${verb}`, body)
   const caseProduct: Scene["caseProduct"] = async (template, body = {}) => {
     const { id } = await product({ stock_method: 2, ...body })
-    const reply = await by.ask("PUT", `${v1}/products/${id}/container_template`, { is_containerable: true, ...template })
+    const reply = await by.ask("PUT", `${v1}/products/${id}/container_template`, {
+      is_containerable: true,
+      ...template
+    })
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
     return id
   }
-  const point: Scene["point"] = (product_id, store_id, date) => read(`${v1}/availability?product_id=${product_id}&store_id=${store_id}&date=${dated(date)}`, "availability")
+  const point: Scene["point"] = (product_id, store_id, date) =>
+    read(`${v1}/availability?product_id=${product_id}&store_id=${store_id}&date=${dated(date)}`, "availability")
   const span = (from: string, to: string): string => `from=${dated(from)}&to=${dated(to)}`
   return {
-    ...by, subject, get, post, made, product, unit, draft, move, act, caseProduct, point,
-    put: (path, body) => by.ask("PUT", path, body), patch: (path, body) => by.ask("PATCH", path, body), remove: (path) => by.ask("DELETE", path),
+    ...by,
+    subject,
+    get,
+    post,
+    made,
+    product,
+    unit,
+    draft,
+    move,
+    act,
+    caseProduct,
+    point,
+    put: (path, body) => by.ask("PUT", path, body),
+    patch: (path, body) => by.ask("PATCH", path, body),
+    remove: (path) => by.ask("DELETE", path),
     store: async (body = {}) => (await made(`${v1}/stores`, { name: called("store"), ...body }, "store")).id,
     bulk: async (store_id, quantity, body = {}) => {
       const { id } = await product(body)
@@ -119,28 +176,49 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
       return claimed
     },
     allocate: async ({ id, line }, ...units) => {
-      const { items } = await made(`${v1}/opportunities/${id}/quick_allocate`, { allocations: units.map((stock_level_id) => ({ opportunity_item_id: line, stock_level_id })) }, "opportunity")
+      const { items } = await made(
+        `${v1}/opportunities/${id}/quick_allocate`,
+        { allocations: units.map((stock_level_id) => ({ opportunity_item_id: line, stock_level_id })) },
+        "opportunity"
+      )
       return items.find((one: any) => one.id === line).assets.map((one: any) => one.id)
     },
-    range: (product_id, store_id, from, to) => read(`${v1}/availability?product_id=${product_id}&store_id=${store_id}&${span(from, to)}`, "availability"),
-    gantt: (product_id, store_id, from, to) => read(`${v1}/availability/${product_id}/gantt?store_id=${store_id}&${span(from, to)}`, "gantt"),
-    calendar: (store_id, from, to) => read(`${v1}/availability/calendar?store_id=${store_id}&${span(from, to)}`, "calendar"),
+    range: (product_id, store_id, from, to) =>
+      read(`${v1}/availability?product_id=${product_id}&store_id=${store_id}&${span(from, to)}`, "availability"),
+    gantt: (product_id, store_id, from, to) =>
+      read(`${v1}/availability/${product_id}/gantt?store_id=${store_id}&${span(from, to)}`, "gantt"),
+    calendar: (store_id, from, to) =>
+      read(`${v1}/availability/calendar?store_id=${store_id}&${span(from, to)}`, "calendar"),
     shortages: (query) => read(`${v1}/availability/shortages?${query}`, "shortages"),
     container: async (store_id, template, body = {}) => {
       const product = await caseProduct(template)
       const housing = await unit(product, store_id)
-      return { id: (await made(`${v1}/containers`, { name: subject, serialised_item_id: housing, ...body }, "container")).id, housing, product }
+      return {
+        id: (await made(`${v1}/containers`, { name: subject, serialised_item_id: housing, ...body }, "container")).id,
+        housing,
+        product
+      }
     },
     pack: (container, serialised_item_id, body = {}) => act(container, "pack", { serialised_item_id, ...body }),
     free: async (product_id, store_id) => (await point(product_id, store_id, "2026-12-01")).available,
-    later: (look) => { looks.push(look) }
+    later: (look) => {
+      looks.push(look)
+    }
   }
 }
 
 /** 422 on exactly these fields. */
 export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
-  expect([reply.status, Object.keys(reply.body?.errors ?? {}).sort()], JSON.stringify(reply.body)).toEqual([422, [...fields].sort()])
+  expect([reply.status, Object.keys(reply.body?.errors ?? {}).sort()], JSON.stringify(reply.body)).toEqual([
+    422,
+    [...fields].sort()
+  ])
 
 export const scenarios: ReadonlyArray<Scenario> = [
-  ...readingScenarios(), ...overviewScenarios(), ...demandScenarios(), ...kitScenarios(), ...containerScenarios(), ...productScenarios()
+  ...readingScenarios(),
+  ...overviewScenarios(),
+  ...demandScenarios(),
+  ...kitScenarios(),
+  ...containerScenarios(),
+  ...productScenarios()
 ]

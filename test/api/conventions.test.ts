@@ -3,23 +3,31 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Got, type Sent, serve, type Serving } from "../server/serving.ts"
 
-const errorKeys = (got: Got): readonly [number, ReadonlyArray<string>] => [got.status, Object.keys(got.body?.errors ?? {})]
+const errorKeys = (got: Got): readonly [number, ReadonlyArray<string>] => [
+  got.status,
+  Object.keys(got.body?.errors ?? {})
+]
 
 describe.each(engines)("conventions on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine) })
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
   afterAll(() => server.close())
 
   const api = (path: string, sent?: Sent): Promise<Got> => server.ask(`/api/v1${path}`, sent)
-  const post = (path: string, json: object = {}, sent: Sent = {}): Promise<Got> => api(path, { method: "POST", json, ...sent })
+  const post = (path: string, json: object = {}, sent: Sent = {}): Promise<Got> =>
+    api(path, { method: "POST", json, ...sent })
   const put = (path: string, json: object): Promise<Got> => api(path, { method: "PUT", json })
   const made = async (path: string, json: object): Promise<any> => {
     const got = await post(path, json)
     expect(got.status, got.text).toBe(201)
     return Object.values(got.body as object)[0]
   }
-  const tokenFor = async (abilities: ReadonlyArray<string>, more: object = {}): Promise<string> => (await made("/tokens", { name: "Test", abilities, ...more })).secret
-  const memberOf = (name: string, membership_type = "organisation", more: object = {}): Promise<any> => made("/members", { name, membership_type, ...more })
+  const tokenFor = async (abilities: ReadonlyArray<string>, more: object = {}): Promise<string> =>
+    (await made("/tokens", { name: "Test", abilities, ...more })).secret
+  const memberOf = (name: string, membership_type = "organisation", more: object = {}): Promise<any> =>
+    made("/members", { name, membership_type, ...more })
 
   describe("authentication and errors", () => {
     it("A1 without an Authorization header: 401, a message and no errors", async () => {
@@ -29,8 +37,11 @@ describe.each(engines)("conventions on %s", (engine) => {
       expect(Object.keys(got.body)).toEqual(["message"])
     })
     it("A1 an unknown token, and another scheme, are as good as none", async () => {
-      for (const token of ["nobody-has-this-token", "1|wrong-secret-of-a-token"]) expect((await api("/members", { token })).status).toBe(401)
-      expect((await api("/members", { token: null, headers: { authorization: "Basic b3duZXI6eA==" } })).status).toBe(401)
+      for (const token of ["nobody-has-this-token", "1|wrong-secret-of-a-token"])
+        expect((await api("/members", { token })).status).toBe(401)
+      expect((await api("/members", { token: null, headers: { authorization: "Basic b3duZXI6eA==" } })).status).toBe(
+        401
+      )
     })
     it("A3 the owner with a token that may do all: 200", async () => {
       expect((await api("/members")).status).toBe(200)
@@ -56,7 +67,12 @@ describe.each(engines)("conventions on %s", (engine) => {
       expect(got.body.message).toMatch(/deactivated/)
     })
     it("A7 Read Only may not merge, whatever the token allows; but an unknown member is 404 first", async () => {
-      const user = await made("/users", { name: "Reader", email: "reader@example.com", roles: ["Read Only"], active: true })
+      const user = await made("/users", {
+        name: "Reader",
+        email: "reader@example.com",
+        roles: ["Read Only"],
+        active: true
+      })
       const token = await tokenFor(["members:write"], { user_id: user.id })
       const [a, b] = [await memberOf("Kept"), await memberOf("Double")]
       const got = await post(`/members/${a.id}/merge`, { secondary_id: b.id }, { token })
@@ -97,9 +113,17 @@ describe.each(engines)("conventions on %s", (engine) => {
     afterAll(() => limited.close())
 
     it("B2 the third call within a minute: 429, which says when to come back", async () => {
-      const answers = [await limited.ask("/api/v1/members"), await limited.ask("/api/v1/members"), await limited.ask("/api/v1/members")]
+      const answers = [
+        await limited.ask("/api/v1/members"),
+        await limited.ask("/api/v1/members"),
+        await limited.ask("/api/v1/members")
+      ]
       expect(answers.map((got) => got.status)).toEqual([200, 200, 429])
-      expect(answers.map((got) => [got.headers["x-ratelimit-limit"], got.headers["x-ratelimit-remaining"]])).toEqual([["2", "1"], ["2", "0"], ["2", "0"]])
+      expect(answers.map((got) => [got.headers["x-ratelimit-limit"], got.headers["x-ratelimit-remaining"]])).toEqual([
+        ["2", "1"],
+        ["2", "0"],
+        ["2", "0"]
+      ])
       expect(answers[2]!.headers["retry-after"]).toBe("50")
       expect(answers[2]!.headers["x-ratelimit-reset"]).toBe(String(Date.parse("2026-06-18T12:01:00Z") / 1000))
       expect(Object.keys(answers[2]!.body)).toEqual(["message"])
@@ -111,10 +135,12 @@ describe.each(engines)("conventions on %s", (engine) => {
     it("B4 a token's own limit is its own bucket; another token of the user has the user's", async () => {
       limited.setClock(Date.parse("2026-06-18T12:05:00Z"))
       await limited.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit: 60 } } })
-      const secret = async (json: object): Promise<string> => (await limited.ask("/api/v1/tokens", { json: { name: "x", abilities: ["*"], ...json } })).body.token.secret
+      const secret = async (json: object): Promise<string> =>
+        (await limited.ask("/api/v1/tokens", { json: { name: "x", abilities: ["*"], ...json } })).body.token.secret
       const [two, other] = [await secret({ rate_limit_per_minute: 2 }), await secret({})]
       const statuses = []
-      for (const token of [two, two, two, other]) statuses.push((await limited.ask("/api/v1/members", { token })).status)
+      for (const token of [two, two, two, other])
+        statuses.push((await limited.ask("/api/v1/members", { token })).status)
       expect(statuses).toEqual([200, 200, 429, 200])
     })
   })
@@ -125,7 +151,9 @@ describe.each(engines)("conventions on %s", (engine) => {
     beforeAll(async () => {
       const groups: { [name: string]: number } = {}
       for (const name of ["Lighting", "Audio"]) groups[name] = (await made("/product_groups", { name })).id
-      const add = async (name: string, more: object = {}): Promise<void> => { products.set(name, (await made("/products", { name, ...more })).id) }
+      const add = async (name: string, more: object = {}): Promise<void> => {
+        products.set(name, (await made("/products", { name, ...more })).id)
+      }
       await add("Alpha", { product_group_id: groups["Lighting"], description: "x" })
       await add("Zulu", { product_group_id: groups["Audio"], description: "y" })
       await add("Mike")
@@ -134,7 +162,8 @@ describe.each(engines)("conventions on %s", (engine) => {
       await add("Labour", { product_type: "service" })
       await add("50% off")
       await add("500")
-      for (let at = products.size; at < 25; at++) await add(`Filler ${String(at).padStart(2, "0")}`, { product_type: "service" })
+      for (let at = products.size; at < 25; at++)
+        await add(`Filler ${String(at).padStart(2, "0")}`, { product_type: "service" })
     })
 
     it("C2 25 products, page 2 of 10", async () => {
@@ -159,7 +188,9 @@ describe.each(engines)("conventions on %s", (engine) => {
     })
     it("C8 values of a choice in any case", async () => {
       const both = await api("/products?q[type_in][]=Rental&q[type_in][]=SALE&per_page=100")
-      expect(new Set(both.body.products.map((one: { product_type: string }) => one.product_type))).toEqual(new Set(["rental", "sale"]))
+      expect(new Set(both.body.products.map((one: { product_type: string }) => one.product_type))).toEqual(
+        new Set(["rental", "sale"])
+      )
       expect(both.body.meta.total).toBe(7)
       expect((await api("/products?q[type_in]=Rental,SALE")).body.meta.total).toBe(7)
       expect((await api("/products?q[type_eq]=nonsense")).body.meta.total).toBe(0)
@@ -190,9 +221,14 @@ describe.each(engines)("conventions on %s", (engine) => {
     })
     it("C18 a custom field filters once it is searchable, and not before", async () => {
       const field = await made("/custom_fields", { name: "po_reference", module_type: "Member", field_type: 0 })
-      const [a, b] = [await memberOf("With PO", "contact", { custom_fields: { po_reference: "PO-123" } }), await memberOf("Without PO", "contact")]
+      const [a, b] = [
+        await memberOf("With PO", "contact", { custom_fields: { po_reference: "PO-123" } }),
+        await memberOf("Without PO", "contact")
+      ]
       const found = async (query: string): Promise<ReadonlyArray<number>> =>
-        (await api(`/members?q[id_in][]=${a.id}&q[id_in][]=${b.id}&${query}`)).body.members.map((one: { id: number }) => one.id)
+        (await api(`/members?q[id_in][]=${a.id}&q[id_in][]=${b.id}&${query}`)).body.members.map(
+          (one: { id: number }) => one.id
+        )
       expect(await found("q[cf.po_reference_eq]=PO-123")).toEqual([a.id, b.id])
       expect((await put(`/custom_fields/${field.id}`, { is_searchable: true })).status).toBe(200)
       expect(await found("q[cf.po_reference_eq]=PO-123")).toEqual([a.id])
@@ -203,13 +239,21 @@ describe.each(engines)("conventions on %s", (engine) => {
   describe("members and nested records", () => {
     it("E1 a member with only what it needs", async () => {
       expect(await memberOf("Plain")).toMatchObject({
-        is_active: true, membership_type: "organisation", day_cost: "0.00", hour_cost: "0.00", distance_cost: "0.00", flat_rate_cost: "0.00", tag_list: []
+        is_active: true,
+        membership_type: "organisation",
+        day_cost: "0.00",
+        hour_cost: "0.00",
+        distance_cost: "0.00",
+        flat_rate_cost: "0.00",
+        tag_list: []
       })
     })
     it("E3 an archived member owns nobody", async () => {
       const x = await memberOf("Archived owner", "contact")
       await api(`/members/${x.id}`, { method: "DELETE" })
-      expect(errorKeys(await post("/members", { name: "Owned", membership_type: "organisation", owned_by: x.id }))).toEqual([422, ["owned_by"]])
+      expect(
+        errorKeys(await post("/members", { name: "Owned", membership_type: "organisation", owned_by: x.id }))
+      ).toEqual([422, ["owned_by"]])
     })
     it("E5 restoring an archived member; twice is once; an unknown id is 404", async () => {
       const { id } = await memberOf("Back again")
@@ -222,12 +266,23 @@ describe.each(engines)("conventions on %s", (engine) => {
       expect((await post("/members/999999/restore")).status).toBe(404)
     })
     it("E7 what cannot be merged is refused at secondary_id and archives nobody", async () => {
-      const [primary, archived, contact] = [await memberOf("Primary"), await memberOf("Archived"), await memberOf("Contact", "contact")]
+      const [primary, archived, contact] = [
+        await memberOf("Primary"),
+        await memberOf("Archived"),
+        await memberOf("Contact", "contact")
+      ]
       await api(`/members/${archived.id}`, { method: "DELETE" })
       await made("/users", { name: "Twin", email: "twin@example.com", roles: [], active: true })
       const [user, other] = (await api("/members?q[membership_type_eq]=user")).body.members
       const before = (await api("/members")).body.meta.total
-      for (const [id, secondary_id] of [[primary.id, primary.id], [primary.id, archived.id], [primary.id, 999_999], [primary.id, contact.id], [user.id, other.id], [primary.id, undefined]]) {
+      for (const [id, secondary_id] of [
+        [primary.id, primary.id],
+        [primary.id, archived.id],
+        [primary.id, 999_999],
+        [primary.id, contact.id],
+        [user.id, other.id],
+        [primary.id, undefined]
+      ]) {
         expect(errorKeys(await post(`/members/${id}/merge`, { secondary_id }))).toEqual([422, ["secondary_id"]])
       }
       expect((await api("/members")).body.meta.total).toBe(before)
@@ -244,9 +299,19 @@ describe.each(engines)("conventions on %s", (engine) => {
       expect((await api(`/members/${a.id}/addresses`)).body.addresses[0].street).toBe("1 High Street")
     })
     it("E13 an organisation and a venue are not related; one side must be a contact", async () => {
-      const [organisation, venue, contact] = [await memberOf("Firm"), await memberOf("Hall", "venue"), await memberOf("Person", "contact")]
-      const relate = (id: number, related_member_id: number): Promise<Got> => post(`/members/${id}/relationships`, { related_member_id })
-      for (const [a, b] of [[organisation, venue], [organisation, await memberOf("Second")], [venue, await memberOf("Stage", "venue")], [contact, contact]]) {
+      const [organisation, venue, contact] = [
+        await memberOf("Firm"),
+        await memberOf("Hall", "venue"),
+        await memberOf("Person", "contact")
+      ]
+      const relate = (id: number, related_member_id: number): Promise<Got> =>
+        post(`/members/${id}/relationships`, { related_member_id })
+      for (const [a, b] of [
+        [organisation, venue],
+        [organisation, await memberOf("Second")],
+        [venue, await memberOf("Stage", "venue")],
+        [contact, contact]
+      ]) {
         expect(errorKeys(await relate(a.id, b.id))).toEqual([422, ["related_member_id"]])
       }
       expect((await relate(organisation.id, contact.id)).status).toBe(201)
@@ -271,12 +336,18 @@ describe.each(engines)("conventions on %s", (engine) => {
 
   // The text of the feeds, as it is had with a token.
   describe("calendar feeds", () => {
-    const activity = (more: object): Promise<any> => made("/activities", { subject: "Visit", starts_at: "2031-07-01T09:00:00Z", ...more })
+    const activity = (more: object): Promise<any> =>
+      made("/activities", { subject: "Visit", starts_at: "2031-07-01T09:00:00Z", ...more })
     const eventsOf = async (user_id: number): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
       const { text } = await api(`/calendar_feeds/export?user_id=${user_id}`)
-      return text.replaceAll("\r\n ", "").split("BEGIN:VEVENT\r\n").slice(1).map((part) => part.split("\r\n"))
+      return text
+        .replaceAll("\r\n ", "")
+        .split("BEGIN:VEVENT\r\n")
+        .slice(1)
+        .map((part) => part.split("\r\n"))
     }
-    const person = async (name: string): Promise<number> => (await made("/users", { name, email: `${name.toLowerCase()}@example.com`, roles: [], active: true })).id
+    const person = async (name: string): Promise<number> =>
+      (await made("/users", { name, email: `${name.toLowerCase()}@example.com`, roles: [], active: true })).id
 
     it("G2 the headers of a feed", async () => {
       const got = await api("/calendar_feeds/export")
@@ -288,7 +359,9 @@ describe.each(engines)("conventions on %s", (engine) => {
       const [alice, bob] = [await person("Alice"), await person("Bob")]
       await activity({ subject: "Hers", owned_by: alice })
       await activity({ subject: "His", owned_by: bob })
-      expect((await eventsOf(alice)).map((lines) => lines.find((line) => line.startsWith("SUMMARY")))).toEqual(["SUMMARY:Hers"])
+      expect((await eventsOf(alice)).map((lines) => lines.find((line) => line.startsWith("SUMMARY")))).toEqual([
+        "SUMMARY:Hers"
+      ])
     })
     it("G6 commas, semicolons, backslashes and line ends are escaped", async () => {
       const user = await person("Esc")
@@ -298,7 +371,9 @@ describe.each(engines)("conventions on %s", (engine) => {
     it("G8 without an end an activity lasts half an hour", async () => {
       const user = await person("Half")
       await activity({ owned_by: user })
-      expect((await eventsOf(user))[0]).toEqual(expect.arrayContaining(["DTSTART:20310701T090000Z", "DTEND:20310701T093000Z"]))
+      expect((await eventsOf(user))[0]).toEqual(
+        expect.arrayContaining(["DTSTART:20310701T090000Z", "DTEND:20310701T093000Z"])
+      )
     })
     it("G10 the status of completed, cancelled and held", async () => {
       const user = await person("States")
@@ -306,7 +381,9 @@ describe.each(engines)("conventions on %s", (engine) => {
       await post(`/activities/${done.id}/complete`)
       await activity({ owned_by: user, starts_at: "2031-07-01T02:00:00Z", status_id: 2003 })
       await activity({ owned_by: user, starts_at: "2031-07-01T03:00:00Z", status_id: 2004 })
-      expect((await eventsOf(user)).map((lines) => lines.filter((line) => /^(STATUS|X-COMPLETED)/.test(line)))).toEqual([["STATUS:CONFIRMED", "X-COMPLETED:TRUE"], ["STATUS:CANCELLED"], ["STATUS:CONFIRMED"]])
+      expect((await eventsOf(user)).map((lines) => lines.filter((line) => /^(STATUS|X-COMPLETED)/.test(line)))).toEqual(
+        [["STATUS:CONFIRMED", "X-COMPLETED:TRUE"], ["STATUS:CANCELLED"], ["STATUS:CONFIRMED"]]
+      )
     })
   })
 
@@ -314,16 +391,34 @@ describe.each(engines)("conventions on %s", (engine) => {
     const priced = async (price: string, currency: string): Promise<Got> => {
       const product = await made("/products", { name: "Priced" })
       const rate_definition_id = (await api("/rate_definitions?per_page=1")).body.rate_definitions[0].id
-      return post(`/products/${product.id}/rates`, { rate_definition_id, transaction_type: "rental", price: JSON.parse(price), currency })
+      return post(`/products/${product.id}/rates`, {
+        rate_definition_id,
+        transaction_type: "rental",
+        price: JSON.parse(price),
+        currency
+      })
     }
-    it.each([["H2", `"125"`, "GBP", "125.00"], ["H2", "12550", "GBP", "125.50"], ["H2", "125.5", "GBP", "125.50"], ["H2", `"1e3"`, "GBP", "1000.00"], ["H4", `"125"`, "JPY", "125"], ["H4", "125", "JPY", "125"], ["H4", `"1.125"`, "KWD", "1.125"]])(
-      "%s %s in %s is %s", async (_case, price, currency, expected) => {
-        const got = await priced(price, currency)
-        expect([got.status, got.body.product_rate?.price]).toEqual([201, expected])
-      })
-    it.each([["H4", `"1.5"`, "JPY"], ["H2", `"1.005"`, "GBP"], ["H2", "-1", "GBP"], ["H2", `"a lot"`, "GBP"], ["H2", "2147483648", "GBP"], ["H4", "2147483648", "JPY"]])(
-      "%s %s in %s is refused at price", async (_case, price, currency) => {
-        expect(errorKeys(await priced(price, currency))).toEqual([422, ["price"]])
-      })
+    it.each([
+      ["H2", `"125"`, "GBP", "125.00"],
+      ["H2", "12550", "GBP", "125.50"],
+      ["H2", "125.5", "GBP", "125.50"],
+      ["H2", `"1e3"`, "GBP", "1000.00"],
+      ["H4", `"125"`, "JPY", "125"],
+      ["H4", "125", "JPY", "125"],
+      ["H4", `"1.125"`, "KWD", "1.125"]
+    ])("%s %s in %s is %s", async (_case, price, currency, expected) => {
+      const got = await priced(price, currency)
+      expect([got.status, got.body.product_rate?.price]).toEqual([201, expected])
+    })
+    it.each([
+      ["H4", `"1.5"`, "JPY"],
+      ["H2", `"1.005"`, "GBP"],
+      ["H2", "-1", "GBP"],
+      ["H2", `"a lot"`, "GBP"],
+      ["H2", "2147483648", "GBP"],
+      ["H4", "2147483648", "JPY"]
+    ])("%s %s in %s is refused at price", async (_case, price, currency) => {
+      expect(errorKeys(await priced(price, currency))).toEqual([422, ["price"]])
+    })
   })
 })

@@ -20,7 +20,9 @@ export interface Given {
   readonly text: string
   readonly body: unknown
 }
-interface Header { readonly schema: { readonly type: string; readonly enum?: ReadonlyArray<string> } }
+interface Header {
+  readonly schema: { readonly type: string; readonly enum?: ReadonlyArray<string> }
+}
 interface Response {
   readonly $ref?: string
   readonly headers?: { readonly [name: string]: unknown }
@@ -51,7 +53,7 @@ const responses = new WeakMap<Endpoint, { readonly [status: string]: Response }>
 const responsesFor = (endpoint: Endpoint): { readonly [status: string]: Response } => {
   let known = responses.get(endpoint)
   if (known === undefined) {
-    responses.set(endpoint, known = responsesOf(endpoint, no_schemas) as { readonly [status: string]: Response })
+    responses.set(endpoint, (known = responsesOf(endpoint, no_schemas) as { readonly [status: string]: Response }))
   }
   return known
 }
@@ -63,30 +65,35 @@ const headerProblem = (endpoint: Endpoint, { headers = {} }: Response, got: Give
     const known = described.get(name)
     if (known === undefined) return `header ${name} is not described`
     // Headers of one endpoint are texts.
-    const { schema } = endpoint.answer_headers[known] === undefined ? shared.headers[known]! : { schema: { type: "string" } } as Header
+    const { schema } =
+      endpoint.answer_headers[known] === undefined ? shared.headers[known]! : ({ schema: { type: "string" } } as Header)
     if (schema.type === "integer" && !/^\d+$/.test(value)) return `header ${name} is ${value}, not an integer`
-    if (schema.enum !== undefined && !schema.enum.includes(value)) return `header ${name} is ${value}, none of ${schema.enum.join(", ")}`
+    if (schema.enum !== undefined && !schema.enum.includes(value))
+      return `header ${name} is ${value}, none of ${schema.enum.join(", ")}`
   }
   return undefined
 }
 
 const bodyProblem = (endpoint: Endpoint, { content }: Response, got: Given): string | undefined => {
-  if (content === undefined) return got.text === "" ? undefined : `a body where none is described: ${got.text.slice(0, 100)}`
+  if (content === undefined)
+    return got.text === "" ? undefined : `a body where none is described: ${got.text.slice(0, 100)}`
   const type = (got.headers["content-type"] ?? "").split(";")[0]!
   const declared = Object.entries(content).find(([name]) => name.split(";")[0] === type)
   if (declared === undefined) return `${type || "nothing"} instead of ${Object.keys(content).join(" or ")}`
-  return type !== "application/json" ? undefined
+  return type !== "application/json"
+    ? undefined
     : decodingProblem(schemaFor(endpoint, got.status, declared[1].schema.$ref), got.body)
 }
 const schemaFor = (endpoint: Endpoint, status: number, ref: string | undefined): Schema.Codec<unknown> => {
   const { answer, error_answers } = endpoint
-  if (status === statusOfAnswer(endpoint) && answer !== undefined) return keepsAnswers(endpoint) ? orRemoved(answer) : answer
+  if (status === statusOfAnswer(endpoint) && answer !== undefined)
+    return keepsAnswers(endpoint) ? orRemoved(answer) : answer
   return error_answers[status] ?? errorSchemas[nameIn(ref!) as keyof typeof errorSchemas]
 }
 const kept = new WeakMap<Schema.Codec<unknown>, Schema.Codec<unknown>>()
 const orRemoved = (answer: Schema.Codec<unknown>): Schema.Codec<unknown> => {
   let schema = kept.get(answer)
-  if (schema === undefined) kept.set(answer, schema = Schema.Union([answer, errorSchemas.AnswerRemoved]))
+  if (schema === undefined) kept.set(answer, (schema = Schema.Union([answer, errorSchemas.AnswerRemoved])))
   return schema
 }
 
@@ -94,14 +101,19 @@ const decoders = new WeakMap<Schema.Codec<unknown>, (value: unknown) => Result.R
 /** What of a value is not as its Schema says, excess keys included; undefined when all is. */
 export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): string | undefined => {
   let decode = decoders.get(schema)
-  if (decode === undefined) decoders.set(schema, decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" }))
+  if (decode === undefined)
+    decoders.set(schema, (decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })))
   const decoded = decode(value)
   return Result.isFailure(decoded) ? String(decoded.failure.message) : undefined
 }
 
 /** What is wrong with the answer to a request, with the operation it was asked of; undefined for what is no operation. */
 export const answerProblem = (
-  catalogue: Catalogue, method: string, target: string, got: Given, at?: { readonly headers: boolean }
+  catalogue: Catalogue,
+  method: string,
+  target: string,
+  got: Given,
+  at?: { readonly headers: boolean }
 ): string | undefined => {
   const found = match(catalogue, method, pathOf(target))
   // HEAD is answered as GET is, without its body; pages and measurements beside the interface are described nowhere.

@@ -25,7 +25,8 @@ const engine_bound = new Set(["metrics", "replicas.follow", "system.health"])
 /** What was answered under a key is kept, refusals as well. */
 const isLasting = (table: string): boolean => table !== "idempotency_keys"
 
-const hashOf = (text: string): number => [...text].reduce((hash, letter) => Math.imul(hash, 31) + letter.codePointAt(0)! | 0, seed)
+const hashOf = (text: string): number =>
+  [...text].reduce((hash, letter) => (Math.imul(hash, 31) + letter.codePointAt(0)!) | 0, seed)
 
 describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
   let worlds: ReadonlyArray<World>
@@ -36,13 +37,24 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
   /** Three of each endpoint are enough. */
   const told_of = new Map<string, number>()
   const faults = new Map<unknown, unknown>()
-  const log: Log = { flush: () => {}, at: (_level, _event, details) => { if (details?.["error"] !== undefined) faults.set(details["request_id"], details["error"]) } }
+  const log: Log = {
+    flush: () => {},
+    at: (_level, _event, details) => {
+      if (details?.["error"] !== undefined) faults.set(details["request_id"], details["error"])
+    }
+  }
 
   beforeAll(async () => {
-    worlds = await Promise.all(engines.map((engine) => openWorld(engine, { log, undescribed: (problem) => undescribed.push(problem) })))
+    worlds = await Promise.all(
+      engines.map((engine) => openWorld(engine, { log, undescribed: (problem) => undescribed.push(problem) }))
+    )
     await Promise.all(worlds.map(createSampleData))
     // Settings are among what is fuzzed: a token with a rate of its own is not shut out by them.
-    const issued = await Promise.all(worlds.map((world) => world.ask("/api/v1/tokens", { json: { name: "Fuzz", abilities: ["*"], rate_limit_per_minute: 10_000 } })))
+    const issued = await Promise.all(
+      worlds.map((world) =>
+        world.ask("/api/v1/tokens", { json: { name: "Fuzz", abilities: ["*"], rate_limit_per_minute: 10_000 } })
+      )
+    )
     expect(issued.map((got) => got.status)).toEqual([201, 201])
     tokens.push(...issued.map((got) => got.body.token.secret as string))
     token = issued[0]!.body.token.id
@@ -53,69 +65,101 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
   const rowsOf = async (world: World, names: (name: string) => boolean): Promise<Rows> => {
     const { catalogue } = world.server.app
     const rows = new Map<string, ReadonlyArray<AnyRow>>()
-    for (const table of [...catalogue.tables, ...catalogue.server_tables]) if (names(table.name)) rows.set(table.name, await world.rowsOf(table))
+    for (const table of [...catalogue.tables, ...catalogue.server_tables])
+      if (names(table.name)) rows.set(table.name, await world.rowsOf(table))
     return rows
   }
   const say = (endpoint: Endpoint, { target, sent }: Question, what: string): void => {
     const body = typeof sent.bytes === "string" ? sent.bytes : sent.bytes === undefined ? "" : "(bytes)"
     const before = told_of.get(endpoint.name) ?? 0
     told_of.set(endpoint.name, before + 1)
-    if (before < 3) problems.push(`${endpoint.name}: ${what}\n    ${sent.method} ${target.slice(0, 400)} ${body.slice(0, 600)}`)
+    if (before < 3)
+      problems.push(`${endpoint.name}: ${what}\n    ${sent.method} ${target.slice(0, 400)} ${body.slice(0, 600)}`)
   }
   const because = (got: Got): string => {
     const failure = faults.get(got.headers["x-request-id"])
     return failure === undefined ? got.text.slice(0, 300) : errorText(failure).split("\n").slice(0, 6).join(" ")
   }
 
-  it("is answered as documented, alike on both engines, and changes nothing when refused", { timeout: 600_000 * times }, async () => {
-    const [first] = worlds as [World, World]
-    const { catalogue } = first.server.app
-    const answered = new Map<string, Set<number>>()
-    let asked = 0
-    let heads = await Promise.all(worlds.map((world) => world.head()))
-    for (let round = 1; round <= times; round++) {
-      // What takes away comes last, so that there is something for the others.
-      const order = catalogue.endpoints.toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE") || hashOf(`${round}${a.name}`) - hashOf(`${round}${b.name}`))
-      let rows: Rows = new Map()
-      for (const [at, endpoint] of order.entries()) {
-        if (at % 10 === 0) rows = await rowsOf(first, (name) => name !== "countries")
-        const amount = endpoint.method === "GET" ? 4 : 5 + Math.ceil(Object.keys(endpoint.fields).length / 4)
-        const from = { seed: hashOf(`${round}${endpoint.name}`) }
-        for (const question of [
-          ...fc.sample(fairQuestionsTo(endpoint, catalogue, rows), { ...from, numRuns: Object.keys(endpoint.params).length > 0 && endpoint.kind === "command" ? 5 : 2 }), ...fc.sample(questionsTo(endpoint, catalogue, rows), { ...from, numRuns: amount })
-        ]) {
-          if (endpoint.name === "tokens.delete" && new RegExp(`/${token}\\b`).test(question.target)) continue
-          const sampled = asked++ % 40 === 0
-          const before = sampled ? await Promise.all(worlds.map((world) => rowsOf(world, isLasting))) : []
-          const got = await Promise.all(worlds.map((world, at) => world.ask(question.target, { ...question.sent, token: tokens[at]! })))
-          const now = await Promise.all(worlds.map((world) => world.head()))
-          if (endpoint.method !== "GET") await alignIds(worlds as [World, World])
-          for (const problem of undescribed.splice(0)) say(endpoint, question, problem)
-          for (const [at, one] of got.entries()) {
-            const where = `on ${worlds[at]!.engine}`
-            const statuses = answered.get(endpoint.name) ?? new Set()
-            answered.set(endpoint.name, statuses.add(one.status))
-            if (one.status < 300) {
-              if (endpoint.method === "GET" && now[at] !== heads[at]) say(endpoint, question, `a read was recorded ${where}`)
-              continue
+  it(
+    "is answered as documented, alike on both engines, and changes nothing when refused",
+    { timeout: 600_000 * times },
+    async () => {
+      const [first] = worlds as [World, World]
+      const { catalogue } = first.server.app
+      const answered = new Map<string, Set<number>>()
+      let asked = 0
+      let heads = await Promise.all(worlds.map((world) => world.head()))
+      for (let round = 1; round <= times; round++) {
+        // What takes away comes last, so that there is something for the others.
+        const order = catalogue.endpoints.toSorted(
+          (a, b) =>
+            Number(a.method === "DELETE") - Number(b.method === "DELETE") ||
+            hashOf(`${round}${a.name}`) - hashOf(`${round}${b.name}`)
+        )
+        let rows: Rows = new Map()
+        for (const [at, endpoint] of order.entries()) {
+          if (at % 10 === 0) rows = await rowsOf(first, (name) => name !== "countries")
+          const amount = endpoint.method === "GET" ? 4 : 5 + Math.ceil(Object.keys(endpoint.fields).length / 4)
+          const from = { seed: hashOf(`${round}${endpoint.name}`) }
+          for (const question of [
+            ...fc.sample(fairQuestionsTo(endpoint, catalogue, rows), {
+              ...from,
+              numRuns: Object.keys(endpoint.params).length > 0 && endpoint.kind === "command" ? 5 : 2
+            }),
+            ...fc.sample(questionsTo(endpoint, catalogue, rows), { ...from, numRuns: amount })
+          ]) {
+            if (endpoint.name === "tokens.delete" && new RegExp(`/${token}\\b`).test(question.target)) continue
+            const sampled = asked++ % 40 === 0
+            const before = sampled ? await Promise.all(worlds.map((world) => rowsOf(world, isLasting))) : []
+            const got = await Promise.all(
+              worlds.map((world, at) => world.ask(question.target, { ...question.sent, token: tokens[at]! }))
+            )
+            const now = await Promise.all(worlds.map((world) => world.head()))
+            if (endpoint.method !== "GET") await alignIds(worlds as [World, World])
+            for (const problem of undescribed.splice(0)) say(endpoint, question, problem)
+            for (const [at, one] of got.entries()) {
+              const where = `on ${worlds[at]!.engine}`
+              const statuses = answered.get(endpoint.name) ?? new Set()
+              answered.set(endpoint.name, statuses.add(one.status))
+              if (one.status < 300) {
+                if (endpoint.method === "GET" && now[at] !== heads[at])
+                  say(endpoint, question, `a read was recorded ${where}`)
+                continue
+              }
+              if (!refusals.has(one.status)) say(endpoint, question, `${one.status} ${where}: ${because(one)}`)
+              else if (!isError(one))
+                say(endpoint, question, `no error as documented ${where}: ${one.text.slice(0, 300)}`)
+              if (now[at] !== heads[at])
+                say(endpoint, question, `${one.status} ${where}, yet ${now[at]! - heads[at]!} events were recorded`)
+              const changed = sampled ? unlike(before[at]!, await rowsOf(worlds[at]!, isLasting)) : undefined
+              if (changed !== undefined) say(endpoint, question, `${one.status} ${where}, yet ${changed}`)
             }
-            if (!refusals.has(one.status)) say(endpoint, question, `${one.status} ${where}: ${because(one)}`)
-            else if (!isError(one)) say(endpoint, question, `no error as documented ${where}: ${one.text.slice(0, 300)}`)
-            if (now[at] !== heads[at]) say(endpoint, question, `${one.status} ${where}, yet ${now[at]! - heads[at]!} events were recorded`)
-            const changed = sampled ? unlike(before[at]!, await rowsOf(worlds[at]!, isLasting)) : undefined
-            if (changed !== undefined) say(endpoint, question, `${one.status} ${where}, yet ${changed}`)
+            if (got[0]!.status !== got[1]!.status)
+              say(
+                endpoint,
+                question,
+                `${got[0]!.status} on ${worlds[0]!.engine} (${because(got[0]!)}), ${got[1]!.status} on ${worlds[1]!.engine} (${because(got[1]!)})`
+              )
+            else if (!engine_bound.has(endpoint.name) && told(got[0]!) !== told(got[1]!))
+              say(endpoint, question, `told differently: ${difference(told(got[0]!), told(got[1]!))}`)
+            heads = now
           }
-          if (got[0]!.status !== got[1]!.status) say(endpoint, question, `${got[0]!.status} on ${worlds[0]!.engine} (${because(got[0]!)}), ${got[1]!.status} on ${worlds[1]!.engine} (${because(got[1]!)})`)
-          else if (!engine_bound.has(endpoint.name) && told(got[0]!) !== told(got[1]!)) say(endpoint, question, `told differently: ${difference(told(got[0]!), told(got[1]!))}`)
-          heads = now
         }
       }
+      if (process.env["FUZZ_REPORT"] !== undefined) {
+        console.log(
+          asked,
+          "asked;",
+          [...answered]
+            .filter(([, statuses]) => ![...statuses].some((status) => status < 300))
+            .map(([name, statuses]) => `${name} ${[...statuses].join()}`)
+            .join("; ")
+        )
+      }
+      expect(problems.join("\n")).toBe("")
     }
-    if (process.env["FUZZ_REPORT"] !== undefined) {
-      console.log(asked, "asked;", [...answered].filter(([, statuses]) => ![...statuses].some((status) => status < 300)).map(([name, statuses]) => `${name} ${[...statuses].join()}`).join("; "))
-    }
-    expect(problems.join("\n")).toBe("")
-  })
+  )
   it("leaves tables that are what the journal folds to", async () => {
     for (const world of worlds) {
       const names = new Set(world.server.app.catalogue.tables.map((table) => table.name))
@@ -136,11 +180,13 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
 
 /** The first row that is not the same; when somebody was last seen is noted beside the journal. */
 const unlike = (before: Rows, after: Rows): string | undefined => {
-  const written = (row: AnyRow | undefined): string => row === undefined ? "no row" : canonicalJson({ ...row, last_used_at: null } as Json)
+  const written = (row: AnyRow | undefined): string =>
+    row === undefined ? "no row" : canonicalJson({ ...row, last_used_at: null } as Json)
   for (const [table, rows] of before) {
     const others = after.get(table) ?? []
     for (let at = 0; at < Math.max(rows.length, others.length); at++) {
-      if (written(rows[at]) !== written(others[at])) return `${table}: ${written(rows[at]).slice(0, 600)} became ${written(others[at]).slice(0, 600)}`
+      if (written(rows[at]) !== written(others[at]))
+        return `${table}: ${written(rows[at]).slice(0, 600)} became ${written(others[at]).slice(0, 600)}`
     }
   }
   return undefined
@@ -149,11 +195,24 @@ const unlike = (before: Rows, after: Rows): string | undefined => {
 const isError = ({ body, status }: Got): boolean => {
   if (Array.isArray(body)) return status === 409
   const { message, errors, ...rest } = (body ?? {}) as JsonObject
-  return typeof message === "string" && message !== "" && Object.keys(rest).length === 0 && (errors === undefined ? status !== 422
-    : Object.keys(errors as object).length > 0 && Object.values(errors as object).every((texts) => Array.isArray(texts) && texts.length > 0 && texts.every((text) => typeof text === "string")))
+  return (
+    typeof message === "string" &&
+    message !== "" &&
+    Object.keys(rest).length === 0 &&
+    (errors === undefined
+      ? status !== 422
+      : Object.keys(errors as object).length > 0 &&
+        Object.values(errors as object).every(
+          (texts) => Array.isArray(texts) && texts.length > 0 && texts.every((text) => typeof text === "string")
+        ))
+  )
 }
 /** What both engines must say alike: all but secrets, the ids of requests, and when a token was last used, which is noted beside. */
-const told = ({ body, text }: Got): string => (body === undefined ? text : canonicalJson(body as Json)).replace(/"(secret|last_used_at)":"[^"]*"/g, "").replace(/"offset":"(\d+)_\d+"/g, "$1").replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")
+const told = ({ body, text }: Got): string =>
+  (body === undefined ? text : canonicalJson(body as Json))
+    .replace(/"(secret|last_used_at)":"[^"]*"/g, "")
+    .replace(/"offset":"(\d+)_\d+"/g, "$1")
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")
 const difference = (a: string, b: string): string => {
   const at = [...a].findIndex((letter, index) => letter !== b[index])
   return `…${a.slice(Math.max(0, at - 60), at + 120)} and …${b.slice(Math.max(0, at - 60), at + 120)}`

@@ -16,19 +16,30 @@ import { owner_token, serve, type Serving } from "../server/serving.ts"
 const here = fileURLToPath(new URL("./client-tools/", import.meta.url))
 const install_millis = 300_000
 
-interface Ran { readonly code: number | null; readonly out: string }
-const run = (command: string, args: ReadonlyArray<string>, cwd: string): Promise<Ran> => new Promise((resolve, reject) => {
-  const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] })
-  let out = ""
-  child.stdout.on("data", (bytes) => { out += bytes })
-  child.stderr.on("data", (bytes) => { out += bytes })
-  child.on("error", reject)
-  child.on("close", (code) => resolve({ code, out }))
-})
+interface Ran {
+  readonly code: number | null
+  readonly out: string
+}
+const run = (command: string, args: ReadonlyArray<string>, cwd: string): Promise<Ran> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] })
+    let out = ""
+    child.stdout.on("data", (bytes) => {
+      out += bytes
+    })
+    child.stderr.on("data", (bytes) => {
+      out += bytes
+    })
+    child.on("error", reject)
+    child.on("close", (code) => resolve({ code, out }))
+  })
 
 /** The folder with the tools of this lock file; whoever installs them puts them in place at once or not at all. */
 const installed = async (): Promise<string> => {
-  const lock = createHash("sha256").update(readFileSync(join(here, "package-lock.json"))).digest("hex").slice(0, 12)
+  const lock = createHash("sha256")
+    .update(readFileSync(join(here, "package-lock.json")))
+    .digest("hex")
+    .slice(0, 12)
   const folder = join(tmpdir(), `flightcase-client-tools-${lock}`)
   if (existsSync(folder)) return folder
   const fresh = `${folder}-${process.pid}`
@@ -59,20 +70,37 @@ describe("a client generated from the description", () => {
     await server.close()
     rmSync(work, { recursive: true, force: true })
   })
-  const tool = (name: string, ...args: ReadonlyArray<string>) => run(join(tools, "node_modules", ".bin", name), args, work)
+  const tool = (name: string, ...args: ReadonlyArray<string>) =>
+    run(join(tools, "node_modules", ".bin", name), args, work)
 
   it("finds nothing to complain about by the linter's recommended rules", async () => {
     const { out } = await tool("redocly", "lint", "--extends=recommended", "--format=json", "openapi.json")
-    const { problems } = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as { readonly problems: ReadonlyArray<{ readonly ruleId: string; readonly message: string }> }
+    const { problems } = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as {
+      readonly problems: ReadonlyArray<{ readonly ruleId: string; readonly message: string }>
+    }
     expect(problems.map(({ message, ruleId }) => `${ruleId}: ${message}`)).toEqual([])
   })
   it("type-checks against at least 30 calls, and refuses one that is not as described", async () => {
     expect(await tool("openapi-typescript", "openapi.json", "-o", "client.ts")).toMatchObject({ code: 0 })
-    const check = ["--noEmit", "--strict", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "--lib", "es2023,dom"]
+    const check = [
+      "--noEmit",
+      "--strict",
+      "--target",
+      "es2022",
+      "--module",
+      "esnext",
+      "--moduleResolution",
+      "bundler",
+      "--lib",
+      "es2023,dom"
+    ]
     writeFileSync(join(work, "node.d.ts"), "declare const process: { readonly argv: ReadonlyArray<string> }\n")
     expect(await tool("tsc", ...check, "calls.ts", "client.ts", "node.d.ts")).toEqual({ code: 0, out: "" })
     const calls = readFileSync(join(work, "calls.ts"), "utf8")
-    writeFileSync(join(work, "wrong.ts"), calls.replace("const price: string = product_rate.price", "const price: number = product_rate.price"))
+    writeFileSync(
+      join(work, "wrong.ts"),
+      calls.replace("const price: string = product_rate.price", "const price: number = product_rate.price")
+    )
     const wrong = await tool("tsc", ...check, "wrong.ts", "client.ts", "node.d.ts")
     expect(wrong.code).not.toBe(0)
     expect(wrong.out).toContain("Type 'string' is not assignable to type 'number'")

@@ -4,7 +4,9 @@ import { type Got, serve, type Serving } from "../server/serving.ts"
 
 describe.each(engines)("quantities that multiply on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine) })
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
   afterAll(() => server.close())
 
   const post = (path: string, json: object): Promise<Got> => server.ask(`/api/v1${path}`, { json })
@@ -16,13 +18,23 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
   const product = (name: string): Promise<number> => made("/products", { name })
   const opportunity = (more: object = {}): Promise<number> => made("/opportunities", { subject: "Big", ...more })
   const window = { store_id: 1, starts_at: "2031-07-01T09:00:00Z", ends_at: "2031-07-05T09:00:00Z" }
-  const line = (id: number, item_id: number, quantity: number): Promise<Got> => post(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
-  const refused = (got: Got): readonly [number, ReadonlyArray<string>] => [got.status, Object.keys(got.body.errors ?? {})]
+  const line = (id: number, item_id: number, quantity: number): Promise<Got> =>
+    post(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
+  const refused = (got: Got): readonly [number, ReadonlyArray<string>] => [
+    got.status,
+    Object.keys(got.body.errors ?? {})
+  ]
 
   it("no more than a million parts go into one kit, or with one product", async () => {
     const [kit, part] = [await product("Kit"), await product("Part")]
-    for (const [path, field] of [["components", "component_product_id"], ["accessories", "accessory_product_id"]] as const) {
-      expect(refused(await post(`/products/${kit}/${path}`, { [field]: part, quantity: 1_000_001 }))).toEqual([422, ["quantity"]])
+    for (const [path, field] of [
+      ["components", "component_product_id"],
+      ["accessories", "accessory_product_id"]
+    ] as const) {
+      expect(refused(await post(`/products/${kit}/${path}`, { [field]: part, quantity: 1_000_001 }))).toEqual([
+        422,
+        ["quantity"]
+      ])
     }
   })
   it("accessories that would come along by the billion are refused at the quantity, with or without dates", async () => {
@@ -32,7 +44,10 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
       const id = await opportunity(more)
       expect(refused(await line(id, lamp, 1_000_000_000))).toEqual([422, ["quantity"]])
       const got = await line(id, lamp, 2)
-      expect(got.body.opportunity.items.map((one: { quantity: string }) => one.quantity)).toEqual(["2.00", "2000000.00"])
+      expect(got.body.opportunity.items.map((one: { quantity: string }) => one.quantity)).toEqual([
+        "2.00",
+        "2000000.00"
+      ])
     }
   })
   it("kits within kits are counted as far as counting goes", async () => {
@@ -45,7 +60,9 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
     expect(refused(await line(id, inner, 1_000_000_000))).toEqual([422, ["quantity"]])
     await post(`/opportunities/${id}/convert_to_quotation`, {})
     expect((await post(`/opportunities/${id}/convert_to_order`, { shortage_notes: "A desert" })).status).toBe(200)
-    const { availability } = (await server.ask(`/api/v1/products/${part}/availability?store_id=1&date=2031-07-02T12:00:00Z`)).body
+    const { availability } = (
+      await server.ask(`/api/v1/products/${part}/availability?store_id=1&date=2031-07-02T12:00:00Z`)
+    ).body
     expect(availability.available).toBe(-2_000_000_000)
   })
 })

@@ -12,10 +12,13 @@ const clients = 16
 
 describe("sixteen clients at once on pg", () => {
   let server: Serving
-  beforeAll(async () => { server = await serve("pg") })
+  beforeAll(async () => {
+    server = await serve("pg")
+  })
   afterAll(() => server.close())
 
-  const call = (method: string, path: string, json: unknown = {}) => server.ask(path, { method, ...(method === "GET" ? {} : { json }) })
+  const call = (method: string, path: string, json: unknown = {}) =>
+    server.ask(path, { method, ...(method === "GET" ? {} : { json }) })
   const made = async (path: string, body: unknown, key: string) => {
     const reply = await call("POST", path, body)
     expect([200, 201], reply.text).toContain(reply.status)
@@ -24,29 +27,46 @@ describe("sixteen clients at once on pg", () => {
   const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
   /** Per stream, versions are 1, 2, 3 …: no event was lost or written over another. */
   const versionsAreWhole = async () => {
-    const rows = await server.run(Effect.flatMap(Store, (store) =>
-      store.run<{ stream: string; n: number; top: number }>("select stream, count(*) as n, max(version) as top from journal group by stream")))
+    const rows = await server.run(
+      Effect.flatMap(Store, (store) =>
+        store.run<{ stream: string; n: number; top: number }>(
+          "select stream, count(*) as n, max(version) as top from journal group by stream"
+        )
+      )
+    )
     for (const { n, stream, top } of rows) expect([stream, Number(top)]).toEqual([stream, Number(n)])
   }
 
-  const dump = () => server.run(Effect.gen(function*() {
-    const store = yield* Store
-    const rows: { [table: string]: unknown } = {}
-    for (const table of server.app.catalogue.tables) rows[table.name] = yield* store.find(table, {})
-    return rows
-  }))
+  const dump = () =>
+    server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        const rows: { [table: string]: unknown } = {}
+        for (const table of server.app.catalogue.tables) rows[table.name] = yield* store.find(table, {})
+        return rows
+      })
+    )
 
   it("add and change lines of one opportunity: none is lost, the total is the sum of all", async () => {
     const { id } = await made(opp, { subject: "Busy", ...june }, "opportunity")
-    const added = await Promise.all(Array.from({ length: clients }, (_, at) =>
-      call("POST", `${opp}/${id}/items`, { name: `Line ${at}`, unit_price: "10.00", quantity: 1 })))
+    const added = await Promise.all(
+      Array.from({ length: clients }, (_, at) =>
+        call("POST", `${opp}/${id}/items`, { name: `Line ${at}`, unit_price: "10.00", quantity: 1 })
+      )
+    )
     expect(added.map(({ status }) => status)).toEqual(added.map(() => 201))
-    const { items } = (await call("GET", `${opp}/${id}?include=items`)).body.opportunity as { items: ReadonlyArray<{ id: number; path: string }> }
-    expect(items.map(({ path }) => path)).toEqual(Array.from({ length: clients }, (_, at) => String(at + 1).padStart(4, "0")))
-    const changed = await Promise.all(items.flatMap((item, at) => [
-      call("PATCH", `${opp}/${id}/items/${item.id}`, { quantity: at + 1 }),
-      call("POST", `${opp}/${id}/costs`, { description: `Cost ${at}`, amount: "1.00" })
-    ]))
+    const { items } = (await call("GET", `${opp}/${id}?include=items`)).body.opportunity as {
+      items: ReadonlyArray<{ id: number; path: string }>
+    }
+    expect(items.map(({ path }) => path)).toEqual(
+      Array.from({ length: clients }, (_, at) => String(at + 1).padStart(4, "0"))
+    )
+    const changed = await Promise.all(
+      items.flatMap((item, at) => [
+        call("PATCH", `${opp}/${id}/items/${item.id}`, { quantity: at + 1 }),
+        call("POST", `${opp}/${id}/costs`, { description: `Cost ${at}`, amount: "1.00" })
+      ])
+    )
     expect(changed.filter(({ status }) => status >= 300)).toEqual([])
     const after = (await call("GET", `${opp}/${id}?include=items,costs`)).body.opportunity
     // Four days at ten a day for 1 + 2 + … + 16 units, and sixteen costs of one.
@@ -57,50 +77,78 @@ describe("sixteen clients at once on pg", () => {
   it("move one opportunity: a move that can be made once is made once", async () => {
     const { id } = await made(opp, { subject: "Contested", ...june }, "opportunity")
     await call("POST", `${opp}/${id}/items`, { name: "Line", unit_price: "10.00" })
-    const quoted = await Promise.all(Array.from({ length: clients }, () => call("POST", `${opp}/${id}/convert_to_quotation`)))
+    const quoted = await Promise.all(
+      Array.from({ length: clients }, () => call("POST", `${opp}/${id}/convert_to_quotation`))
+    )
     expect(quoted.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: clients - 1 }, () => 422)])
     const versions = await Promise.all(Array.from({ length: clients }, () => call("POST", `${opp}/${id}/versions`)))
-    expect(versions.map(({ body, status }) => [status, body.version?.version_number]).sort((a, b) => a[1] - b[1]))
-      .toEqual(Array.from({ length: clients }, (_, at) => [201, at + 1]))
+    expect(
+      versions.map(({ body, status }) => [status, body.version?.version_number]).sort((a, b) => a[1] - b[1])
+    ).toEqual(Array.from({ length: clients }, (_, at) => [201, at + 1]))
     const shown = (await call("GET", `${opp}/${id}?include=items,versions`)).body.opportunity
     expect(shown.items).toHaveLength(1)
     expect(shown.versions.filter((one: { is_active: boolean }) => one.is_active)).toHaveLength(1)
-    const ordered = await Promise.all(Array.from({ length: clients }, () => call("POST", `${opp}/${id}/convert_to_order`)))
+    const ordered = await Promise.all(
+      Array.from({ length: clients }, () => call("POST", `${opp}/${id}/convert_to_order`))
+    )
     expect(ordered.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(ordered.filter(({ status }) => status === 422)).toHaveLength(clients - 1)
   })
   it("allocate from a pool of ten units, each for an order of its own: ten get one, six are told who holds it", async () => {
     const product = await made("/api/v1/products", { name: "Moving head", stock_method: 2 }, "product")
     const units: Array<number> = []
-    for (let at = 0; at < 10; at++) units.push((await made("/api/v1/stock_levels", { product_id: product.id, store_id: 1, asset_number: `MH-${at}` }, "stock_level")).id)
+    for (let at = 0; at < 10; at++)
+      units.push(
+        (
+          await made(
+            "/api/v1/stock_levels",
+            { product_id: product.id, store_id: 1, asset_number: `MH-${at}` },
+            "stock_level"
+          )
+        ).id
+      )
     const orders: Array<{ id: number; line: number }> = []
     for (let at = 0; at < clients; at++) {
       const { id } = await made(opp, { subject: `Job ${at}`, ...june }, "opportunity")
-      const { items } = await made(`${opp}/${id}/items`, { name: "Head", item_id: product.id, quantity: 1 }, "opportunity")
+      const { items } = await made(
+        `${opp}/${id}/items`,
+        { name: "Head", item_id: product.id, quantity: 1 },
+        "opportunity"
+      )
       await call("POST", `${opp}/${id}/convert_to_quotation`)
       await call("POST", `${opp}/${id}/convert_to_order`)
       orders.push({ id, line: items[0].id })
     }
     // Each tries the units from a place of its own until one is free.
-    const results = await Promise.all(orders.map(async ({ id, line }, at) => {
-      const statuses: Array<number> = []
-      for (let step = 0; step < units.length; step++) {
-        const reply = await call("POST", `${opp}/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: units[(at * 7 + step) % units.length] }] })
-        statuses.push(reply.status)
-        if (reply.status === 200) return statuses
-        expect(reply.status, reply.text).toBe(422)
-      }
-      return statuses
-    }))
+    const results = await Promise.all(
+      orders.map(async ({ id, line }, at) => {
+        const statuses: Array<number> = []
+        for (let step = 0; step < units.length; step++) {
+          const reply = await call("POST", `${opp}/${id}/quick_allocate`, {
+            allocations: [{ opportunity_item_id: line, stock_level_id: units[(at * 7 + step) % units.length] }]
+          })
+          statuses.push(reply.status)
+          if (reply.status === 200) return statuses
+          expect(reply.status, reply.text).toBe(422)
+        }
+        return statuses
+      })
+    )
     expect(results.filter((statuses) => statuses.at(-1) === 200)).toHaveLength(10)
-    const [assigned, held] = await server.run(Effect.gen(function*() {
-      const store = yield* Store
-      return [yield* store.find(asset_assignments, { stock_level_id: units }), yield* store.find(demands, { asset_id: units, is_active: true })] as const
-    }))
+    const [assigned, held] = await server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return [
+          yield* store.find(asset_assignments, { stock_level_id: units }),
+          yield* store.find(demands, { asset_id: units, is_active: true })
+        ] as const
+      })
+    )
     expect(assigned.map((row) => row.stock_level_id).sort((a, b) => a - b)).toEqual(units)
     expect(held.map((row) => row.asset_id)).toHaveLength(10)
     expect(new Set(held.map((row) => row.asset_id)).size).toBe(10)
-    for (const unit of units) expect((await call("GET", `/api/v1/stock_levels/${unit}`)).body.stock_level.quantity_allocated).toBe("1.00")
+    for (const unit of units)
+      expect((await call("GET", `/api/v1/stock_levels/${unit}`)).body.stock_level.quantity_allocated).toBe("1.00")
     await versionsAreWhole()
   })
   it("fold again from the journal to the same tables", async () => {

@@ -5,14 +5,42 @@ import { type Ask, playEverywhere } from "./playing.ts"
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
   for (let page = 1; ; page++) {
-    const { opportunities } = (await ask("GET", `${opp}?per_page=100&page=${page}&include=items,items.assets,costs,versions`)).body
+    const { opportunities } = (
+      await ask("GET", `${opp}?per_page=100&page=${page}&include=items,items.assets,costs,versions`)
+    ).body
     if (opportunities.length === 0) return ends.sort()
     for (const one of opportunities) {
-      ends.push(JSON.stringify([
-        one.subject, one.state, one.status, one.charge_total, one.tax_total, one.deal_total, one.pricing_locked, one.has_shortage, one.has_alternatives, one.version_count,
-        one.tag_list, one.items.map((item: any) => [item.path, item.name, item.quantity, item.dispatched_quantity, item.returned_quantity, item.total, item.assets.map((asset: any) => asset.status)]),
-        one.costs.map((cost: any) => [cost.description, cost.amount, cost.cost_type]), one.versions.map((version: any) => [version.version_number, version.status, version.is_active, version.charge_total])
-      ]))
+      ends.push(
+        JSON.stringify([
+          one.subject,
+          one.state,
+          one.status,
+          one.charge_total,
+          one.tax_total,
+          one.deal_total,
+          one.pricing_locked,
+          one.has_shortage,
+          one.has_alternatives,
+          one.version_count,
+          one.tag_list,
+          one.items.map((item: any) => [
+            item.path,
+            item.name,
+            item.quantity,
+            item.dispatched_quantity,
+            item.returned_quantity,
+            item.total,
+            item.assets.map((asset: any) => asset.status)
+          ]),
+          one.costs.map((cost: any) => [cost.description, cost.amount, cost.cost_type]),
+          one.versions.map((version: any) => [
+            version.version_number,
+            version.status,
+            version.is_active,
+            version.charge_total
+          ])
+        ])
+      )
     }
   }
 }

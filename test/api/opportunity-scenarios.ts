@@ -28,7 +28,9 @@ export interface Scene extends Answering {
   readonly ordered: (id: number) => Promise<Reply>
   readonly move: (id: number, name: string, body?: object) => Promise<Reply>
   readonly shown: (id: number, include?: string) => Promise<any>
-  readonly actions: (id: number) => Promise<{ readonly [key: string]: { readonly allowed: boolean; readonly code: string | null } }>
+  readonly actions: (
+    id: number
+  ) => Promise<{ readonly [key: string]: { readonly allowed: boolean; readonly code: string | null } }>
   readonly product: (body?: object) => Promise<any>
   readonly unit: (product_id: number) => Promise<any>
   readonly later: (look: Look) => void
@@ -46,16 +48,39 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
   const move: Scene["move"] = (id, name, body = {}) => post(`${opp}/${id}/${name}`, body)
   const quoted = (id: number) => move(id, "convert_to_quotation")
   return {
-    ...by, subject, post, made, deal: opportunity, move, quoted,
-    get: (path) => by.ask("GET", path), put: (path, body) => by.ask("PUT", path, body), patch: (path, body) => by.ask("PATCH", path, body),
+    ...by,
+    subject,
+    post,
+    made,
+    deal: opportunity,
+    move,
+    quoted,
+    get: (path) => by.ask("GET", path),
+    put: (path, body) => by.ask("PUT", path, body),
+    patch: (path, body) => by.ask("PATCH", path, body),
     remove: (path) => by.ask("DELETE", path),
-    withLine: async (body = fourDays, line = lineL) => made(`${opp}/${(await opportunity(body)).id}/items`, line, "opportunity"),
-    ordered: async (id) => { await quoted(id); return move(id, "convert_to_order") },
-    shown: async (id, include = "items,costs") => (await by.ask("GET", `${opp}/${id}?include=${include}`)).body.opportunity,
-    actions: async (id) => Object.fromEntries((await by.ask("GET", `${opp}/${id}/available_actions`)).body.available_actions.map((one: { key: string }) => [one.key, one])),
-    product: (body = {}) => made("/api/v1/products", { name: `${subject} product ${++count}`, stock_method: 2, ...body }, "product"),
-    unit: (product_id) => made("/api/v1/stock_levels", { product_id, store_id: 1, asset_number: `S${n}-${++count}` }, "stock_level"),
-    later: (look) => { looks.push(look) }
+    withLine: async (body = fourDays, line = lineL) =>
+      made(`${opp}/${(await opportunity(body)).id}/items`, line, "opportunity"),
+    ordered: async (id) => {
+      await quoted(id)
+      return move(id, "convert_to_order")
+    },
+    shown: async (id, include = "items,costs") =>
+      (await by.ask("GET", `${opp}/${id}?include=${include}`)).body.opportunity,
+    actions: async (id) =>
+      Object.fromEntries(
+        (await by.ask("GET", `${opp}/${id}/available_actions`)).body.available_actions.map((one: { key: string }) => [
+          one.key,
+          one
+        ])
+      ),
+    product: (body = {}) =>
+      made("/api/v1/products", { name: `${subject} product ${++count}`, stock_method: 2, ...body }, "product"),
+    unit: (product_id) =>
+      made("/api/v1/stock_levels", { product_id, store_id: 1, asset_number: `S${n}-${++count}` }, "stock_level"),
+    later: (look) => {
+      looks.push(look)
+    }
   }
 }
 

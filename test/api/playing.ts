@@ -18,14 +18,22 @@ import { owner_token, serve } from "../server/serving.ts"
 import { answerProblem } from "./description.ts"
 import { keeping, type Statuses, typed } from "./typed.ts"
 
-export interface Reply { readonly status: number; readonly body: any }
+export interface Reply {
+  readonly status: number
+  readonly body: any
+}
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
 /** What is looked at once everything is known everywhere: numbers, activity, claims. */
-export interface Settled { readonly ask: Ask; /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number> }
+export interface Settled {
+  readonly ask: Ask
+  /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number>
+}
 export interface Answering {
   readonly ask: Ask
   /** Somebody with just these permissions and abilities; a device has one user only, its own. */
-  readonly somebody: ((permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<Ask>) | undefined
+  readonly somebody:
+    | ((permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<Ask>)
+    | undefined
   /** Somebody without a token at all. */
   readonly nobody: Ask | undefined
 }
@@ -55,20 +63,23 @@ export const itIs = (now: string): void => {
   vi.setSystemTime(Date.parse(now))
 }
 
-const tables = Effect.gen(function*() {
+const tables = Effect.gen(function* () {
   const store = yield* Store
   const dump: { [table: string]: ReadonlyArray<unknown> } = {}
   for (const table of catalogue.tables) dump[table.name] = yield* store.find(table, {})
   return dump
 })
-const askAt = (url: string, token: string | null): Ask => async (method, path, body) => {
-  const response = await fetch(url + path, {
-    method, headers: { "content-type": "application/json", ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
-    ...(method === "GET" || body === undefined ? {} : { body: JSON.stringify(body) })
-  })
-  const text = await response.text()
-  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-}
+const askAt =
+  (url: string, token: string | null): Ask =>
+  async (method, path, body) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { "content-type": "application/json", ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+      ...(method === "GET" || body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+  }
 /** A server that listens, with ways to look behind it. */
 const open = async (engine: "sqlite" | "pg", { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
   if (now !== undefined) itIs(now)
@@ -78,8 +89,10 @@ const open = async (engine: "sqlite" | "pg", { now, prepare }: Pick<Told<unknown
   await prepare?.(ask)
   const settled: Settled = {
     ask,
-    held: async (opportunity_id) => (await server.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id, is_active: true }))))
-      .reduce((sum, demand) => sum + demand.quantity, 0)
+    held: async (opportunity_id) =>
+      (
+        await server.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id, is_active: true })))
+      ).reduce((sum, demand) => sum + demand.quantity, 0)
   }
   const close = async (): Promise<void> => {
     await listening.stop(1_000)
@@ -93,21 +106,40 @@ const somebodyAt = (url: string, ask: Ask): NonNullable<Answering["somebody"]> =
   return async (permissions, abilities) => {
     const name = `Somebody ${++people}`
     expect((await ask("POST", "/api/v1/roles", { name, permissions })).status).toBe(201)
-    const { body: { user } } = await ask("POST", "/api/v1/users", { name, email: `somebody${people}@example.com`, roles: [name], active: true })
+    const {
+      body: { user }
+    } = await ask("POST", "/api/v1/users", {
+      name,
+      email: `somebody${people}@example.com`,
+      roles: [name],
+      active: true
+    })
     const { body } = await ask("POST", "/api/v1/tokens", { name, abilities, user_id: user.id })
     return askAt(url, body.secret ?? body.token.secret ?? body.token.token)
   }
 }
-const onDevice = (device: () => Device): Ask => async (method, path, body) => {
-  const [bare = path, query = ""] = path.split("?")
-  const { body: answer, status } = await device().ask({ method, path: bare, query: [...new URLSearchParams(query)], body: body as Json | undefined })
-  // As it would travel.
-  const text = answer === undefined ? "" : JSON.stringify(answer)
-  const got = { status, headers: { "content-type": "application/json" }, text, body: text === "" ? undefined : JSON.parse(text) }
-  const wrong = answerProblem(catalogue, method, path, got, { headers: false })
-  if (wrong !== undefined) throw new Error(`Not as described, on a device: ${wrong}`)
-  return { status, body: got.body }
-}
+const onDevice =
+  (device: () => Device): Ask =>
+  async (method, path, body) => {
+    const [bare = path, query = ""] = path.split("?")
+    const { body: answer, status } = await device().ask({
+      method,
+      path: bare,
+      query: [...new URLSearchParams(query)],
+      body: body as Json | undefined
+    })
+    // As it would travel.
+    const text = answer === undefined ? "" : JSON.stringify(answer)
+    const got = {
+      status,
+      headers: { "content-type": "application/json" },
+      text,
+      body: text === "" ? undefined : JSON.parse(text)
+    }
+    const wrong = answerProblem(catalogue, method, path, got, { headers: false })
+    if (wrong !== undefined) throw new Error(`Not as described, on a device: ${wrong}`)
+    return { status, body: got.body }
+  }
 
 /**
  * Plays all scenarios on both engines over HTTP, then on a device that syncs after each, and through the command line of
@@ -117,11 +149,16 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
   const cases = told.scenarios.map((one) => [one.n, one.title, one] as const)
   const ends = new Map<string, ReadonlyArray<string>>()
   const statuses = new Map<Name, Statuses>()
-  const eachBegins = (): void => beforeEach(() => { if (told.now !== undefined) itIs(told.now) })
+  const eachBegins = (): void =>
+    beforeEach(() => {
+      if (told.now !== undefined) itIs(told.now)
+    })
 
   describe.each(["sqlite", "pg"] as const)(`${told.title} over HTTP on %s`, (engine) => {
     let place: Awaited<ReturnType<typeof open>>
-    beforeAll(async () => { place = await open(engine, told) })
+    beforeAll(async () => {
+      place = await open(engine, told)
+    })
     eachBegins()
     afterAll(() => place.close())
 
@@ -129,7 +166,13 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       const looks: Array<Look> = []
       statuses.set(n, [])
       const ask = keeping(place.settled.ask, statuses.get(n)!)
-      await run(told.sceneOf(n, { ask, somebody: somebodyAt(place.url, place.settled.ask), nobody: askAt(place.url, null) }, looks))
+      await run(
+        told.sceneOf(
+          n,
+          { ask, somebody: somebodyAt(place.url, place.settled.ask), nobody: askAt(place.url, null) },
+          looks
+        )
+      )
       for (const look of looks) await look(place.settled)
     })
     it("leave tables that fold again from the journal", async () => {
@@ -145,7 +188,12 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
     beforeAll(async () => {
       place = await open(engine, told)
       folder = mkdtempSync(join(tmpdir(), "flightcase-scenarios-"))
-      device = await enrolDevice(join(folder, "van"), { name: "van", url: place.url, token: owner_token, device: "van" })
+      device = await enrolDevice(join(folder, "van"), {
+        name: "van",
+        url: place.url,
+        token: owner_token,
+        device: "van"
+      })
     })
     eachBegins()
     afterAll(async () => {
@@ -161,39 +209,56 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       for (const look of looks) await look(place.settled)
     })
     it("leave the server and the device with the same rows, and the same end as work at the server itself", async () => {
-      const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") })))
-      try { expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables)) } finally { await runtime.dispose() }
+      const runtime = ManagedRuntime.make(
+        Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") }))
+      )
+      try {
+        expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables))
+      } finally {
+        await runtime.dispose()
+      }
       ends.set(`device ${engine}`, await told.endOf(place.settled.ask))
       expect(ends.get(`device ${engine}`)).toEqual(ends.get("sqlite"))
       expect(ends.get("pg")).toEqual(ends.get("sqlite"))
     })
   })
 
-  if (told.typed === true) describe(`${told.title} typed offline`, () => {
-    let place: Awaited<ReturnType<typeof open>>, cli: CommandLine
-    beforeAll(async () => {
-      place = await open("sqlite", told)
-      cli = openCommandLine()
-      expect(await cli.type(["login", place.url, "--token", owner_token, "--name", "desk"])).toMatchObject({ code: 0 })
-    })
-    eachBegins()
-    afterAll(async () => {
-      cli.close()
-      await place.close()
-    })
+  if (told.typed === true)
+    describe(`${told.title} typed offline`, () => {
+      let place: Awaited<ReturnType<typeof open>>, cli: CommandLine
+      beforeAll(async () => {
+        place = await open("sqlite", told)
+        cli = openCommandLine()
+        expect(await cli.type(["login", place.url, "--token", owner_token, "--name", "desk"])).toMatchObject({
+          code: 0
+        })
+      })
+      eachBegins()
+      afterAll(async () => {
+        cli.close()
+        await place.close()
+      })
 
-    it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
-      const looks: Array<Look> = []
-      await run(told.sceneOf(n, { ask: typed(cli, statuses.get(n) ?? []), somebody: undefined, nobody: undefined }, looks))
-      const synced = await cli.type(["sync", "--json"])
-      expect(synced.code, synced.err).toBe(0)
-      expect(JSON.parse(synced.out).sync).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
-      for (const look of looks) await look(place.settled)
+      it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
+        const looks: Array<Look> = []
+        await run(
+          told.sceneOf(n, { ask: typed(cli, statuses.get(n) ?? []), somebody: undefined, nobody: undefined }, looks)
+        )
+        const synced = await cli.type(["sync", "--json"])
+        expect(synced.code, synced.err).toBe(0)
+        expect(JSON.parse(synced.out).sync).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
+        for (const look of looks) await look(place.settled)
+      })
+      it("leave the server and the replica with the same rows, and the same end as work at the server itself", async () => {
+        const runtime = ManagedRuntime.make(
+          Layer.provide(Store.layer, sqliteLayer({ path: join(cli.home, "profiles", "default", "replica.sqlite") }))
+        )
+        try {
+          expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables))
+        } finally {
+          await runtime.dispose()
+        }
+        expect(await told.endOf(place.settled.ask)).toEqual(ends.get("sqlite"))
+      })
     })
-    it("leave the server and the replica with the same rows, and the same end as work at the server itself", async () => {
-      const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path: join(cli.home, "profiles", "default", "replica.sqlite") })))
-      try { expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables)) } finally { await runtime.dispose() }
-      expect(await told.endOf(place.settled.ask)).toEqual(ends.get("sqlite"))
-    })
-  })
 }

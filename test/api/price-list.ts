@@ -42,16 +42,36 @@ export const priceList = async (engine: Engine = "sqlite", now = "2026-06-18T12:
     expect([200, 201], `${path} ${got.text} to ${JSON.stringify(json)}`).toContain(got.status)
     return Object.values(got.body)[0]
   }
-  const product = async (more: object = {}): Promise<number> => (await made("/products", { name: `Product ${++count}`, ...more })).id
+  const product = async (more: object = {}): Promise<number> =>
+    (await made("/products", { name: `Product ${++count}`, ...more })).id
   const definition = async (more: object = {}): Promise<number> =>
-    (await made("/rate_definitions", { name: `Rate ${++count}`, calculation_strategy: "period", base_period: "daily", ...more })).id
+    (
+      await made("/rate_definitions", {
+        name: `Rate ${++count}`,
+        calculation_strategy: "period",
+        base_period: "daily",
+        ...more
+      })
+    ).id
   return {
-    call, post, made, product, definition,
-    put: (path, json) => call("PUT", path, json), patch: (path, json) => call("PATCH", path, json),
-    get: (path) => call("GET", path), remove: (path) => call("DELETE", path),
+    call,
+    post,
+    made,
+    product,
+    definition,
+    put: (path, json) => call("PUT", path, json),
+    patch: (path, json) => call("PATCH", path, json),
+    get: (path) => call("GET", path),
+    remove: (path) => call("DELETE", path),
     priced: async (price, rate = {}, rates = {}, things = {}) => {
       const id = await product(things)
-      await made(`/products/${id}/rates`, { rate_definition_id: await definition(rates), transaction_type: "rental", price, currency: "GBP", ...rate })
+      await made(`/products/${id}/rates`, {
+        rate_definition_id: await definition(rates),
+        transaction_type: "rental",
+        price,
+        currency: "GBP",
+        ...rate
+      })
       return id
     },
     calculate: (id, body) => post(`/products/${id}/calculate_rate`, body),
@@ -63,17 +83,28 @@ export const priceList = async (engine: Engine = "sqlite", now = "2026-06-18T12:
 
 /** The rows of a table drawn with bars, each cell trimmed. */
 export const rows = (table: string): ReadonlyArray<ReadonlyArray<string>> =>
-  table.trim().split("\n").map((row) => row.split("|").map((cell) => cell.trim()))
+  table
+    .trim()
+    .split("\n")
+    .map((row) => row.split("|").map((cell) => cell.trim()))
 
 /** `leeway_minutes=30 last_day_cutoff=09:00` as an object. */
-export const options = (text: string): { [key: string]: string | number } => Object.fromEntries(text.split(/\s+/).filter((word) => word !== "").map((word) => {
-  const [key, value] = word.split("=") as [string, string]
-  return [key, /^-?\d+$/.test(value) ? Number(value) : value]
-}))
+export const options = (text: string): { [key: string]: string | number } =>
+  Object.fromEntries(
+    text
+      .split(/\s+/)
+      .filter((word) => word !== "")
+      .map((word) => {
+        const [key, value] = word.split("=") as [string, string]
+        return [key, /^-?\d+$/.test(value) ? Number(value) : value]
+      })
+  )
 
 /** `1-2 x1.0 @100.00 = 200.00`, one after the other. */
 export const drawn = (lines: ReadonlyArray<any>): string =>
-  lines.map((one) => `${one.period_from}-${one.period_to} x${one.multiplier} @${one.unit_price} = ${one.line_total}`).join("; ")
+  lines
+    .map((one) => `${one.period_from}-${one.period_to} x${one.multiplier} @${one.unit_price} = ${one.line_total}`)
+    .join("; ")
 
 /** The fields a refusal names, sorted. */
 export const fields = (got: Got): ReadonlyArray<string> => Object.keys(got.body?.errors ?? {}).sort()

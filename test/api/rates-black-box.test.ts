@@ -3,10 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { drawn, options, type PriceList, priceList, rows } from "./price-list.ts"
 
 let list: PriceList
-beforeAll(async () => { list = await priceList() })
+beforeAll(async () => {
+  list = await priceList()
+})
 afterAll(() => list.close())
 
-const at = (text: string): string => text.includes("T") ? text : text.replace(" ", "T") + (/^\d{4}-\d\d-\d\d$/.test(text) ? "" : "Z")
+const at = (text: string): string =>
+  text.includes("T") ? text : text.replace(" ", "T") + (/^\d{4}-\d\d-\d\d$/.test(text) ? "" : "Z")
 
 describe("Units of a hire (rules/rates 4.1)", () => {
   // 12 January 2026 is a Monday.
@@ -77,54 +80,196 @@ describe("Units of a hire (rules/rates 4.1)", () => {
     without an offset it is UTC                                | daily       | last_day_cutoff=09:00                              | 2026-01-12T00:00:00       | 2026-01-13T08:59:00       | 1
     a year that has a leap day                                 | weekly      |                                                    | 2028-01-01 00:00          | 2029-01-01 00:00          | 53
   `)
-  it.each(table.map((row) => row as [string, string, string, string, string, string]))("%s", async (_, base_period, config, start, end, units) => {
-    const id = await list.priced(10_000, {}, { base_period, strategy_config: options(config) })
-    const got = await list.calculate(id, { quantity: 1, start: at(start), end: at(end) })
-    expect(got.status, got.text).toBe(200)
-    const n = Number(units)
-    expect({ units: got.body.rate_breakdown.units, total: got.body.rate_breakdown.total, lines: drawn(got.body.rate_breakdown.line_items) })
-      .toEqual({ units: n, total: `${n * 100}.00`, lines: `1-${n} x1.0 @100.00 = ${n * 100}.00` })
-  })
+  it.each(table.map((row) => row as [string, string, string, string, string, string]))(
+    "%s",
+    async (_, base_period, config, start, end, units) => {
+      const id = await list.priced(10_000, {}, { base_period, strategy_config: options(config) })
+      const got = await list.calculate(id, { quantity: 1, start: at(start), end: at(end) })
+      expect(got.status, got.text).toBe(200)
+      const n = Number(units)
+      expect({
+        units: got.body.rate_breakdown.units,
+        total: got.body.rate_breakdown.total,
+        lines: drawn(got.body.rate_breakdown.line_items)
+      }).toEqual({ units: n, total: `${n * 100}.00`, lines: `1-${n} x1.0 @100.00 = ${n * 100}.00` })
+    }
+  )
 })
 
 describe("Modifiers (rules/rates 4.4, 4.5)", () => {
-  const tiers = (...all: ReadonlyArray<string | number>): object => ({ multiplier: { tiers: all.map((multiplier) => ({ multiplier })) } })
-  const ranges = (...all: ReadonlyArray<readonly [number, number | null, string | number]>): object =>
-    ({ factor: { ranges: all.map(([from, to, factor]) => ({ from, to, factor })) } })
+  const tiers = (...all: ReadonlyArray<string | number>): object => ({
+    multiplier: { tiers: all.map((multiplier) => ({ multiplier })) }
+  })
+  const ranges = (...all: ReadonlyArray<readonly [number, number | null, string | number]>): object => ({
+    factor: { ranges: all.map(([from, to, factor]) => ({ from, to, factor })) }
+  })
   // price, modifiers, days, quantity → per item, in all, lines
   const cases: ReadonlyArray<readonly [string, number, object, number, number, string, string, string]> = [
-    ["tiers written differently do not share a line", 10_000, tiers("1.0", "1", "1"), 3, 1, "300.00", "300.00", "1-1 x1.0 @100.00 = 100.00; 2-3 x1 @100.00 = 200.00"],
-    ["a number sent as 0.5 is the text 0.5, and 1.0 is the text 1", 10_000, tiers(1.0, 0.5), 3, 1, "200.00", "200.00", "1-1 x1 @100.00 = 100.00; 2-3 x0.5 @50.00 = 100.00"],
-    ["half a penny rounds up for each day, then is multiplied", 333, tiers("0.5"), 3, 1, "5.01", "5.01", "1-3 x0.5 @1.67 = 5.01"],
+    [
+      "tiers written differently do not share a line",
+      10_000,
+      tiers("1.0", "1", "1"),
+      3,
+      1,
+      "300.00",
+      "300.00",
+      "1-1 x1.0 @100.00 = 100.00; 2-3 x1 @100.00 = 200.00"
+    ],
+    [
+      "a number sent as 0.5 is the text 0.5, and 1.0 is the text 1",
+      10_000,
+      tiers(1.0, 0.5),
+      3,
+      1,
+      "200.00",
+      "200.00",
+      "1-1 x1 @100.00 = 100.00; 2-3 x0.5 @50.00 = 100.00"
+    ],
+    [
+      "half a penny rounds up for each day, then is multiplied",
+      333,
+      tiers("0.5"),
+      3,
+      1,
+      "5.01",
+      "5.01",
+      "1-3 x0.5 @1.67 = 5.01"
+    ],
     ["0.5 of a penny is a penny", 1, tiers("0.5"), 2, 1, "0.02", "0.02", "1-2 x0.5 @0.01 = 0.02"],
     ["0.49 of a penny is nothing", 1, tiers("0.49"), 2, 1, "0.00", "0.00", "1-2 x0.49 @0.00 = 0.00"],
-    ["1.005 of a pound is 1.01, no binary fraction", 100, tiers("1.005"), 1, 1, "1.01", "1.01", "1-1 x1.005 @1.01 = 1.01"],
-    ["tiers beyond the hire are not used", 10_000, tiers("2", "0.1"), 1, 1, "200.00", "200.00", "1-1 x2 @200.00 = 200.00"],
-    ["a free day in the middle", 10_000, tiers("1", "0", "1"), 4, 1, "300.00", "300.00", "1-1 x1 @100.00 = 100.00; 2-2 x0 @0.00 = 0.00; 3-4 x1 @100.00 = 200.00"],
+    [
+      "1.005 of a pound is 1.01, no binary fraction",
+      100,
+      tiers("1.005"),
+      1,
+      1,
+      "1.01",
+      "1.01",
+      "1-1 x1.005 @1.01 = 1.01"
+    ],
+    [
+      "tiers beyond the hire are not used",
+      10_000,
+      tiers("2", "0.1"),
+      1,
+      1,
+      "200.00",
+      "200.00",
+      "1-1 x2 @200.00 = 200.00"
+    ],
+    [
+      "a free day in the middle",
+      10_000,
+      tiers("1", "0", "1"),
+      4,
+      1,
+      "300.00",
+      "300.00",
+      "1-1 x1 @100.00 = 100.00; 2-2 x0 @0.00 = 0.00; 3-4 x1 @100.00 = 200.00"
+    ],
     ["all free", 10_000, tiers("0"), 2, 3, "0.00", "0.00", "1-2 x0 @0.00 = 0.00"],
     ["a price of nothing stays nothing", 0, tiers("3"), 2, 3, "0.00", "0.00", "1-2 x3 @0.00 = 0.00"],
-    ["the last range is open", 10_000, ranges([1, 9, "1"], [10, null, "0.5"]), 2, 1000, "100.00", "100000.00", "1-2 x1.0 @100.00 = 200.00"],
+    [
+      "the last range is open",
+      10_000,
+      ranges([1, 9, "1"], [10, null, "0.5"]),
+      2,
+      1000,
+      "100.00",
+      "100000.00",
+      "1-2 x1.0 @100.00 = 200.00"
+    ],
     ["a range of one quantity", 10_000, ranges([3, 3, "0.5"]), 1, 3, "50.00", "150.00", "1-1 x1.0 @100.00 = 100.00"],
-    ["a gap below the first range", 10_000, ranges([3, null, "0.5"]), 1, 2, "100.00", "200.00", "1-1 x1.0 @100.00 = 100.00"],
-    ["beyond the last closed range", 10_000, ranges([1, 3, "0.5"]), 1, 4, "100.00", "400.00", "1-1 x1.0 @100.00 = 100.00"],
-    ["overlapping ranges: the first in the list", 10_000, ranges([6, null, "0.8"], [1, 10, "0.5"]), 1, 7, "80.00", "560.00", "1-1 x1.0 @100.00 = 100.00"],
-    ["overlapping ranges: only the second covers five", 10_000, ranges([6, null, "0.8"], [1, 10, "0.5"]), 1, 5, "50.00", "250.00", "1-1 x1.0 @100.00 = 100.00"],
-    ["a factor rounds the sum of one item once, before the quantity", 333, ranges([1, null, "0.5"]), 1, 3, "1.67", "5.01", "1-1 x1.0 @3.33 = 3.33"],
+    [
+      "a gap below the first range",
+      10_000,
+      ranges([3, null, "0.5"]),
+      1,
+      2,
+      "100.00",
+      "200.00",
+      "1-1 x1.0 @100.00 = 100.00"
+    ],
+    [
+      "beyond the last closed range",
+      10_000,
+      ranges([1, 3, "0.5"]),
+      1,
+      4,
+      "100.00",
+      "400.00",
+      "1-1 x1.0 @100.00 = 100.00"
+    ],
+    [
+      "overlapping ranges: the first in the list",
+      10_000,
+      ranges([6, null, "0.8"], [1, 10, "0.5"]),
+      1,
+      7,
+      "80.00",
+      "560.00",
+      "1-1 x1.0 @100.00 = 100.00"
+    ],
+    [
+      "overlapping ranges: only the second covers five",
+      10_000,
+      ranges([6, null, "0.8"], [1, 10, "0.5"]),
+      1,
+      5,
+      "50.00",
+      "250.00",
+      "1-1 x1.0 @100.00 = 100.00"
+    ],
+    [
+      "a factor rounds the sum of one item once, before the quantity",
+      333,
+      ranges([1, null, "0.5"]),
+      1,
+      3,
+      "1.67",
+      "5.01",
+      "1-1 x1.0 @3.33 = 3.33"
+    ],
     ["a factor above one", 10_000, ranges([1, null, "1.25"]), 2, 1, "250.00", "250.00", "1-2 x1.0 @100.00 = 200.00"],
     ["1.005 as a factor", 100, ranges([1, null, "1.005"]), 1, 1, "1.01", "1.01", "1-1 x1.0 @1.00 = 1.00"],
-    ["multiplier first, then factor on its sum: 0.17 x 2 = 0.34, x 0.5 = 0.17", 33, { ...tiers("0.5"), ...ranges([1, null, "0.5"]) }, 2, 2, "0.17", "0.34", "1-2 x0.5 @0.17 = 0.34"]
+    [
+      "multiplier first, then factor on its sum: 0.17 x 2 = 0.34, x 0.5 = 0.17",
+      33,
+      { ...tiers("0.5"), ...ranges([1, null, "0.5"]) },
+      2,
+      2,
+      "0.17",
+      "0.34",
+      "1-2 x0.5 @0.17 = 0.34"
+    ]
   ]
   it.each(cases)("%s", async (_, price, modifier_configs, days, quantity, each, total, lines) => {
     const id = await list.priced(price, {}, { enabled_modifiers: Object.keys(modifier_configs), modifier_configs })
-    const got = await list.calculate(id, { quantity, start: "2026-01-05T00:00:00Z", end: `2026-01-0${5 + days}T00:00:00Z` })
+    const got = await list.calculate(id, {
+      quantity,
+      start: "2026-01-05T00:00:00Z",
+      end: `2026-01-0${5 + days}T00:00:00Z`
+    })
     const { rate_breakdown: answer } = got.body
-    expect({ each: answer.per_unit_subtotal, total: answer.total, lines: drawn(answer.line_items), quantity: answer.quantity }).toEqual({ each, total, lines, quantity })
+    expect({
+      each: answer.per_unit_subtotal,
+      total: answer.total,
+      lines: drawn(answer.line_items),
+      quantity: answer.quantity
+    }).toEqual({ each, total, lines, quantity })
   })
   it("run once each, in their own order, and tell before and after for one item", async () => {
-    const id = await list.priced(10_000, {}, {
-      enabled_modifiers: ["factor", "multiplier", "factor"], modifier_configs: { ...ranges([1, null, "0.9"]), ...tiers("0.5") }
-    })
-    const { rate_breakdown: answer } = (await list.calculate(id, { quantity: 2, start: "2026-01-05", end: "2026-01-07" })).body
+    const id = await list.priced(
+      10_000,
+      {},
+      {
+        enabled_modifiers: ["factor", "multiplier", "factor"],
+        modifier_configs: { ...ranges([1, null, "0.9"]), ...tiers("0.5") }
+      }
+    )
+    const { rate_breakdown: answer } = (
+      await list.calculate(id, { quantity: 2, start: "2026-01-05", end: "2026-01-07" })
+    ).body
     expect(answer.applied_modifiers).toEqual([
       { key: "multiplier", label: "Multiplier", description: expect.any(String), before: "200.00", after: "100.00" },
       { key: "factor", label: "Factor", description: expect.any(String), before: "100.00", after: "90.00" }
@@ -132,17 +277,41 @@ describe("Modifiers (rules/rates 4.4, 4.5)", () => {
     expect(answer).toMatchObject({ unit_price: "100.00", per_unit_subtotal: "90.00", total: "180.00" })
   })
   it("multiply a fixed rate's factor only", async () => {
-    const id = await list.priced(7500, {}, { calculation_strategy: "fixed", base_period: "daily", enabled_modifiers: ["factor"], modifier_configs: ranges([10, null, "0.9"]) })
-    const { rate_breakdown: answer } = (await list.calculate(id, { quantity: 10, start: "2026-01-05", end: "2026-01-25" })).body
+    const id = await list.priced(
+      7500,
+      {},
+      {
+        calculation_strategy: "fixed",
+        base_period: "daily",
+        enabled_modifiers: ["factor"],
+        modifier_configs: ranges([10, null, "0.9"])
+      }
+    )
+    const { rate_breakdown: answer } = (
+      await list.calculate(id, { quantity: 10, start: "2026-01-05", end: "2026-01-25" })
+    ).body
     expect(answer).toMatchObject({ units: 1, unit_label: "fixed", per_unit_subtotal: "67.50", total: "675.00" })
     expect(drawn(answer.line_items)).toBe("1-1 x1.0 @75.00 = 75.00")
   })
-  it.each([["JPY", 999, "500", "1500"], ["KWD", 1001, "0.501", "1.503"], ["GBP", 1001, "5.01", "15.03"]])(
-    "round at the minor unit of %s", async (currency, price, each, total) => {
-      const id = await list.priced(price, { currency }, { enabled_modifiers: ["multiplier"], modifier_configs: tiers("0.5") })
-      const { rate_breakdown: answer } = (await list.calculate(id, { quantity: 3, start: "2026-01-05", end: "2026-01-06" })).body
-      expect({ currency: answer.currency, each: answer.per_unit_subtotal, total: answer.total }).toEqual({ currency, each, total })
+  it.each([
+    ["JPY", 999, "500", "1500"],
+    ["KWD", 1001, "0.501", "1.503"],
+    ["GBP", 1001, "5.01", "15.03"]
+  ])("round at the minor unit of %s", async (currency, price, each, total) => {
+    const id = await list.priced(
+      price,
+      { currency },
+      { enabled_modifiers: ["multiplier"], modifier_configs: tiers("0.5") }
+    )
+    const { rate_breakdown: answer } = (
+      await list.calculate(id, { quantity: 3, start: "2026-01-05", end: "2026-01-06" })
+    ).body
+    expect({ currency: answer.currency, each: answer.per_unit_subtotal, total: answer.total }).toEqual({
+      currency,
+      each,
+      total
     })
+  })
 })
 
 describe("A hybrid's block and what is left over (rules/rates 4.3)", () => {
@@ -158,25 +327,47 @@ describe("A hybrid's block and what is left over (rules/rates 4.3)", () => {
     months of thirty days                   | monthly | fixed_charge=20000 fixed_period_units=1                        | 2026-01-01 00:00 | 2026-01-31 00:00 | 2 | 1 | 200.00 | 400.00  | 1-1 x1.0 @200.00 = 200.00
     business hours of nine days             | daily   | fixed_charge=20000 fixed_period_units=2 day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-05 09:00 | 2026-01-13 17:00 | 1 | 3 | 240.00 | 240.00 | 1-2 x1.0 @200.00 = 200.00; 3-3 x1.0 @40.00 = 40.00
   `)
-  it.each(table.map((row) => row as [string, string, string, string, string, string, string, string, string, string]))("%s", async (_, base_period, config, start, end, quantity, units, each, total, lines) => {
-    const id = await list.priced(4000, {}, { calculation_strategy: "hybrid", base_period, strategy_config: options(config) })
-    const { rate_breakdown: answer } = (await list.calculate(id, { quantity: Number(quantity), start: at(start), end: at(end) })).body
-    expect({ price: answer.unit_price, units: answer.units, each: answer.per_unit_subtotal, total: answer.total, lines: drawn(answer.line_items) })
-      .toEqual({ price: "40.00", units: Number(units), each, total, lines })
-  })
+  it.each(table.map((row) => row as [string, string, string, string, string, string, string, string, string, string]))(
+    "%s",
+    async (_, base_period, config, start, end, quantity, units, each, total, lines) => {
+      const id = await list.priced(
+        4000,
+        {},
+        { calculation_strategy: "hybrid", base_period, strategy_config: options(config) }
+      )
+      const { rate_breakdown: answer } = (
+        await list.calculate(id, { quantity: Number(quantity), start: at(start), end: at(end) })
+      ).body
+      expect({
+        price: answer.unit_price,
+        units: answer.units,
+        each: answer.per_unit_subtotal,
+        total: answer.total,
+        lines: drawn(answer.line_items)
+      }).toEqual({ price: "40.00", units: Number(units), each, total, lines })
+    }
+  )
 })
 
 describe("Very long hires (rules/rates 10)", () => {
   it("and very many pieces are counted to the penny", async () => {
     const id = await list.priced(2_147_483_647)
-    const { rate_breakdown: answer } = (await list.calculate(id, { quantity: 1_000_000_003, start: "2026-01-01", end: "2026-01-03" })).body
+    const { rate_breakdown: answer } = (
+      await list.calculate(id, { quantity: 1_000_000_003, start: "2026-01-01", end: "2026-01-03" })
+    ).body
     // 4294967294 pence for one: 4294967294000000000 for a thousand million, 12884901882 for three.
     expect([answer.per_unit_subtotal, answer.total]).toEqual(["42949672.94", "42949673068849018.82"])
   })
   it("count up to 100000 half hours, and are refused beyond", async () => {
     const id = await list.priced(100, {}, { base_period: "half_hourly" })
     const full = await list.calculate(id, { quantity: 1, start: "2026-01-01T00:00:00Z", end: "2031-09-15T08:00:00Z" })
-    expect([full.status, full.body.rate_breakdown.units, full.body.rate_breakdown.total]).toEqual([200, 100_000, "100000.00"])
-    expect((await list.calculate(id, { quantity: 1, start: "2026-01-01T00:00:00Z", end: "2031-09-15T08:01:00Z" })).status).toBe(422)
+    expect([full.status, full.body.rate_breakdown.units, full.body.rate_breakdown.total]).toEqual([
+      200,
+      100_000,
+      "100000.00"
+    ])
+    expect(
+      (await list.calculate(id, { quantity: 1, start: "2026-01-01T00:00:00Z", end: "2031-09-15T08:01:00Z" })).status
+    ).toBe(422)
   })
 })

@@ -11,23 +11,42 @@ import type { Ask } from "./playing.ts"
 export type Statuses = Array<readonly [method: string, status: number]>
 
 /** Asks as `ask` does, and keeps the status of each answer. */
-export const keeping = (ask: Ask, statuses: Statuses): Ask => async (method, path, body) => {
-  const reply = await ask(method, path, body)
-  statuses.push([method, reply.status])
-  return reply
-}
+export const keeping =
+  (ask: Ask, statuses: Statuses): Ask =>
+  async (method, path, body) => {
+    const reply = await ask(method, path, body)
+    statuses.push([method, reply.status])
+    return reply
+  }
 
 export const typed = (cli: CommandLine, statuses: Statuses): Ask => {
   let at = 0
   return async (method, path, body) => {
     const [known_method, known] = statuses[at++] ?? []
-    const { code, out, err } = await cli.type(["api", method, path, "--offline", ...(method === "GET" || body === undefined ? [] : ["-d", JSON.stringify(body)])])
+    const { code, out, err } = await cli.type([
+      "api",
+      method,
+      path,
+      "--offline",
+      ...(method === "GET" || body === undefined ? [] : ["-d", JSON.stringify(body)])
+    ])
     const said = `${method} ${path}\n${out}${err}`
     const answered = out === "" ? undefined : JSON.parse(out)
     const refused = /answered (\d{3})\./.exec(err)?.[1]
     // Word for word the same request, as long as the scenario has gone the same way.
-    if (known_method === method && known !== undefined) expect(refused === undefined ? known < 400 : Number(refused) === known, `${said}The server answered ${known}.`).toBe(true)
-    const status = refused !== undefined ? Number(refused) : known_method === method && known !== undefined ? known : answered === undefined ? 204 : 200
+    if (known_method === method && known !== undefined)
+      expect(
+        refused === undefined ? known < 400 : Number(refused) === known,
+        `${said}The server answered ${known}.`
+      ).toBe(true)
+    const status =
+      refused !== undefined
+        ? Number(refused)
+        : known_method === method && known !== undefined
+          ? known
+          : answered === undefined
+            ? 204
+            : 200
     expect(code, said).toBe(refused === undefined ? exit_codes.ok : exitCodeOf({ status, body: answered }))
     return { status, body: answered }
   }

@@ -14,9 +14,13 @@ const started = (name: string, args: ReadonlyArray<string>, home: string, shows?
   name,
   round: async () => {
     const begun = performance.now()
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" } })
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      encoding: "utf8",
+      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }
+    })
     const seconds = (performance.now() - begun) / 1000
-    if (status !== 0 || (shows !== undefined && !stdout.includes(shows))) throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
+    if (status !== 0 || (shows !== undefined && !stdout.includes(shows)))
+      throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
     return { seconds, count: 1 }
   }
 })
@@ -25,17 +29,29 @@ export const cli = async (): Promise<void> => {
   const home = temporaryFolder()
   await served(onSqlite, async (_engine, server, ask) => {
     const rows = priceList(products)
-    for (let from = 0; from < rows.length; from += 500) await ask("POST", "/api/v1/products/import", { rows: rows.slice(from, from + 500) })
-    const device = await enrolDevice(join(home, "profiles", "default"), { name: "default", url: server.url, token: owner_token, device: "bench" })
+    for (let from = 0; from < rows.length; from += 500)
+      await ask("POST", "/api/v1/products/import", { rows: rows.slice(from, from + 500) })
+    const device = await enrolDevice(join(home, "profiles", "default"), {
+      name: "default",
+      url: server.url,
+      token: owner_token,
+      device: "bench"
+    })
     await device.close()
   })
   const first = priceList(1)[0]!["name"] as string
   const asked = ["products", "show", "1"]
-  const taken = await inTurns([
-    started("flightcase", [join(root, "cli/bin.mjs"), ...asked], home, first),
-    started("node -e 0", ["-e", "0"], home),
-    started("out/cli.js, nothing kept", [join(root, "out/cli.js"), ...asked], home, first)
-  ], rounds)
-  print(`cli: cold start of "products show 1" on a replica of ${products.toLocaleString("en")} products; flightcase is cli/bin.mjs with Node's compile cache`,
-    taken, { unit: "starts", as: "duration" })
+  const taken = await inTurns(
+    [
+      started("flightcase", [join(root, "cli/bin.mjs"), ...asked], home, first),
+      started("node -e 0", ["-e", "0"], home),
+      started("out/cli.js, nothing kept", [join(root, "out/cli.js"), ...asked], home, first)
+    ],
+    rounds
+  )
+  print(
+    `cli: cold start of "products show 1" on a replica of ${products.toLocaleString("en")} products; flightcase is cli/bin.mjs with Node's compile cache`,
+    taken,
+    { unit: "starts", as: "duration" }
+  )
 }

@@ -29,7 +29,11 @@ const long = Number(process.env["FILL_EVENTS"] ?? 100_000)
 
 const openReplica = async (path: string) => {
   const replica = makeReplica({
-    catalogue, outbox: openOutbox(new DatabaseSync(":memory:")), replica_id: 1, commandId: () => "", viewer: Effect.succeed(owner)
+    catalogue,
+    outbox: openOutbox(new DatabaseSync(":memory:")),
+    replica_id: 1,
+    commandId: () => "",
+    viewer: Effect.succeed(owner)
   })
   const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Sqlite.layer({ path })), replica.runtime))
   await runtime.runPromise(replica.open)
@@ -45,14 +49,24 @@ const applied = async (path: string, events: ReadonlyArray<StoredEvent>): Promis
   const chunks = chunked(events, per_chunk)
   const started = performance.now()
   for (const [at, chunk] of chunks.entries()) {
-    await runtime.runPromise(replica.apply({ events: chunk, offset: `${chunk.at(-1)!.position}_0`, handle: "bench", up_to_date: at === chunks.length - 1 }))
+    await runtime.runPromise(
+      replica.apply({
+        events: chunk,
+        offset: `${chunk.at(-1)!.position}_0`,
+        handle: "bench",
+        up_to_date: at === chunks.length - 1
+      })
+    )
   }
   const seconds = (performance.now() - started) / 1000
   await runtime.dispose()
   return seconds
 }
 
-interface Rows { readonly insert: string; readonly rows: ReadonlyArray<ReadonlyArray<SQLInputValue>> }
+interface Rows {
+  readonly insert: string
+  readonly rows: ReadonlyArray<ReadonlyArray<SQLInputValue>>
+}
 /** Every row of a filled replica, ready to be bound. */
 const rowsOf = (path: string): ReadonlyArray<Rows> => {
   const db = new DatabaseSync(path, { readOnly: true })
@@ -62,7 +76,10 @@ const rowsOf = (path: string): ReadonlyArray<Rows> => {
     select.setReturnArrays(true)
     // setReturnArrays(true), which the driver's types do not follow
     const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
-    return { insert: `insert into "${name}" (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`, rows }
+    return {
+      insert: `insert into "${name}" (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
+      rows
+    }
   })
   db.close()
   return tables.filter(({ rows }) => rows.length > 0)
@@ -76,8 +93,8 @@ const inserted = (path: string, tables: ReadonlyArray<Rows>, transactions: numbe
   for (let turn = 0; turn < transactions; turn++) {
     db.exec("begin immediate")
     for (const { rows, statement } of prepared) {
-      const until = Math.floor((turn + 1) * rows.length / transactions)
-      for (let at = Math.floor(turn * rows.length / transactions); at < until; at++) statement.run(...rows[at]!)
+      const until = Math.floor(((turn + 1) * rows.length) / transactions)
+      for (let at = Math.floor((turn * rows.length) / transactions); at < until; at++) statement.run(...rows[at]!)
     }
     db.exec("commit")
   }
@@ -86,15 +103,28 @@ const inserted = (path: string, tables: ReadonlyArray<Rows>, transactions: numbe
   return seconds
 }
 
-interface Pages { readonly plan: SnapshotPlan; readonly pages: ReadonlyArray<string>; readonly rows: number; readonly seconds: number; readonly bytes: number }
+interface Pages {
+  readonly plan: SnapshotPlan
+  readonly pages: ReadonlyArray<string>
+  readonly rows: number
+  readonly seconds: number
+  readonly bytes: number
+}
 /** Every page as it leaves the server: queried, redacted, written as JSON. */
 const pagesOf = async (server: ServerStore): Promise<Pages> => {
   const started = performance.now()
-  const { snapshot: plan } = (await server.runPromise(planAnswer(serverCatalogue, { viewer: owner, replica_id: 1, pending_from: 0 }))).body as unknown as { snapshot: SnapshotPlan }
+  const { snapshot: plan } = (
+    await server.runPromise(planAnswer(serverCatalogue, { viewer: owner, replica_id: 1, pending_from: 0 }))
+  ).body as unknown as { snapshot: SnapshotPlan }
   const pages: Array<string> = []
-  let bytes = 0, rows = 0
+  let bytes = 0,
+    rows = 0
   for (let after: string | null = "", { offset } = plan; after !== null;) {
-    const { page } = (await server.runPromise(rowsAnswer(serverCatalogue, { viewer: owner, replica_id: 1, handle: plan.handle, offset, after }))).body as unknown as { page: SnapshotPage }
+    const { page } = (
+      await server.runPromise(
+        rowsAnswer(serverCatalogue, { viewer: owner, replica_id: 1, handle: plan.handle, offset, after })
+      )
+    ).body as unknown as { page: SnapshotPage }
     const text = JSON.stringify(page)
     pages.push(text)
     bytes += text.length
@@ -127,12 +157,25 @@ const fromRows = async (folder: string, fresh: () => string, written: ReadonlyAr
   const tables = rowsOf(filled)
   const count = pages.rows
   const times = long > longest_in_turns ? 1 : rounds
-  const taken = await inTurns([
-    { name: "flightcase", round: async () => ({ seconds: await laidDown(fresh(), pages), count }) },
-    { name: "node:sqlite inserts", round: async () => ({ seconds: inserted(fresh(), tables, pages.pages.length), count }) }
-  ], times, times === 1 ? 0 : 1)
-  print(`fill from rows: a journal of ${pages.plan.position.toLocaleString("en")} events, ${count.toLocaleString("en")} rows, ${pages.pages.length} durable pages, SQLite file`, taken, { unit: "rows", as: "rate" })
-  console.log(`  the server's part: ${pages.seconds.toFixed(2)} s for ${(pages.bytes / 1e6).toFixed(0)} MB of JSON, once`)
+  const taken = await inTurns(
+    [
+      { name: "flightcase", round: async () => ({ seconds: await laidDown(fresh(), pages), count }) },
+      {
+        name: "node:sqlite inserts",
+        round: async () => ({ seconds: inserted(fresh(), tables, pages.pages.length), count })
+      }
+    ],
+    times,
+    times === 1 ? 0 : 1
+  )
+  print(
+    `fill from rows: a journal of ${pages.plan.position.toLocaleString("en")} events, ${count.toLocaleString("en")} rows, ${pages.pages.length} durable pages, SQLite file`,
+    taken,
+    { unit: "rows", as: "rate" }
+  )
+  console.log(
+    `  the server's part: ${pages.seconds.toFixed(2)} s for ${(pages.bytes / 1e6).toFixed(0)} MB of JSON, once`
+  )
 }
 
 export const fill = async (): Promise<void> => {
@@ -154,9 +197,16 @@ export const fill = async (): Promise<void> => {
   const count = events.length
   const transactions = Math.ceil(count / per_chunk)
   const rows = tables.reduce((sum, table) => sum + table.rows.length, 0)
-  const taken = await inTurns([
-    { name: "flightcase", round: async () => ({ seconds: await applied(fresh(), events), count }) },
-    { name: "node:sqlite inserts", round: async () => ({ seconds: inserted(fresh(), tables, transactions), count }) }
-  ], rounds)
-  print(`catch-up: ${count.toLocaleString("en")} events (${rows.toLocaleString("en")} rows with the journal's), ${transactions} durable transactions, SQLite file`, taken, { unit: "events", as: "rate" })
+  const taken = await inTurns(
+    [
+      { name: "flightcase", round: async () => ({ seconds: await applied(fresh(), events), count }) },
+      { name: "node:sqlite inserts", round: async () => ({ seconds: inserted(fresh(), tables, transactions), count }) }
+    ],
+    rounds
+  )
+  print(
+    `catch-up: ${count.toLocaleString("en")} events (${rows.toLocaleString("en")} rows with the journal's), ${transactions} durable transactions, SQLite file`,
+    taken,
+    { unit: "events", as: "rate" }
+  )
 }

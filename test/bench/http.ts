@@ -12,21 +12,36 @@ const connections = 16
 
 /** Every column an answer has, and the name of the group. */
 const select = (placeholder: string): string => {
-  const columns = Object.entries(products.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at").map(([name]) => `p."${name}"`)
+  const columns = Object.entries(products.columns)
+    .filter(([name, field]) => !field.hidden && name !== "deleted_at")
+    .map(([name]) => `p."${name}"`)
   return `select ${columns.join(", ")}, g.name as product_group_name from products p left join product_groups g on g.id = p.product_group_id where p.id = ${placeholder}`
 }
 
 /** Requests over keep-alive connections from a process of their own, as one side of a comparison. */
 export const loadSide = (
-  name: string, server: Running, load: ReturnType<typeof startLoad>,
-  asked: { readonly paths: ReadonlyArray<string>; readonly tokens: ReadonlyArray<string>; readonly method: "GET" | "PUT"; readonly body?: string; readonly connections: number; readonly count: number }
+  name: string,
+  server: Running,
+  load: ReturnType<typeof startLoad>,
+  asked: {
+    readonly paths: ReadonlyArray<string>
+    readonly tokens: ReadonlyArray<string>
+    readonly method: "GET" | "PUT"
+    readonly body?: string
+    readonly connections: number
+    readonly count: number
+  }
 ): Side => ({
   name,
   round: async () => {
     const before = cpuSecondsOf(server.pid)
     const { seconds } = await load.drive({ host: "127.0.0.1", port: server.port, ...asked })
     const after = cpuSecondsOf(server.pid)
-    return { seconds, count: asked.count, cpu_seconds: before === undefined || after === undefined ? undefined : after - before }
+    return {
+      seconds,
+      count: asked.count,
+      cpu_seconds: before === undefined || after === undefined ? undefined : after - before
+    }
   }
 })
 
@@ -34,25 +49,60 @@ const compare = async (title: string, server: Running, peer: Running, peer_name:
   const ask = clientOf(server)
   const ids = await furnish(ask, 500)
   const tokens = await tokensFor(ask, (warming + rounds) * requests)
-  const bytes = await Promise.all([[server.url, `/api/v1/products/${ids[0]}`], [peer.url, `/products/${ids[0]}`]].map(async ([url, path]) =>
-    (await (await fetch(url! + path, { headers: { authorization: `Bearer ${tokens[0]}` } })).text()).length))
+  const bytes = await Promise.all(
+    [
+      [server.url, `/api/v1/products/${ids[0]}`],
+      [peer.url, `/products/${ids[0]}`]
+    ].map(
+      async ([url, path]) =>
+        (await (await fetch(url! + path, { headers: { authorization: `Bearer ${tokens[0]}` } })).text()).length
+    )
+  )
   const load = startLoad()
   try {
     const side = (name: string, running: Running, path: string): Side =>
-      loadSide(name, running, load, { method: "GET", paths: ids.map((id) => `${path}/${id}`), tokens, connections, count: requests })
-    const taken = await inTurns([side("flightcase", server, "/api/v1/products"), side(peer_name, peer, "/products")], rounds, warming)
-    print(`${title}: GET of one product of ${ids.length}, ${connections} keep-alive connections, ${requests} requests a round, ${bytes[0]} and ${bytes[1]} bytes of JSON`,
-      taken, { unit: "requests", as: "rate" })
-  } finally { await load.stop() }
+      loadSide(name, running, load, {
+        method: "GET",
+        paths: ids.map((id) => `${path}/${id}`),
+        tokens,
+        connections,
+        count: requests
+      })
+    const taken = await inTurns(
+      [side("flightcase", server, "/api/v1/products"), side(peer_name, peer, "/products")],
+      rounds,
+      warming
+    )
+    print(
+      `${title}: GET of one product of ${ids.length}, ${connections} keep-alive connections, ${requests} requests a round, ${bytes[0]} and ${bytes[1]} bytes of JSON`,
+      taken,
+      { unit: "requests", as: "rate" }
+    )
+  } finally {
+    await load.stop()
+  }
 }
 
 export const http = async (): Promise<void> => {
   await served(onPostgres, async (engine, server) => {
     const peer = await startPeer({ engine: "pg", url: engine.url, select: select("$1"), write: "" })
-    try { await compare("http, Postgres", server, peer, "node:http + pg") } finally { await peer.stop() }
+    try {
+      await compare("http, Postgres", server, peer, "node:http + pg")
+    } finally {
+      await peer.stop()
+    }
   })
   await served(onSqlite, async (engine, server) => {
-    const peer = await startPeer({ engine: "sqlite", path: engine.path, select: select("?"), writes: ["select 1", "select 1"] })
-    try { await compare("http, SQLite", server, peer, "node:http + node:sqlite") } finally { await peer.stop() }
+    const peer = await startPeer({
+      engine: "sqlite",
+      path: engine.path,
+      select: select("?"),
+      writes: ["select 1", "select 1"]
+    })
+    try {
+      await compare("http, SQLite", server, peer, "node:http + node:sqlite")
+    } finally {
+      await peer.stop()
+    }
   })
 }

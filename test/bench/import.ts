@@ -24,79 +24,105 @@ const importing = (ask: Client, server: Running): Side => {
       const before = cpuSecondsOf(server.pid)
       const started = performance.now()
       for (let sent = 0; sent < per_round; sent += per_chunk) {
-        const { meta } = await ask("POST", "/api/v1/products/import", { rows: list.slice(from, from += per_chunk) })
+        const { meta } = await ask("POST", "/api/v1/products/import", { rows: list.slice(from, (from += per_chunk)) })
         if (meta.created !== per_chunk) throw new Error(JSON.stringify(meta))
       }
       const seconds = (performance.now() - started) / 1000
       const after = cpuSecondsOf(server.pid)
-      return { seconds, count: per_round, cpu_seconds: before === undefined || after === undefined ? undefined : after - before }
+      return {
+        seconds,
+        count: per_round,
+        cpu_seconds: before === undefined || after === undefined ? undefined : after - before
+      }
     }
   }
 }
 const told = (engine: string): string =>
   `import, ${engine}: ${per_round.toLocaleString("en")} new products with stock and a rate in requests of ${per_chunk}: rows of ${tables.length} tables, and the journal's`
 
-const onPg = (): Promise<void> => served(onPostgres, async (engine, server, ask) => {
-  const ours = importing(ask, server)
-  await ours.round()
-  const client = new pg.Client(engine.url)
-  await client.connect()
-  const folder = (await client.query<{ data_directory: string }>("show data_directory")).rows[0]!.data_directory
-  for (const table of [...tables, "journal"]) {
-    await client.query(`copy ${table} to '${join(folder, table)}.copy'`)
-    await client.query(`create table bare_${table} (like ${table} including all)`)
-  }
-  const copied = (name: string, of: ReadonlyArray<string>): Side => ({
-    name,
-    round: async () => {
-      for (const table of of) await client.query(`truncate bare_${table}`)
-      const started = performance.now()
-      await client.query("begin")
-      for (const table of of) await client.query(`copy bare_${table} from '${join(folder, table)}.copy'`)
-      await client.query("commit")
-      return { seconds: (performance.now() - started) / 1000, count: per_round }
+const onPg = (): Promise<void> =>
+  served(onPostgres, async (engine, server, ask) => {
+    const ours = importing(ask, server)
+    await ours.round()
+    const client = new pg.Client(engine.url)
+    await client.connect()
+    const folder = (await client.query<{ data_directory: string }>("show data_directory")).rows[0]!.data_directory
+    for (const table of [...tables, "journal"]) {
+      await client.query(`copy ${table} to '${join(folder, table)}.copy'`)
+      await client.query(`create table bare_${table} (like ${table} including all)`)
     }
-  })
-  print(`${told("Postgres (fsync on)")}; copy reads files on the server into equal tables with equal indexes`,
-    await inTurns([ours, copied("copy", tables), copied("copy, journal too", [...tables, "journal"])], rounds, warming), { unit: "rows", as: "rate" })
-  await client.end()
-})
-
-const onFile = (): Promise<void> => served(onSqlite, async (engine, server, ask) => {
-  const ours = importing(ask, server)
-  await ours.round()
-  const db = new DatabaseSync(join(temporaryFolder(), "bare.sqlite"))
-  db.exec(`pragma journal_mode = wal; pragma synchronous = full; attach '${engine.path}' as ours`)
-  const prepared = [...tables, "journal"].map((table) => {
-    const made = db.prepare("select sql from ours.sqlite_master where tbl_name = ? and sql is not null and type in ('table', 'index') order by type desc").all(table)
-    for (const { sql } of made) db.exec(String(sql))
-    const select = db.prepare(`select * from ours."${table}"`)
-    select.setReturnArrays(true)
-    // setReturnArrays(true), which the driver's types do not follow
-    const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
-    return { table, rows, insert: db.prepare(`insert into "${table}" values (${rows[0]!.map(() => "?").join(", ")})`) }
-  })
-  db.exec("detach ours")
-  const transactions = per_round / per_chunk
-  const inserted = (name: string, of: typeof prepared): Side => ({
-    name,
-    round: async () => {
-      for (const { table } of of) db.exec(`delete from "${table}"`)
-      const started = performance.now()
-      for (let turn = 0; turn < transactions; turn++) {
-        db.exec("begin immediate")
-        for (const { rows, insert } of of) {
-          for (let at = turn * rows.length / transactions; at < (turn + 1) * rows.length / transactions; at++) insert.run(...rows[at]!)
-        }
-        db.exec("commit")
+    const copied = (name: string, of: ReadonlyArray<string>): Side => ({
+      name,
+      round: async () => {
+        for (const table of of) await client.query(`truncate bare_${table}`)
+        const started = performance.now()
+        await client.query("begin")
+        for (const table of of) await client.query(`copy bare_${table} from '${join(folder, table)}.copy'`)
+        await client.query("commit")
+        return { seconds: (performance.now() - started) / 1000, count: per_round }
       }
-      return { seconds: (performance.now() - started) / 1000, count: per_round }
-    }
+    })
+    print(
+      `${told("Postgres (fsync on)")}; copy reads files on the server into equal tables with equal indexes`,
+      await inTurns(
+        [ours, copied("copy", tables), copied("copy, journal too", [...tables, "journal"])],
+        rounds,
+        warming
+      ),
+      { unit: "rows", as: "rate" }
+    )
+    await client.end()
   })
-  const peers = [inserted("node:sqlite inserts", prepared.slice(0, -1)), inserted("inserts, journal too", prepared)]
-  print(`${told("SQLite (synchronous=full)")}; the peer inserts them prepared, in as many transactions`, await inTurns([ours, ...peers], rounds, warming), { unit: "rows", as: "rate" })
-  db.close()
-})
+
+const onFile = (): Promise<void> =>
+  served(onSqlite, async (engine, server, ask) => {
+    const ours = importing(ask, server)
+    await ours.round()
+    const db = new DatabaseSync(join(temporaryFolder(), "bare.sqlite"))
+    db.exec(`pragma journal_mode = wal; pragma synchronous = full; attach '${engine.path}' as ours`)
+    const prepared = [...tables, "journal"].map((table) => {
+      const made = db
+        .prepare(
+          "select sql from ours.sqlite_master where tbl_name = ? and sql is not null and type in ('table', 'index') order by type desc"
+        )
+        .all(table)
+      for (const { sql } of made) db.exec(String(sql))
+      const select = db.prepare(`select * from ours."${table}"`)
+      select.setReturnArrays(true)
+      // setReturnArrays(true), which the driver's types do not follow
+      const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
+      return {
+        table,
+        rows,
+        insert: db.prepare(`insert into "${table}" values (${rows[0]!.map(() => "?").join(", ")})`)
+      }
+    })
+    db.exec("detach ours")
+    const transactions = per_round / per_chunk
+    const inserted = (name: string, of: typeof prepared): Side => ({
+      name,
+      round: async () => {
+        for (const { table } of of) db.exec(`delete from "${table}"`)
+        const started = performance.now()
+        for (let turn = 0; turn < transactions; turn++) {
+          db.exec("begin immediate")
+          for (const { rows, insert } of of) {
+            for (let at = (turn * rows.length) / transactions; at < ((turn + 1) * rows.length) / transactions; at++)
+              insert.run(...rows[at]!)
+          }
+          db.exec("commit")
+        }
+        return { seconds: (performance.now() - started) / 1000, count: per_round }
+      }
+    })
+    const peers = [inserted("node:sqlite inserts", prepared.slice(0, -1)), inserted("inserts, journal too", prepared)]
+    print(
+      `${told("SQLite (synchronous=full)")}; the peer inserts them prepared, in as many transactions`,
+      await inTurns([ours, ...peers], rounds, warming),
+      { unit: "rows", as: "rate" }
+    )
+    db.close()
+  })
 
 export const imports = async (): Promise<void> => {
   await onPg()

@@ -16,57 +16,76 @@ export interface Load {
   /** `#` becomes the request's number. */
   readonly body?: string | undefined
 }
-export interface Loaded { readonly seconds: number; readonly bytes: number }
+export interface Loaded {
+  readonly seconds: number
+  readonly bytes: number
+}
 
-const drive = (load: Load): Promise<Loaded> => new Promise((resolve, reject) => {
-  const { host, port, paths, tokens, count } = load
-  let sent = 0, answered = 0, bytes = 0
-  let started = 0
-  const sockets = Array.from({ length: Math.min(load.connections, count) }, () => connect({ host, port, noDelay: true }))
-  const end = (): void => { for (const socket of sockets) socket.destroy() }
-  const fail = (cause: unknown): void => {
-    end()
-    reject(cause instanceof Error ? cause : new Error(String(cause)))
-  }
-  const request = (): string => {
-    const number = sent++
-    const body = load.body?.replaceAll("#", String(number))
-    return `${load.method} ${paths[number % paths.length]} HTTP/1.1\r\nhost: ${host}:${port}\r\nauthorization: Bearer ${tokens[number % tokens.length]}\r\n` +
-      (body === undefined ? "\r\n" : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-  }
-  let connected = 0
-  for (const socket of sockets) {
-    let held: Buffer | undefined
-    socket.on("error", fail)
-    socket.on("close", () => { if (answered < count) fail("the server closed a connection") })
-    socket.on("connect", () => {
-      // All start at once.
-      if (++connected < sockets.length) return
-      started = performance.now()
-      for (const one of sockets) one.write(request())
-    })
-    socket.on("data", (part) => {
-      held = held === undefined ? part : Buffer.concat([held, part])
-      const head_end = held.indexOf("\r\n\r\n")
-      if (head_end < 0) return
-      const head = held.toString("latin1", 0, head_end)
-      const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN)
-      if (Number.isNaN(length)) return fail(`no length told: ${head}`)
-      if (held.length < head_end + 4 + length) return
-      if (!head.startsWith("HTTP/1.1 200")) return fail(held.toString())
-      bytes += held.length
-      held = undefined
-      answered++
-      if (answered === count) {
-        const seconds = (performance.now() - started) / 1000
-        end()
-        return resolve({ seconds, bytes })
-      }
-      if (sent < count) socket.write(request())
-    })
-  }
-})
+const drive = (load: Load): Promise<Loaded> =>
+  new Promise((resolve, reject) => {
+    const { host, port, paths, tokens, count } = load
+    let sent = 0,
+      answered = 0,
+      bytes = 0
+    let started = 0
+    const sockets = Array.from({ length: Math.min(load.connections, count) }, () =>
+      connect({ host, port, noDelay: true })
+    )
+    const end = (): void => {
+      for (const socket of sockets) socket.destroy()
+    }
+    const fail = (cause: unknown): void => {
+      end()
+      reject(cause instanceof Error ? cause : new Error(String(cause)))
+    }
+    const request = (): string => {
+      const number = sent++
+      const body = load.body?.replaceAll("#", String(number))
+      return (
+        `${load.method} ${paths[number % paths.length]} HTTP/1.1\r\nhost: ${host}:${port}\r\nauthorization: Bearer ${tokens[number % tokens.length]}\r\n` +
+        (body === undefined
+          ? "\r\n"
+          : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+      )
+    }
+    let connected = 0
+    for (const socket of sockets) {
+      let held: Buffer | undefined
+      socket.on("error", fail)
+      socket.on("close", () => {
+        if (answered < count) fail("the server closed a connection")
+      })
+      socket.on("connect", () => {
+        // All start at once.
+        if (++connected < sockets.length) return
+        started = performance.now()
+        for (const one of sockets) one.write(request())
+      })
+      socket.on("data", (part) => {
+        held = held === undefined ? part : Buffer.concat([held, part])
+        const head_end = held.indexOf("\r\n\r\n")
+        if (head_end < 0) return
+        const head = held.toString("latin1", 0, head_end)
+        const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN)
+        if (Number.isNaN(length)) return fail(`no length told: ${head}`)
+        if (held.length < head_end + 4 + length) return
+        if (!head.startsWith("HTTP/1.1 200")) return fail(held.toString())
+        bytes += held.length
+        held = undefined
+        answered++
+        if (answered === count) {
+          const seconds = (performance.now() - started) / 1000
+          end()
+          return resolve({ seconds, bytes })
+        }
+        if (sent < count) socket.write(request())
+      })
+    }
+  })
 
 process.on("message", (load: Load) => {
-  drive(load).then((loaded) => process.send!(loaded), (cause: Error) => process.send!({ error: cause.message }))
+  drive(load).then(
+    (loaded) => process.send!(loaded),
+    (cause: Error) => process.send!({ error: cause.message })
+  )
 })

@@ -14,14 +14,21 @@ export interface Side {
   readonly name: string
   readonly round: () => Promise<Sample>
 }
-export interface Taken { readonly name: string; readonly samples: ReadonlyArray<Sample> }
+export interface Taken {
+  readonly name: string
+  readonly samples: ReadonlyArray<Sample>
+}
 
 /** `warming` rounds of each that do not count, then `rounds` of each in turns; every other turn in reverse order. */
-export const inTurns = async (sides: ReadonlyArray<Side>, rounds: number, warming = 1): Promise<ReadonlyArray<Taken>> => {
+export const inTurns = async (
+  sides: ReadonlyArray<Side>,
+  rounds: number,
+  warming = 1
+): Promise<ReadonlyArray<Taken>> => {
   const taken = sides.map(({ name }) => ({ name, samples: [] as Array<Sample> }))
   for (let turn = 0; turn < warming; turn++) for (const side of sides) await side.round()
   for (let turn = 0; turn < rounds; turn++) {
-    const order = sides.map((_, at) => turn % 2 === 0 ? at : sides.length - 1 - at)
+    const order = sides.map((_, at) => (turn % 2 === 0 ? at : sides.length - 1 - at))
     for (const at of order) taken[at]!.samples.push(await sides[at]!.round())
   }
   return taken
@@ -35,7 +42,7 @@ export const median = (values: ReadonlyArray<number>): number => {
 const spread = (values: ReadonlyArray<number>, show: (value: number) => string): string =>
   `${show(median(values))} (${show(Math.min(...values))} to ${show(Math.max(...values))})`
 
-const short = (value: number): string => value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3)
+const short = (value: number): string => (value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3))
 const ratio = (value: number): string => value.toFixed(2)
 
 export interface Shown {
@@ -47,27 +54,38 @@ export interface Shown {
 
 /** Prints medians with their spread, then the first side's ratio to each other side, round by round. */
 export const print = (title: string, taken: ReadonlyArray<Taken>, { unit, as }: Shown): void => {
-  const figure = ({ seconds, count }: Sample): number => as === "rate" ? count / seconds : seconds * 1000 / count
+  const figure = ({ seconds, count }: Sample): number => (as === "rate" ? count / seconds : (seconds * 1000) / count)
   const label = as === "rate" ? `${unit}/s` : "ms each"
   const width = Math.max(...taken.map(({ name }) => name.length)) + 2
   console.log(`\n${title}`)
   for (const { name, samples } of taken) {
-    const cpu = samples.flatMap(({ cpu_seconds, count }) => cpu_seconds === undefined ? [] : [cpu_seconds * 1e6 / count])
-    console.log(`  ${name.padEnd(width)}${spread(samples.map(figure), short)} ${label}${cpu.length === 0 ? "" : `; CPU ${spread(cpu, short)} µs each`}`)
+    const cpu = samples.flatMap(({ cpu_seconds, count }) =>
+      cpu_seconds === undefined ? [] : [(cpu_seconds * 1e6) / count]
+    )
+    console.log(
+      `  ${name.padEnd(width)}${spread(samples.map(figure), short)} ${label}${cpu.length === 0 ? "" : `; CPU ${spread(cpu, short)} µs each`}`
+    )
   }
   const [first, ...others] = taken
   for (const other of others) {
     const ratios = first!.samples.map((sample, at) => figure(sample) / figure(other.samples[at]!))
-    console.log(`  ${"ratio".padEnd(width)}${spread(ratios, ratio)} ${as === "rate" ? "of the rate of" : "times as long as"} ${other.name}, ${ratios.length} rounds in turns`)
+    console.log(
+      `  ${"ratio".padEnd(width)}${spread(ratios, ratio)} ${as === "rate" ? "of the rate of" : "times as long as"} ${other.name}, ${ratios.length} rounds in turns`
+    )
   }
 }
 
 /** Processor seconds a process has used so far; undefined where there is no /proc. */
 export const cpuSecondsOf = (pid: number): number | undefined => {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /, "").split(" ")
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /, "")
+      .split(" ")
     return (Number(fields[11]) + Number(fields[12])) / 100
-  } catch { return undefined }
+  } catch {
+    return undefined
+  }
 }
 
-export const machine = (): string => `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.versions.node}, SQLite ${process.versions.sqlite}`
+export const machine = (): string =>
+  `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.versions.node}, SQLite ${process.versions.sqlite}`

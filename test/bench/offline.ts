@@ -19,37 +19,62 @@ const commands = 40
 const rounds = 9
 const cold_rounds = 15
 const pending = 500
-const from = "2026-07-01T09:00:00Z", to = "2026-07-04T17:00:00Z"
+const from = "2026-07-01T09:00:00Z",
+  to = "2026-07-04T17:00:00Z"
 
-interface Enrolled { readonly profile: string; readonly quotations: ReadonlyArray<number> }
+interface Enrolled {
+  readonly profile: string
+  readonly quotations: ReadonlyArray<number>
+}
 /** A profile of a business with a price list and some quotations, enrolled; the server is gone afterwards. */
-const enrolled = (home: string): Promise<Enrolled> => served(onSqlite, async (_engine, server, ask) => {
-  const profile = join(home, "profiles", "default")
-  const made = await furnished(ask)
-  await (await enrolDevice(profile, { name: "default", url: server.url, token: owner_token, device: "bench" })).close()
-  return { profile, quotations: made }
-})
+const enrolled = (home: string): Promise<Enrolled> =>
+  served(onSqlite, async (_engine, server, ask) => {
+    const profile = join(home, "profiles", "default")
+    const made = await furnished(ask)
+    await (
+      await enrolDevice(profile, { name: "default", url: server.url, token: owner_token, device: "bench" })
+    ).close()
+    return { profile, quotations: made }
+  })
 const furnished = async (ask: Client): Promise<ReadonlyArray<number>> => {
   const rows = priceList(products)
-  for (let at = 0; at < rows.length; at += 500) await ask("POST", "/api/v1/products/import", { rows: rows.slice(at, at + 500) })
+  for (let at = 0; at < rows.length; at += 500)
+    await ask("POST", "/api/v1/products/import", { rows: rows.slice(at, at + 500) })
   const made: Array<number> = []
-  for (let at = 0; at < quotations; at++) made.push((await ask("POST", "/api/v1/opportunities", { subject: `Job ${at}`, store_id: 1, starts_at: from, ends_at: to })).opportunity.id)
+  for (let at = 0; at < quotations; at++)
+    made.push(
+      (await ask("POST", "/api/v1/opportunities", { subject: `Job ${at}`, store_id: 1, starts_at: from, ends_at: to }))
+        .opportunity.id
+    )
   return made
 }
 
-type Kind = (at: number, made: ReadonlyArray<number>) => { readonly method: string; readonly path: string; readonly body: JsonObject }
-const edit: Kind = (at) => ({ method: "PUT", path: `/api/v1/products/${1 + at % products}`, body: { name: `Renamed ${at}` } })
-const newLine: Kind = (at, made) =>
-  ({ method: "POST", path: `/api/v1/opportunities/${made[at % made.length]!}/items`, body: { name: `Line ${at}`, item_id: 1 + at % products, quantity: 1 } })
+type Kind = (
+  at: number,
+  made: ReadonlyArray<number>
+) => { readonly method: string; readonly path: string; readonly body: JsonObject }
+const edit: Kind = (at) => ({
+  method: "PUT",
+  path: `/api/v1/products/${1 + (at % products)}`,
+  body: { name: `Renamed ${at}` }
+})
+const newLine: Kind = (at, made) => ({
+  method: "POST",
+  path: `/api/v1/opportunities/${made[at % made.length]!}/items`,
+  body: { name: `Line ${at}`, item_id: 1 + (at % products), quantity: 1 }
+})
 
 const record = async (device: Device, { method, path, body }: ReturnType<Kind>): Promise<void> => {
   const answer = await device.ask({ method, path, query: [], body })
-  if (answer.command === undefined) throw new Error(`${method} ${path} was not recorded: ${answer.status} ${JSON.stringify(answer.body)}`)
+  if (answer.command === undefined)
+    throw new Error(`${method} ${path} was not recorded: ${answer.status} ${JSON.stringify(answer.body)}`)
 }
 /** The text of the last commands, as much as the outbox keeps of each. */
 const keptTexts = (profile: string, count: number): ReadonlyArray<string> => {
   const db = new DatabaseSync(join(profile, "outbox.sqlite"), { readOnly: true })
-  const rows = db.prepare("select id, name, payload, ids, issued_at, needs, outcome from commands order by n desc limit ?").all(count)
+  const rows = db
+    .prepare("select id, name, payload, ids, issued_at, needs, outcome from commands order by n desc limit ?")
+    .all(count)
   db.close()
   return rows.map((row) => `${JSON.stringify(row)}\n`)
 }
@@ -73,7 +98,9 @@ const inserted = (path: string, texts: ReadonlyArray<string>): Side => ({
   name: "node:sqlite insert, synchronous=full",
   round: async () => {
     const db = new DatabaseSync(path)
-    db.exec("pragma journal_mode = wal; pragma synchronous = full; create table if not exists lines (n integer primary key, line text not null)")
+    db.exec(
+      "pragma journal_mode = wal; pragma synchronous = full; create table if not exists lines (n integer primary key, line text not null)"
+    )
     const insert = db.prepare("insert into lines (line) values (?)")
     const started = performance.now()
     for (let at = 0; at < commands; at++) insert.run(texts[at % texts.length]!)
@@ -84,7 +111,10 @@ const inserted = (path: string, texts: ReadonlyArray<string>): Side => ({
 })
 
 const durableCommands = async (): Promise<void> => {
-  for (const [title, kind] of [["a product renamed", edit], ["a line added to a quotation", newLine]] as const) {
+  for (const [title, kind] of [
+    ["a product renamed", edit],
+    ["a line added to a quotation", newLine]
+  ] as const) {
     const home = temporaryFolder()
     const { profile, quotations: made } = await enrolled(home)
     const device = await openDevice(profile)
@@ -100,8 +130,15 @@ const durableCommands = async (): Promise<void> => {
     await ours.round()
     const texts = keptTexts(profile, commands)
     const bytes = Math.round(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / texts.length)
-    const taken = await inTurns([ours, appended(join(home, "appended"), texts), inserted(join(home, "inserted.sqlite"), texts)], rounds)
-    print(`offline: ${title}, decided, priced and on disk, up to ${(rounds + 2) * commands} pending; ${bytes} bytes each`, taken, { unit: "commands", as: "duration" })
+    const taken = await inTurns(
+      [ours, appended(join(home, "appended"), texts), inserted(join(home, "inserted.sqlite"), texts)],
+      rounds
+    )
+    print(
+      `offline: ${title}, decided, priced and on disk, up to ${(rounds + 2) * commands} pending; ${bytes} bytes each`,
+      taken,
+      { unit: "commands", as: "duration" }
+    )
     await device.close()
   }
 }
@@ -110,9 +147,13 @@ const started = (name: string, args: ReadonlyArray<string>, home: string, shows?
   name,
   round: async () => {
     const begun = performance.now()
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" } })
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      encoding: "utf8",
+      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }
+    })
     const seconds = (performance.now() - begun) / 1000
-    if (status !== 0 || (shows !== undefined && !stdout.includes(shows))) throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
+    if (status !== 0 || (shows !== undefined && !stdout.includes(shows)))
+      throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
     return { seconds, count: 1 }
   }
 })
@@ -125,11 +166,15 @@ const coldReads = async (): Promise<void> => {
   await device.close()
   const asked = [join(root, "cli/bin.mjs"), "products", "show", "1"]
   const shows = priceList(1)[0]!["weight"] as string
-  const taken = await inTurns([
-    started(`flightcase, ${pending} commands pending`, asked, busy, shows),
-    started("flightcase, none pending", asked, quiet, shows),
-    started("node -e 0", ["-e", "0"], quiet)
-  ], cold_rounds, 2)
+  const taken = await inTurns(
+    [
+      started(`flightcase, ${pending} commands pending`, asked, busy, shows),
+      started("flightcase, none pending", asked, quiet, shows),
+      started("node -e 0", ["-e", "0"], quiet)
+    ],
+    cold_rounds,
+    2
+  )
   print(`offline: a read from nothing, "products show 1"`, taken, { unit: "starts", as: "duration" })
 }
 

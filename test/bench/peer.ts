@@ -8,7 +8,12 @@ import pg from "pg"
 
 export type Peer =
   | { readonly engine: "pg"; readonly url: string; readonly select: string; readonly write: string }
-  | { readonly engine: "sqlite"; readonly path: string; readonly select: string; readonly writes: readonly [string, string] }
+  | {
+      readonly engine: "sqlite"
+      readonly path: string
+      readonly select: string
+      readonly writes: readonly [string, string]
+    }
 interface Bare {
   readonly read: (id: number) => Promise<object> | object
   readonly write: (id: number, name: string) => Promise<void> | void
@@ -16,11 +21,15 @@ interface Bare {
 
 const overPg = ({ url, select, write }: Peer & { engine: "pg" }): Bare => {
   // Times as the text they arrive in: the cheapest there is.
-  const types: pg.CustomTypesConfig = { getTypeParser: (oid, format) => oid === 1184 ? (text: string) => text : pg.types.getTypeParser(oid, format) }
+  const types: pg.CustomTypesConfig = {
+    getTypeParser: (oid, format) => (oid === 1184 ? (text: string) => text : pg.types.getTypeParser(oid, format))
+  }
   const pool = new pg.Pool({ connectionString: url, max: 10, types })
   return {
     read: async (id) => (await pool.query({ name: "read", text: select, values: [id] })).rows[0],
-    write: async (id, name) => { await pool.query({ name: "write", text: write, values: [id, name] }) }
+    write: async (id, name) => {
+      await pool.query({ name: "write", text: write, values: [id, name] })
+    }
   }
 }
 const overSqlite = ({ path, select, writes }: Peer & { engine: "sqlite" }): Bare => {

@@ -12,7 +12,9 @@ export const root = fileURLToPath(new URL("../../", import.meta.url))
 export const owner_token = "owner-token-of-the-benchmark"
 
 const children = new Set<ChildProcess>()
-process.once("exit", () => { for (const child of children) child.kill("SIGKILL") })
+process.once("exit", () => {
+  for (const child of children) child.kill("SIGKILL")
+})
 const kept = <C extends ChildProcess>(child: C): C => {
   children.add(child)
   child.once("exit", () => children.delete(child))
@@ -25,7 +27,9 @@ const ended = async (child: ChildProcess): Promise<void> => {
 }
 
 const folders: Array<string> = []
-process.once("exit", () => { for (const folder of folders) rmSync(folder, { recursive: true, force: true }) })
+process.once("exit", () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
 /** A folder that goes with this process. */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-bench-"))
@@ -33,18 +37,30 @@ export const temporaryFolder = (): string => {
   return folder
 }
 
-export interface Running { readonly url: string; readonly port: number; readonly pid: number; readonly stop: () => Promise<void> }
+export interface Running {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  readonly stop: () => Promise<void>
+}
 
 /** The product's own server as `npm start` runs it, on a free port. Node options of FLIGHTCASE_BENCH_NODE go before (--cpu-prof). */
 export const startServer = async (environment: { readonly [name: string]: string }): Promise<Running> => {
   const more = (process.env["FLIGHTCASE_BENCH_NODE"] ?? "").split(" ").filter((option) => option !== "")
   const entry = process.env["FLIGHTCASE_BENCH_SERVER"] ?? join(root, "out/server.js")
-  const child = kept(spawn(process.execPath, ["--enable-source-maps", ...more, entry], {
-    stdio: ["ignore", "inherit", "pipe"],
-    env: {
-      ...process.env, FLIGHTCASE_PORT: "0", FLIGHTCASE_TOKEN: owner_token, FLIGHTCASE_KEY: "a-key-of-the-benchmark-only", FLIGHTCASE_RATE_LIMIT: "10000", ...environment
-    }
-  }))
+  const child = kept(
+    spawn(process.execPath, ["--enable-source-maps", ...more, entry], {
+      stdio: ["ignore", "inherit", "pipe"],
+      env: {
+        ...process.env,
+        FLIGHTCASE_PORT: "0",
+        FLIGHTCASE_TOKEN: owner_token,
+        FLIGHTCASE_KEY: "a-key-of-the-benchmark-only",
+        FLIGHTCASE_RATE_LIMIT: "10000",
+        ...environment
+      }
+    })
+  )
   let said = ""
   const url = await new Promise<string>((resolve, reject) => {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -59,8 +75,16 @@ export const startServer = async (environment: { readonly [name: string]: string
 }
 
 /** The built command line, in a process that is left running. */
-export const startCommandLine = (home: string, words: ReadonlyArray<string>): { readonly child: ChildProcess; readonly stop: () => Promise<void> } => {
-  const child = kept(spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], { env: { ...process.env, FLIGHTCASE_HOME: home }, stdio: ["ignore", "pipe", "inherit"] }))
+export const startCommandLine = (
+  home: string,
+  words: ReadonlyArray<string>
+): { readonly child: ChildProcess; readonly stop: () => Promise<void> } => {
+  const child = kept(
+    spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], {
+      env: { ...process.env, FLIGHTCASE_HOME: home },
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+  )
   return { child, stop: () => ended(child) }
 }
 
@@ -68,17 +92,20 @@ export const startCommandLine = (home: string, words: ReadonlyArray<string>): { 
 export const startPeer = async (peer: Peer): Promise<Running> => {
   const child = kept(fork(join(root, "test/bench/peer.ts"), { stdio: "inherit" }))
   child.send(peer)
-  const [{ port }] = await once(child, "message") as [{ readonly port: number }]
+  const [{ port }] = (await once(child, "message")) as [{ readonly port: number }]
   return { url: `http://127.0.0.1:${port}`, port, pid: child.pid!, stop: () => ended(child) }
 }
 
 /** A process that makes requests. */
-export const startLoad = (): { readonly drive: (load: Load) => Promise<Loaded>; readonly stop: () => Promise<void> } => {
+export const startLoad = (): {
+  readonly drive: (load: Load) => Promise<Loaded>
+  readonly stop: () => Promise<void>
+} => {
   const child = kept(fork(join(root, "test/bench/load.ts"), { stdio: "inherit" }))
   return {
     drive: async (load) => {
       child.send(load)
-      const [answer] = await once(child, "message") as [Loaded | { readonly error: string }]
+      const [answer] = (await once(child, "message")) as [Loaded | { readonly error: string }]
       if ("error" in answer) throw new Error(answer.error)
       return answer
     },
@@ -88,12 +115,18 @@ export const startLoad = (): { readonly drive: (load: Load) => Promise<Loaded>; 
 
 export type Client = (method: string, path: string, body?: unknown) => Promise<any>
 /** Asks the product's server; anything but success is raised. */
-export const clientOf = ({ url }: { readonly url: string }, token: string = owner_token): Client => async (method, path, body) => {
-  const response = await fetch(url + path, {
-    method, headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) })
-  })
-  const text = await response.text()
-  if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-  return text === "" ? undefined : JSON.parse(text)
-}
+export const clientOf =
+  ({ url }: { readonly url: string }, token: string = owner_token): Client =>
+  async (method, path, body) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+    return text === "" ? undefined : JSON.parse(text)
+  }

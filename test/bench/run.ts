@@ -22,7 +22,10 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   visible: async () => (await import("./visible.ts")).visible
 }
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { "no-build": { type: "boolean", default: false } } })
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { "no-build": { type: "boolean", default: false } }
+})
 const names = positionals.length === 0 ? Object.keys(benches) : positionals
 const unknown = names.find((name) => benches[name] === undefined)
 if (unknown !== undefined) {

@@ -20,28 +20,44 @@ export interface Sql {
 
 const overPg = async ({ url }: PgEngine): Promise<Sql & { readonly close: () => Promise<void> }> => {
   // Times as the text they arrive in: the cheapest there is.
-  const types: pg.CustomTypesConfig = { getTypeParser: (oid, format) => oid === 1184 ? (text: string) => text : pg.types.getTypeParser(oid, format) }
+  const types: pg.CustomTypesConfig = {
+    getTypeParser: (oid, format) => (oid === 1184 ? (text: string) => text : pg.types.getTypeParser(oid, format))
+  }
   const client = new pg.Client({ connectionString: url, types })
   await client.connect()
   const prepared = new Map<string, string>()
   const all: Sql["all"] = async (text, values = []) => {
     let name = prepared.get(text)
-    if (name === undefined) prepared.set(text, name = `s${prepared.size}`)
-    return (await client.query(values.length === 0 && !text.startsWith("select") ? text : { name, text, values: [...values] })).rows
+    if (name === undefined) prepared.set(text, (name = `s${prepared.size}`))
+    return (
+      await client.query(values.length === 0 && !text.startsWith("select") ? text : { name, text, values: [...values] })
+    ).rows
   }
   return {
-    engine: "Postgres (fsync on)", driver: "pg alone, no HTTP", is_pg: true, all, close: () => client.end(),
+    engine: "Postgres (fsync on)",
+    driver: "pg alone, no HTTP",
+    is_pg: true,
+    all,
+    close: () => client.end(),
     transaction: async (work) => {
       await client.query("begin")
       await work()
       await client.query("commit")
     },
-    columns: async (table) => (await all("select column_name from information_schema.columns where table_name = $1 order by ordinal_position", [table])).map((row) => row.column_name),
+    columns: async (table) =>
+      (
+        await all(
+          "select column_name from information_schema.columns where table_name = $1 order by ordinal_position",
+          [table]
+        )
+      ).map((row) => row.column_name),
     copyOf: async (table) => {
       await client.query(`create table bare_${table} (like ${table} including all)`)
       await client.query(`insert into bare_${table} select * from ${table}`)
     },
-    moveIds: async (table) => { await client.query(`select setval('ids_${table}', (select max(id) from ${table}))`) }
+    moveIds: async (table) => {
+      await client.query(`select setval('ids_${table}', (select max(id) from ${table}))`)
+    }
   }
 }
 
@@ -51,11 +67,15 @@ const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () => Promi
   const statements = new Map<string, ReturnType<DatabaseSync["prepare"]>>()
   const all: Sql["all"] = async (text, values = []) => {
     let statement = statements.get(text)
-    if (statement === undefined) statements.set(text, statement = db.prepare(text.replaceAll(/\$(\d+)/g, "?$1")))
+    if (statement === undefined) statements.set(text, (statement = db.prepare(text.replaceAll(/\$(\d+)/g, "?$1"))))
     return statement.all(...values)
   }
   return {
-    engine: "SQLite (synchronous=full)", driver: "node:sqlite alone, no HTTP", is_pg: false, all, close: async () => db.close(),
+    engine: "SQLite (synchronous=full)",
+    driver: "node:sqlite alone, no HTTP",
+    is_pg: false,
+    all,
+    close: async () => db.close(),
     transaction: async (work) => {
       db.exec("begin immediate")
       await work()
@@ -63,13 +83,23 @@ const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () => Promi
     },
     columns: async (table) => (await all("select name from pragma_table_info($1)", [table])).map((row) => row.name),
     copyOf: async (table) => {
-      const made = db.prepare("select sql from sqlite_master where tbl_name = ? and type in ('table', 'index') and sql is not null order by type desc").all(table)
+      const made = db
+        .prepare(
+          "select sql from sqlite_master where tbl_name = ? and type in ('table', 'index') and sql is not null order by type desc"
+        )
+        .all(table)
       for (const { sql } of made) {
-        db.exec(String(sql).replace(new RegExp(`(create (?:unique )?index )"`, "i"), `$1"bare_`).replaceAll(`"${table}"`, `"bare_${table}"`))
+        db.exec(
+          String(sql)
+            .replace(new RegExp(`(create (?:unique )?index )"`, "i"), `$1"bare_`)
+            .replaceAll(`"${table}"`, `"bare_${table}"`)
+        )
       }
       db.exec(`insert into "bare_${table}" select * from "${table}"`)
     },
-    moveIds: async (table) => { db.exec(`update id_sequences set next = (select max(id) + 1 from "${table}") where name = '${table}'`) }
+    moveIds: async (table) => {
+      db.exec(`update id_sequences set next = (select max(id) + 1 from "${table}") where name = '${table}'`)
+    }
   }
 }
 
@@ -77,19 +107,37 @@ const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () => Promi
 export const onBoth = async (use: (sql: Sql, ask: Client) => Promise<void>): Promise<void> => {
   await served(onSqlite, async (engine, _server, ask) => {
     const sql = overSqlite(engine)
-    try { await use(sql, ask) } finally { await sql.close() }
+    try {
+      await use(sql, ask)
+    } finally {
+      await sql.close()
+    }
   })
   await served(onPostgres, async (engine, _server, ask) => {
     const sql = await overPg(engine)
-    try { await use(sql, ask) } finally { await sql.close() }
+    try {
+      await use(sql, ask)
+    } finally {
+      await sql.close()
+    }
   })
 }
 
 /** `count` copies of a row; `set` says in SQL what differs, `i` being 1 to `count`. */
-export const multiply = async (sql: Sql, table: string, id: number, count: number, set: { readonly [column: string]: string }): Promise<void> => {
+export const multiply = async (
+  sql: Sql,
+  table: string,
+  id: number,
+  count: number,
+  set: { readonly [column: string]: string }
+): Promise<void> => {
   const columns = await sql.columns(table)
-  const numbers = sql.is_pg ? `generate_series(1, ${count}) as n(i)` : `(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count}) select i from n) as n`
+  const numbers = sql.is_pg
+    ? `generate_series(1, ${count}) as n(i)`
+    : `(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count}) select i from n) as n`
   const listed = columns.map((name) => `"${name}"`).join(", ")
-  await sql.all(`insert into "${table}" (${listed}) select ${columns.map((name) => set[name] ?? `row."${name}"`).join(", ")} from "${table}" row, ${numbers} where row.id = ${id}`)
+  await sql.all(
+    `insert into "${table}" (${listed}) select ${columns.map((name) => set[name] ?? `row."${name}"`).join(", ")} from "${table}" row, ${numbers} where row.id = ${id}`
+  )
   await sql.moveIds(table)
 }

@@ -14,7 +14,10 @@ const rounds = 9
 const commits = 4
 const patience_millis = 20_000
 
-interface Watched { readonly profile: string; readonly stop: () => Promise<void> }
+interface Watched {
+  readonly profile: string
+  readonly stop: () => Promise<void>
+}
 /** A device with the command line following the server in a process of its own. */
 const watched = async (name: string, server: Running): Promise<Watched> => {
   const home = temporaryFolder()
@@ -34,7 +37,8 @@ const looking = (profile: string) => {
     until: async (id: number, name: string): Promise<void> => {
       const given_up = performance.now() + patience_millis
       while (select.get(id)?.["name"] !== name) {
-        if (performance.now() > given_up) throw new Error(`${name} was not seen on the other device within ${patience_millis} ms`)
+        if (performance.now() > given_up)
+          throw new Error(`${name} was not seen on the other device within ${patience_millis} ms`)
         await new Promise((resume) => setTimeout(resume, 1))
       }
     },
@@ -58,43 +62,80 @@ const timed = (name: string, one: (name: string) => Promise<void>): Side => ({
   }
 })
 
-const bare = (peer: Running): Side => timed("node:http + node:sqlite, a durable write, then a read", async (name) => {
-  await fetch(`${peer.url}/products/1`, { method: "PUT", body: JSON.stringify({ name }) }).then((answer) => answer.text())
-  await fetch(`${peer.url}/products/1`).then((answer) => answer.text())
-})
+const bare = (peer: Running): Side =>
+  timed("node:http + node:sqlite, a durable write, then a read", async (name) => {
+    await fetch(`${peer.url}/products/1`, { method: "PUT", body: JSON.stringify({ name }) }).then((answer) =>
+      answer.text()
+    )
+    await fetch(`${peer.url}/products/1`).then((answer) => answer.text())
+  })
 const barePeer = (): Promise<Running> => {
   const path = join(temporaryFolder(), "bare.sqlite")
   const db = new DatabaseSync(path)
-  db.exec("pragma journal_mode = wal; create table products (id integer primary key, name text not null); insert into products values (1, 'One'); create table journal (id integer primary key, product_id integer, name text)")
+  db.exec(
+    "pragma journal_mode = wal; create table products (id integer primary key, name text not null); insert into products values (1, 'One'); create table journal (id integer primary key, product_id integer, name text)"
+  )
   db.close()
-  return startPeer({ engine: "sqlite", path, select: "select * from products where id = ?", writes: ["update products set name = ?1 where id = ?2", "insert into journal (product_id, name) values (?1, ?2)"] })
+  return startPeer({
+    engine: "sqlite",
+    path,
+    select: "select * from products where id = ?",
+    writes: ["update products set name = ?1 where id = ?2", "insert into journal (product_id, name) values (?1, ?2)"]
+  })
 }
 
-const over = <E extends Engine>(open: () => Promise<E>): Promise<void> => served(open, async (engine, server, ask: Client) => {
-  const id = (await furnish(ask, 50))[0]!
-  const [ada, ben, peer] = [await watched("Ada", server), await watched("Ben", server), await barePeer()]
-  const there = looking(ben.profile)
-  const here: Device = await openDevice(ada.profile)
-  try {
-    const put = async (name: string): Promise<void> => { await ask("PUT", `/api/v1/products/${id}`, { name }) }
-    const title = `commit to visible, ${engine.name}; the other device runs sync --watch`
-    print(`${title}: a change made at the server`, await inTurns([
-      timed("sent, committed, in the other replica", async (name) => { await put(name); await there.until(id, name) }),
-      timed("sent and committed alone", put), bare(peer)
-    ], rounds), { unit: "commits", as: "duration" })
-    print(`${title}: a change recorded on a device that runs it, too`, await inTurns([
-      timed("recorded here, sent, decided, in the other replica", async (name) => {
-        const { status } = await here.ask({ method: "PUT", path: `/api/v1/products/${id}`, query: [], body: { name } })
-        if (status !== 200) throw new Error(`the device answered ${status}`)
-        await there.until(id, name)
-      }), bare(peer)
-    ], rounds), { unit: "commits", as: "duration" })
-  } finally {
-    there.close()
-    await here.close()
-    for (const one of [ada, ben, peer]) await one.stop()
-  }
-})
+const over = <E extends Engine>(open: () => Promise<E>): Promise<void> =>
+  served(open, async (engine, server, ask: Client) => {
+    const id = (await furnish(ask, 50))[0]!
+    const [ada, ben, peer] = [await watched("Ada", server), await watched("Ben", server), await barePeer()]
+    const there = looking(ben.profile)
+    const here: Device = await openDevice(ada.profile)
+    try {
+      const put = async (name: string): Promise<void> => {
+        await ask("PUT", `/api/v1/products/${id}`, { name })
+      }
+      const title = `commit to visible, ${engine.name}; the other device runs sync --watch`
+      print(
+        `${title}: a change made at the server`,
+        await inTurns(
+          [
+            timed("sent, committed, in the other replica", async (name) => {
+              await put(name)
+              await there.until(id, name)
+            }),
+            timed("sent and committed alone", put),
+            bare(peer)
+          ],
+          rounds
+        ),
+        { unit: "commits", as: "duration" }
+      )
+      print(
+        `${title}: a change recorded on a device that runs it, too`,
+        await inTurns(
+          [
+            timed("recorded here, sent, decided, in the other replica", async (name) => {
+              const { status } = await here.ask({
+                method: "PUT",
+                path: `/api/v1/products/${id}`,
+                query: [],
+                body: { name }
+              })
+              if (status !== 200) throw new Error(`the device answered ${status}`)
+              await there.until(id, name)
+            }),
+            bare(peer)
+          ],
+          rounds
+        ),
+        { unit: "commits", as: "duration" }
+      )
+    } finally {
+      there.close()
+      await here.close()
+      for (const one of [ada, ben, peer]) await one.stop()
+    }
+  })
 
 export const visible = async (): Promise<void> => {
   await over(onPostgres)

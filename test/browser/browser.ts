@@ -24,17 +24,28 @@ export interface Seen {
 export const look = async (browser: Browser, file: string, view: View, folder?: string): Promise<Seen> => {
   const complaints: Array<string> = []
   const address = pathToFileURL(file).href
-  const context = await browser.newContext({ viewport: { width: view === "paper" ? 1055 : 1440, height: 900 }, deviceScaleFactor: 2, colorScheme: view === "dark" ? "dark" : "light" })
+  const context = await browser.newContext({
+    viewport: { width: view === "paper" ? 1055 : 1440, height: 900 },
+    deviceScaleFactor: 2,
+    colorScheme: view === "dark" ? "dark" : "light"
+  })
   try {
     const page = await context.newPage()
     page.on("console", (message) => complaints.push(`console ${message.type()}: ${message.text()}`))
     page.on("pageerror", (error) => complaints.push(`error: ${error.message}`))
-    page.on("request", (request) => { if (request.url() !== address) complaints.push(`request: ${request.url()}`) })
-    page.on("dialog", (dialog) => { complaints.push(`dialog: ${dialog.message()}`); void dialog.dismiss() })
+    page.on("request", (request) => {
+      if (request.url() !== address) complaints.push(`request: ${request.url()}`)
+    })
+    page.on("dialog", (dialog) => {
+      complaints.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
     if (view === "paper") await page.emulateMedia({ media: "print" })
     await page.goto(address, { waitUntil: "load" })
     const picture = folder === undefined ? undefined : join(folder, `${basename(file, ".html")}-${view}.png`)
     if (picture !== undefined) await page.screenshot({ path: picture, fullPage: true })
     return { complaints, picture }
-  } finally { await context.close() }
+  } finally {
+    await context.close()
+  }
 }

@@ -37,6 +37,10 @@ try {
         complaints += seen.complaints.length
       }
     }
-  } finally { await browser.close() }
-} finally { await place.close() }
+  } finally {
+    await browser.close()
+  }
+} finally {
+  await place.close()
+}
 process.exitCode = complaints === 0 ? 0 : 1

@@ -1,10 +1,17 @@
 /** Reading a page without a browser: its elements in order, and what is wrong with it. */
 import { createHash } from "node:crypto"
 
-export interface Element { readonly name: string; readonly attributes: { readonly [name: string]: string }; readonly children: Array<Element | string> }
+export interface Element {
+  readonly name: string
+  readonly attributes: { readonly [name: string]: string }
+  readonly children: Array<Element | string>
+}
 
-const named: { readonly [name: string]: string } = { amp: "&", lt: "<", gt: ">", quot: "\"", nbsp: "\u00a0" }
-const plain = (text: string): string => text.replace(/&(?:#(\d+)|(\w+));/g, (_, number: string | undefined, name: string) => number === undefined ? named[name] ?? `&${name};` : String.fromCodePoint(Number(number)))
+const named: { readonly [name: string]: string } = { amp: "&", lt: "<", gt: ">", quot: '"', nbsp: "\u00a0" }
+const plain = (text: string): string =>
+  text.replace(/&(?:#(\d+)|(\w+));/g, (_, number: string | undefined, name: string) =>
+    number === undefined ? (named[name] ?? `&${name};`) : String.fromCodePoint(Number(number))
+  )
 const empty_elements = new Set(["meta", "col", "br", "img", "link", "input"])
 
 /** Reads a page as strictly as one may: every tag closed in order, every attribute in double quotes, no stray sign. Throws otherwise. */
@@ -16,12 +23,15 @@ export const readPage = (text: string): Element => {
     if (text[at] !== "<") {
       const end = text.indexOf("<", at) < 0 ? text.length : text.indexOf("<", at)
       const raw = text.slice(at, end)
-      if (/[>]/.test(raw) || /&(?!(?:#\d+|amp|lt|gt|quot|nbsp);)/.test(raw)) throw new Error(`stray sign in: ${raw.slice(0, 80)}`)
+      if (/[>]/.test(raw) || /&(?!(?:#\d+|amp|lt|gt|quot|nbsp);)/.test(raw))
+        throw new Error(`stray sign in: ${raw.slice(0, 80)}`)
       open.at(-1)!.children.push(plain(raw))
       at = end
       continue
     }
-    const tag = /^<(\/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z][a-zA-Z0-9:-]*(?:="[^"<>]*")?)*)\s*(\/?)>/.exec(text.slice(at, at + 20_000))
+    const tag = /^<(\/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z][a-zA-Z0-9:-]*(?:="[^"<>]*")?)*)\s*(\/?)>/.exec(
+      text.slice(at, at + 20_000)
+    )
     if (tag === null) throw new Error(`no tag: ${text.slice(at, at + 80)}`)
     const [whole, closing, name = "", given = "", self] = tag
     at += whole.length
@@ -30,7 +40,12 @@ export const readPage = (text: string): Element => {
       if (last?.name !== name) throw new Error(`</${name}> closes <${last?.name}>`)
       continue
     }
-    const attributes = Object.fromEntries([...given.matchAll(/([a-zA-Z][a-zA-Z0-9:-]*)(?:="([^"]*)")?/g)].map(([, key, value]) => [key!, plain(value ?? "")]))
+    const attributes = Object.fromEntries(
+      [...given.matchAll(/([a-zA-Z][a-zA-Z0-9:-]*)(?:="([^"]*)")?/g)].map(([, key, value]) => [
+        key!,
+        plain(value ?? "")
+      ])
+    )
     const element: Element = { name, attributes, children: [] }
     open.at(-1)!.children.push(element)
     if (name === "style" || name === "script") {
@@ -44,13 +59,64 @@ export const readPage = (text: string): Element => {
 }
 
 export const all = (element: Element, name?: string): ReadonlyArray<Element> =>
-  element.children.flatMap((child) => typeof child === "string" ? [] : [...name === undefined || child.name === name ? [child] : [], ...all(child, name)])
-export const textOf = (element: Element): string => element.children.map((child) => typeof child === "string" ? child : textOf(child)).join("")
-export const classed = (element: Element, name: string): ReadonlyArray<Element> => all(element).filter((one) => (one.attributes["class"] ?? "").split(" ").includes(name))
+  element.children.flatMap((child) =>
+    typeof child === "string"
+      ? []
+      : [...(name === undefined || child.name === name ? [child] : []), ...all(child, name)]
+  )
+export const textOf = (element: Element): string =>
+  element.children.map((child) => (typeof child === "string" ? child : textOf(child))).join("")
+export const classed = (element: Element, name: string): ReadonlyArray<Element> =>
+  all(element).filter((one) => (one.attributes["class"] ?? "").split(" ").includes(name))
 
 const elements = new Set([
-  "html", "head", "meta", "title", "style", "body", "header", "main", "section", "div", "h1", "h2", "p", "span", "b", "strong", "small", "code", "abbr", "sup", "time", "bdi", "ul", "ol", "li",
-  "details", "summary", "figure", "figcaption", "table", "caption", "colgroup", "col", "thead", "tbody", "tr", "th", "td", "svg", "defs", "pattern", "g", "rect", "line", "path", "text", "tspan"
+  "html",
+  "head",
+  "meta",
+  "title",
+  "style",
+  "body",
+  "header",
+  "main",
+  "section",
+  "div",
+  "h1",
+  "h2",
+  "p",
+  "span",
+  "b",
+  "strong",
+  "small",
+  "code",
+  "abbr",
+  "sup",
+  "time",
+  "bdi",
+  "ul",
+  "ol",
+  "li",
+  "details",
+  "summary",
+  "figure",
+  "figcaption",
+  "table",
+  "caption",
+  "colgroup",
+  "col",
+  "thead",
+  "tbody",
+  "tr",
+  "th",
+  "td",
+  "svg",
+  "defs",
+  "pattern",
+  "g",
+  "rect",
+  "line",
+  "path",
+  "text",
+  "tspan"
 ])
 /** What a page that stands alone must not have; empty when all is well. */
 export const faultsOf = (text: string): ReadonlyArray<string> => {
@@ -60,16 +126,26 @@ export const faultsOf = (text: string): ReadonlyArray<string> => {
     if (!elements.has(name)) faults.push(`<${name}>`)
     for (const [key, value] of Object.entries(attributes)) {
       if (/^on/i.test(key) || ["style", "src", "href", "srcset", "action"].includes(key)) faults.push(`${name} ${key}`)
-      if (/https?:|\/\//i.test(value) && !["xmlns", "title", "aria-label"].includes(key)) faults.push(`${name} ${key}="${value}"`)
+      if (/https?:|\/\//i.test(value) && !["xmlns", "title", "aria-label"].includes(key))
+        faults.push(`${name} ${key}="${value}"`)
     }
   }
-  const styles = all(page, "style"), [style] = styles
+  const styles = all(page, "style"),
+    [style] = styles
   const css = style === undefined ? "" : textOf(style)
   if (styles.length !== 1) faults.push(`${styles.length} style sheets`)
-  if (/@import|https?:|expression|javascript:/i.test(css) || [...css.matchAll(/url\(([^)]*)\)/g)].some(([, what]) => !what!.startsWith("#"))) faults.push("the style sheet fetches something")
-  const policy = all(page, "meta").find((one) => one.attributes["http-equiv"] === "Content-Security-Policy")?.attributes["content"] ?? ""
+  if (
+    /@import|https?:|expression|javascript:/i.test(css) ||
+    [...css.matchAll(/url\(([^)]*)\)/g)].some(([, what]) => !what!.startsWith("#"))
+  )
+    faults.push("the style sheet fetches something")
+  const policy =
+    all(page, "meta").find((one) => one.attributes["http-equiv"] === "Content-Security-Policy")?.attributes[
+      "content"
+    ] ?? ""
   const hash = `'sha256-${createHash("sha256").update(css).digest("base64")}'`
-  if (policy !== `default-src 'none'; style-src ${hash}; base-uri 'none'; form-action 'none'`) faults.push(`the policy is ${policy}`)
+  if (policy !== `default-src 'none'; style-src ${hash}; base-uri 'none'; form-action 'none'`)
+    faults.push(`the policy is ${policy}`)
   if (all(page, "html")[0]?.attributes["lang"] !== "en") faults.push("no language")
   return faults
 }

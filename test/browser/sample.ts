@@ -8,35 +8,55 @@ export const dayFrom = (now: number, days: number): string => new Date(now + day
 /** What people type who mean no good, or simply write another language. */
 export const hostile = {
   markup: `<script>alert("x")</script> & 'Sons' <img src=http://evil.example/x onerror=alert(1)>`,
-  arabic: "\u0645\u0647\u0631\u062c\u0627\u0646 \u0627\u0644\u0635\u064a\u0641 2026 (\u0627\u0644\u0645\u0633\u0631\u062d)",
+  arabic:
+    "\u0645\u0647\u0631\u062c\u0627\u0646 \u0627\u0644\u0635\u064a\u0641 2026 (\u0627\u0644\u0645\u0633\u0631\u062d)",
   emoji: "\u{1f3aa} Zirkus \u{1f469}\u200d\u{1f680} \u00dcber-Gala"
 } as const
 
-export const sender = (place: Place) => async (method: string, path: string, body?: unknown): Promise<{ readonly [key: string]: any }> => {
-  const response = await fetch(`${place.url}/api/v1${path}`, {
-    method, headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) })
-  })
-  const text = await response.text()
-  if (response.status >= 400) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
-  return text === "" ? {} : JSON.parse(text)
-}
+export const sender =
+  (place: Place) =>
+  async (method: string, path: string, body?: unknown): Promise<{ readonly [key: string]: any }> => {
+    const response = await fetch(`${place.url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    if (response.status >= 400) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
+    return text === "" ? {} : JSON.parse(text)
+  }
 
 /** Products with bookings of every phase around `now`, and a packed flight case with another inside. */
 export const makeSample = async (place: Place, now: number): Promise<void> => {
   const send = sender(place)
   const at = (days: number, hour: string): string => `${dayFrom(now, days)}T${hour}:00Z`
   await send("PATCH", "/stores/1", { name: "Main Store <London>", timezone: "Europe/London" })
-  const product = async (name: string, sku: string, more: Row = {}): Promise<number> => (await send("POST", "/products", { name, sku, ...more }))["product"].id
+  const product = async (name: string, sku: string, more: Row = {}): Promise<number> =>
+    (await send("POST", "/products", { name, sku, ...more }))["product"].id
   const unit = async (product_id: number, asset_number: string, more: Row = {}): Promise<number> =>
     (await send("POST", "/stock_levels", { product_id, store_id: 1, asset_number, ...more }))["stock_level"].id
-  const member = async (name: string): Promise<number> => (await send("POST", "/members", { name, membership_type: "organisation" }))["member"].id
+  const member = async (name: string): Promise<number> =>
+    (await send("POST", "/members", { name, membership_type: "organisation" }))["member"].id
 
-  const spiider = await product("Robe Spiider", "SPIIDER", { stock_method: 2, buffer_before_minutes: 720, post_rent_unavailability: 1440 })
+  const spiider = await product("Robe Spiider", "SPIIDER", {
+    stock_method: 2,
+    buffer_before_minutes: 720,
+    post_rent_unavailability: 1440
+  })
   const units = []
   for (let n = 1; n <= 6; n++) units.push(await unit(spiider, `SPI-00${n}`, { serial_number: `RS-77${n}21` }))
   const [first, second, third] = units as [number, number, number]
   const bulk: Array<number> = []
-  for (const [name, sku, held] of [["Cable XLR 10 m", "XLR10", 120], ["Truss H30V 2 m", "TRUSS2", 24], [hostile.markup, "HOSTILE", 8], [hostile.arabic, "ARABIC", 5], [hostile.emoji, "EMOJI", 3], ["Shure SM58", "SM58", 30], ["d&b V8 loudspeaker with a very long name that never ends and goes on", "V8", 12], ["Stage deck 2\u00d71 m", "DECK", 48]] as const) {
+  for (const [name, sku, held] of [
+    ["Cable XLR 10 m", "XLR10", 120],
+    ["Truss H30V 2 m", "TRUSS2", 24],
+    [hostile.markup, "HOSTILE", 8],
+    [hostile.arabic, "ARABIC", 5],
+    [hostile.emoji, "EMOJI", 3],
+    ["Shure SM58", "SM58", 30],
+    ["d&b V8 loudspeaker with a very long name that never ends and goes on", "V8", 12],
+    ["Stage deck 2\u00d71 m", "DECK", 48]
+  ] as const) {
     const id = await product(name, sku)
     bulk.push(id)
     const [level] = (await send("GET", `/stock_levels?q[product_id_eq]=${id}`))["stock_levels"]
@@ -47,8 +67,23 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
   const customers = [await member("Northern Lights Ltd"), await member(hostile.markup), await member(hostile.arabic)]
 
   /** An order of some products; units are allocated and, when asked, booked out. */
-  const deal = async (subject: string, customer: number, from: number, to: number, lines: ReadonlyArray<readonly [number, number, ReadonlyArray<number>?]>, end: "quotation" | "order" | "out" | "held"): Promise<void> => {
-    const { id } = (await send("POST", "/opportunities", { subject, store_id: 1, member_id: customers[customer]!, starts_at: at(from, "09:00"), ends_at: at(to, "18:00") }))["opportunity"]
+  const deal = async (
+    subject: string,
+    customer: number,
+    from: number,
+    to: number,
+    lines: ReadonlyArray<readonly [number, number, ReadonlyArray<number>?]>,
+    end: "quotation" | "order" | "out" | "held"
+  ): Promise<void> => {
+    const { id } = (
+      await send("POST", "/opportunities", {
+        subject,
+        store_id: 1,
+        member_id: customers[customer]!,
+        starts_at: at(from, "09:00"),
+        ends_at: at(to, "18:00")
+      })
+    )["opportunity"]
     const items: Array<readonly [number, ReadonlyArray<number>, number]> = []
     for (const [item_id, quantity, chosen = []] of lines) {
       const answer = await send("POST", `/opportunities/${id}/items`, { name: "Line", item_id, quantity })
@@ -59,35 +94,129 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
     if (end === "held") await send("POST", `/opportunities/${id}/change_status`, { status: 4 })
     if (end === "quotation" || end === "held") return
     await send("POST", `/opportunities/${id}/convert_to_order`, { shortage_notes: "known" })
-    const allocations = items.flatMap(([opportunity_item_id, chosen]) => chosen.map((stock_level_id) => ({ opportunity_item_id, stock_level_id })))
+    const allocations = items.flatMap(([opportunity_item_id, chosen]) =>
+      chosen.map((stock_level_id) => ({ opportunity_item_id, stock_level_id }))
+    )
     if (allocations.length > 0) await send("POST", `/opportunities/${id}/quick_allocate`, { allocations })
     if (end !== "out") return
     const { opportunity } = await send("GET", `/opportunities/${id}?include=items,items.assets`)
     const asset_ids = opportunity.items.flatMap((item: any) => (item.assets ?? []).map((one: any) => one.id))
     if (asset_ids.length > 0) await send("POST", `/opportunities/${id}/quick_book_out`, { asset_ids })
-    for (const [item, chosen, quantity] of items) if (chosen.length === 0) await send("PATCH", `/opportunities/${id}/items/${item}/fulfilment`, { action: "dispatch", quantity })
+    for (const [item, chosen, quantity] of items)
+      if (chosen.length === 0)
+        await send("PATCH", `/opportunities/${id}/items/${item}/fulfilment`, { action: "dispatch", quantity })
   }
-  await deal("Harbour Festival", 0, -9, -2, [[spiider, 1, [first]], [cable, 20]], "out")
-  await deal("Gala Night", 1, -1, 4, [[spiider, 2, [second, third]], [cable, 60], [odd, 3]], "out")
-  await deal(hostile.markup, 1, 6, 9, [[spiider, 2, [second, units[3]!]], [cable, 70], [odd, 8]], "order")
-  await deal(hostile.arabic, 2, 8, 12, [[spiider, 3], [cable, 40], [arabic, 5], [truss, 20]], "order")
-  await deal(hostile.emoji, 0, 11, 13, [[spiider, 2], [cable, 30], [emoji, 2], [mics, 24]], "held")
-  await deal("Theatre run", 0, 16, 30, [[spiider, 4, [second, third, units[3]!, units[4]!]], [mics, 28], [truss, 24]], "order")
-  await deal("One-day seminar", 2, 20, 20, [[mics, 6], [spiider, 1]], "order")
+  await deal(
+    "Harbour Festival",
+    0,
+    -9,
+    -2,
+    [
+      [spiider, 1, [first]],
+      [cable, 20]
+    ],
+    "out"
+  )
+  await deal(
+    "Gala Night",
+    1,
+    -1,
+    4,
+    [
+      [spiider, 2, [second, third]],
+      [cable, 60],
+      [odd, 3]
+    ],
+    "out"
+  )
+  await deal(
+    hostile.markup,
+    1,
+    6,
+    9,
+    [
+      [spiider, 2, [second, units[3]!]],
+      [cable, 70],
+      [odd, 8]
+    ],
+    "order"
+  )
+  await deal(
+    hostile.arabic,
+    2,
+    8,
+    12,
+    [
+      [spiider, 3],
+      [cable, 40],
+      [arabic, 5],
+      [truss, 20]
+    ],
+    "order"
+  )
+  await deal(
+    hostile.emoji,
+    0,
+    11,
+    13,
+    [
+      [spiider, 2],
+      [cable, 30],
+      [emoji, 2],
+      [mics, 24]
+    ],
+    "held"
+  )
+  await deal(
+    "Theatre run",
+    0,
+    16,
+    30,
+    [
+      [spiider, 4, [second, third, units[3]!, units[4]!]],
+      [mics, 28],
+      [truss, 24]
+    ],
+    "order"
+  )
+  await deal(
+    "One-day seminar",
+    2,
+    20,
+    20,
+    [
+      [mics, 6],
+      [spiider, 1]
+    ],
+    "order"
+  )
 
   const head = await product("Moving head in a case", "HEAD", { stock_method: 2 })
   const box = await product("Flight case, large", "CASE", { stock_method: 2 })
   await send("PUT", `/products/${box}/container_template`, { is_containerable: true })
   const housing = await unit(box, "CASE-0007", { barcode: "5012345678900" })
   const inner_housing = await unit(box, "CASE-0008")
-  const packed = [await unit(head, "MH-001", { serial_number: "SN 42/7", barcode: "4006381333931" }), await unit(head, "MH-002", { serial_number: "s/n*2" }), await unit(head, "MH-003 \u00dcber")]
+  const packed = [
+    await unit(head, "MH-001", { serial_number: "SN 42/7", barcode: "4006381333931" }),
+    await unit(head, "MH-002", { serial_number: "s/n*2" }),
+    await unit(head, "MH-003 \u00dcber")
+  ]
   const loose = [await unit(head, "MH-004"), await unit(head, "MH-005")]
-  const container = async (name: string, serialised_item_id: number): Promise<number> => (await send("POST", "/containers", { name, product_id: box, serialised_item_id, store_id: 1, scan_mode: "free" }))["container"].id
-  const outer = await container(`Case 7 ${hostile.markup.slice(0, 31)}`, housing), inner = await container("Case 8, accessories", inner_housing)
-  for (const [at_, serialised_item_id] of packed.entries()) await send("POST", `/containers/${outer}/pack`, { serialised_item_id, position: `Slot ${at_ + 1}` })
+  const container = async (name: string, serialised_item_id: number): Promise<number> =>
+    (await send("POST", "/containers", { name, product_id: box, serialised_item_id, store_id: 1, scan_mode: "free" }))[
+      "container"
+    ].id
+  const outer = await container(`Case 7 ${hostile.markup.slice(0, 31)}`, housing),
+    inner = await container("Case 8, accessories", inner_housing)
+  for (const [at_, serialised_item_id] of packed.entries())
+    await send("POST", `/containers/${outer}/pack`, { serialised_item_id, position: `Slot ${at_ + 1}` })
   for (const serialised_item_id of loose) await send("POST", `/containers/${inner}/pack`, { serialised_item_id })
   await send("POST", `/containers/${outer}/pack`, { serialised_item_id: inner_housing, position: "Drawer" })
 
   const kit = await product("Stage sound kit", "KIT")
-  for (const [component_product_id, quantity] of [[mics, 4], [cable, 10]] as const) await send("POST", `/products/${kit}/components`, { component_product_id, quantity })
+  for (const [component_product_id, quantity] of [
+    [mics, 4],
+    [cable, 10]
+  ] as const)
+    await send("POST", `/products/${kit}/components`, { component_product_id, quantity })
 }

@@ -2,7 +2,15 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { arrivedText, background_lock, saveAttempt, type SyncOccasion, readAttempt, watch_lock, shouldSync } from "../../cli/background.ts"
+import {
+  arrivedText,
+  background_lock,
+  saveAttempt,
+  type SyncOccasion,
+  readAttempt,
+  watch_lock,
+  shouldSync
+} from "../../cli/background.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
 
 const now = Date.parse("2026-07-01T12:00:00Z")
@@ -10,10 +18,25 @@ const minutes = (count: number): number => count * 60_000
 
 describe("a sync in the background", () => {
   let folder: string
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), "flightcase-background-")) })
-  afterEach(() => { rmSync(folder, { recursive: true }) })
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "flightcase-background-"))
+  })
+  afterEach(() => {
+    rmSync(folder, { recursive: true })
+  })
   const worth = (more: Partial<SyncOccasion> = {}): boolean =>
-    shouldSync({ folder, profile: "default", env: {}, offline: false, pending: true, synced_at: new Date(now).toISOString(), ...more }, now)
+    shouldSync(
+      {
+        folder,
+        profile: "default",
+        env: {},
+        offline: false,
+        pending: true,
+        synced_at: new Date(now).toISOString(),
+        ...more
+      },
+      now
+    )
 
   it("is worth it when something is pending, or the replica has grown old", () => {
     expect(worth()).toBe(true)
@@ -27,7 +50,8 @@ describe("a sync in the background", () => {
     expect(worth({ env: { FLIGHTCASE_NO_BACKGROUND: "0" } })).toBe(true)
   })
   it("leaves a network alone that was not there a moment ago, longer each time", () => {
-    const failed = (failures: number, ago: number): void => saveAttempt(folder, { tried_at: now - ago, ok: false, conflicts: 0, failures })
+    const failed = (failures: number, ago: number): void =>
+      saveAttempt(folder, { tried_at: now - ago, ok: false, conflicts: 0, failures })
     failed(1, 10_000)
     expect(worth()).toBe(false)
     failed(1, 15_000)

@@ -16,20 +16,35 @@ export interface Surroundings {
 }
 
 /** Runs one command as a process of its own would, but for its start: one at a time, since all that is the process's. */
-export const typeHere = async (words: ReadonlyArray<string>, { env, folder, input }: Surroundings = {}): Promise<Ran> => {
-  const before = { out: process.stdout.write, err: process.stderr.write, env: { ...process.env }, folder: process.cwd() }
-  const stdin = Object.getOwnPropertyDescriptor(process, "stdin")!
-  let out = "", err = ""
-  const into = (add: (text: string) => void) => (chunk: string | Uint8Array): boolean => {
-    add(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8"))
-    return true
+export const typeHere = async (
+  words: ReadonlyArray<string>,
+  { env, folder, input }: Surroundings = {}
+): Promise<Ran> => {
+  const before = {
+    out: process.stdout.write,
+    err: process.stderr.write,
+    env: { ...process.env },
+    folder: process.cwd()
   }
+  const stdin = Object.getOwnPropertyDescriptor(process, "stdin")!
+  let out = "",
+    err = ""
+  const into =
+    (add: (text: string) => void) =>
+    (chunk: string | Uint8Array): boolean => {
+      add(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8"))
+      return true
+    }
   const disconnect = connectionsOfItsOwn()
   if (env !== undefined) becomeEnvironment(env)
   if (folder !== undefined) process.chdir(folder)
   if (input !== undefined) Object.defineProperty(process, "stdin", { ...stdin, get: () => stdinOf(input) })
-  process.stdout.write = into((text) => { out += text })
-  process.stderr.write = into((text) => { err += text })
+  process.stdout.write = into((text) => {
+    out += text
+  })
+  process.stderr.write = into((text) => {
+    err += text
+  })
   try {
     const code = await runCommandLine(words)
     return { code, out, err }
@@ -43,7 +58,7 @@ export const typeHere = async (words: ReadonlyArray<string>, { env, folder, inpu
   }
 }
 /** A process has no connection to a server when it starts: one kept from an earlier command may be closed by then. */
-const connectionsOfItsOwn = (): () => Promise<void> => {
+const connectionsOfItsOwn = (): (() => Promise<void>) => {
   // Where Node's own fetch looks for its pool; none is there before the first request.
   const place = globalThis as { [pool]?: Pool | undefined }
   const before = place[pool]
@@ -77,7 +92,8 @@ export const openCommandLine = (): CommandLine => {
   const home = mkdtempSync(join(tmpdir(), "flightcase-typed-"))
   return {
     home,
-    type: (words) => typeHere(words, { env: { ...process.env as { readonly [name: string]: string }, FLIGHTCASE_HOME: home } }),
+    type: (words) =>
+      typeHere(words, { env: { ...(process.env as { readonly [name: string]: string }), FLIGHTCASE_HOME: home } }),
     close: () => rmSync(home, { recursive: true, force: true })
   }
 }

@@ -14,7 +14,9 @@ beforeEach(async () => {
   expect((await run(place, ["login", place.url, "--token", owner_token, "--name", "van"])).code).toBe(0)
   expect((await run(place, ["product-groups", "create", "--name", "Unsent"])).code).toBe(0)
 })
-afterEach(async () => { await place.close() })
+afterEach(async () => {
+  await place.close()
+})
 
 describe("the doctor", () => {
   it("puts a damaged replica aside, fills a new one and sends what was pending", async () => {
@@ -27,15 +29,25 @@ describe("the doctor", () => {
     expect(repaired.out).toContain("and filled anew; what was pending has been sent")
     expect(readdirSync(profile()).some((name) => name.startsWith("replica.sqlite.damaged-"))).toBe(true)
     const whole = await run(place, ["doctor"])
-    expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/ok\toutbox file\twhole\nok\tserver\tanswers\nok\tclock\t/)])
+    expect([whole.code, whole.out]).toEqual([
+      0,
+      expect.stringMatching(/ok\toutbox file\twhole\nok\tserver\tanswers\nok\tclock\t/)
+    ])
     expect((await run(place, ["product-groups", "list", "--remote", "--json"])).out).toContain("Unsent")
   })
 
   it("leaves a damaged outbox alone, and a login that begins anew keeps the folder", async () => {
     writeFileSync(join(profile(), "outbox.sqlite"), "garbage".repeat(1_000))
-    for (const words of [["doctor", "--repair"], ["product-groups", "list"], ["login", place.url, "--token", owner_token]]) {
+    for (const words of [
+      ["doctor", "--repair"],
+      ["product-groups", "list"],
+      ["login", place.url, "--token", owner_token]
+    ]) {
       const ran = await run(place, words)
-      expect([ran.code, ran.out + ran.err]).toEqual([1, expect.stringMatching(/outbox .* is damaged: commands recorded here and not sent yet are in it/)])
+      expect([ran.code, ran.out + ran.err]).toEqual([
+        1,
+        expect.stringMatching(/outbox .* is damaged: commands recorded here and not sent yet are in it/)
+      ])
     }
     const anew = await run(place, ["login", place.url, "--token", owner_token, "--set-aside", "--json"])
     expect(anew.code).toBe(0)
@@ -50,14 +62,33 @@ it("commands the outbox has lost are told by every command, written out, and gon
   replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
   replica.close()
   const listed = await run(place, ["product-groups", "list"])
-  expect([listed.code, listed.out, listed.err]).toEqual([0, expect.stringContaining("Unsent"), expect.stringContaining("Commands 2 to 3 were acknowledged here, and the outbox does not have them any more: flightcase doctor says")])
+  expect([listed.code, listed.out, listed.err]).toEqual([
+    0,
+    expect.stringContaining("Unsent"),
+    expect.stringContaining(
+      "Commands 2 to 3 were acknowledged here, and the outbox does not have them any more: flightcase doctor says"
+    )
+  ])
   for (const words of [["product-groups", "create", "--name", "More"], ["sync"]]) {
-    expect(await run(place, words)).toMatchObject({ code: 1, err: expect.stringMatching(/Commands 2 to 3 .*\n.*doctor --accept-loss goes on without them/) })
+    expect(await run(place, words)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/Commands 2 to 3 .*\n.*doctor --accept-loss goes on without them/)
+    })
   }
   const written = await run(place, ["sync", "export-pending", "left.json"])
-  expect([written.code, written.err]).toEqual([0, expect.stringContaining("Acknowledged here, and not in the outbox any more: 2 to 3.")])
-  expect(JSON.parse(readFileSync(join(place.folder, "left.json"), "utf8")).unsent).toMatchObject({ lost: { from: 2, to: 3 }, unreadable: 0, commands: [{ n: 1, payload: { body: { name: "Unsent" } } }] })
-  expect(await run(place, ["doctor"])).toMatchObject({ code: 1, out: expect.stringMatching(/bad\toutbox numbers\tCommands 2 to 3 .*doctor --accept-loss/) })
+  expect([written.code, written.err]).toEqual([
+    0,
+    expect.stringContaining("Acknowledged here, and not in the outbox any more: 2 to 3.")
+  ])
+  expect(JSON.parse(readFileSync(join(place.folder, "left.json"), "utf8")).unsent).toMatchObject({
+    lost: { from: 2, to: 3 },
+    unreadable: 0,
+    commands: [{ n: 1, payload: { body: { name: "Unsent" } } }]
+  })
+  expect(await run(place, ["doctor"])).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/bad\toutbox numbers\tCommands 2 to 3 .*doctor --accept-loss/)
+  })
   const accepted = await run(place, ["doctor", "--accept-loss"])
   expect([accepted.code, accepted.err]).toEqual([0, expect.stringContaining("Going on without commands 2 to 3")])
   expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, pending: 0 })
@@ -69,14 +100,26 @@ it("a copied folder is told so, and goes on as a device of its own with what it 
   expect((await run(place, ["sync"])).code).toBe(0)
   expect((await run(place, ["product-groups", "create", "--name", "Of the copy", "--profile", "copy"])).code).toBe(0)
   const told = await run(place, ["sync", "--profile", "copy"])
-  expect([told.code, told.err]).toEqual([6, expect.stringMatching(/This folder is a copy.*Nothing was sent\.\n.*login URL --token T makes this machine a device of its own/)])
+  expect([told.code, told.err]).toEqual([
+    6,
+    expect.stringMatching(
+      /This folder is a copy.*Nothing was sent\.\n.*login URL --token T makes this machine a device of its own/
+    )
+  ])
   const again = await run(place, ["login", place.url, "--token", owner_token, "--profile", "copy", "--json"])
   expect(JSON.parse(again.out).moved).toEqual({ commands: 1, decided: 1, left: 0, left_file: null })
-  expect(JSON.parse((await run(place, ["sync", "--profile", "copy", "--json"])).out).sync).toMatchObject({ accepted: 1, conflicts: 0 })
+  expect(JSON.parse((await run(place, ["sync", "--profile", "copy", "--json"])).out).sync).toMatchObject({
+    accepted: 1,
+    conflicts: 0
+  })
   // The first is nobody's old device: it goes on.
   expect((await run(place, ["product-groups", "create", "--name", "Later"])).code).toBe(0)
   expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, conflicts: 0 })
-  expect((await run(place, ["product-groups", "list", "--remote"])).out.split("\n").filter((line) => /\t(Unsent|Second|Of the copy|Later)(\t|$)/.test(line))).toHaveLength(4)
+  expect(
+    (await run(place, ["product-groups", "list", "--remote"])).out
+      .split("\n")
+      .filter((line) => /\t(Unsent|Second|Of the copy|Later)(\t|$)/.test(line))
+  ).toHaveLength(4)
 })
 
 it("a login cut off between two folders is finished by the next command", async () => {
@@ -89,15 +132,26 @@ it("a login cut off between two folders is finished by the next command", async 
 
 describe("the unit", () => {
   it("is one systemd understands, whatever the folders are called", async () => {
-    const unit = unitFor("till", { FLIGHTCASE_HOME: "/srv/50% \"off\" $HOME", XDG_CONFIG_HOME: place.folder }, [process.execPath, "/opt/flight case/bin.mjs"])
+    const unit = unitFor("till", { FLIGHTCASE_HOME: '/srv/50% "off" $HOME', XDG_CONFIG_HOME: place.folder }, [
+      process.execPath,
+      "/opt/flight case/bin.mjs"
+    ])
     expect(unit.path).toBe(join(place.folder, "systemd/user/flightcase-sync-till.service"))
-    expect(unit.text).toContain(`ExecStart=${process.execPath} "/opt/flight case/bin.mjs" sync --watch --no-input --profile till\n`)
+    expect(unit.text).toContain(
+      `ExecStart=${process.execPath} "/opt/flight case/bin.mjs" sync --watch --no-input --profile till\n`
+    )
     expect(unit.text).toContain("RestartForceExitStatus=75\n")
     expect(unit.text).toContain("RestartPreventExitStatus=2 4\n")
     let verified: string
     const file = join(place.folder, unit.name)
     writeFileSync(file, unit.text)
-    try { verified = execFileSync("systemd-analyze", ["verify", "--user", file], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, XDG_RUNTIME_DIR: place.folder } }) } catch (error) {
+    try {
+      verified = execFileSync("systemd-analyze", ["verify", "--user", file], {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...process.env, XDG_RUNTIME_DIR: place.folder }
+      })
+    } catch (error) {
       // Where there is no systemd, there is nothing to ask.
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return
       throw new Error(String((error as { stderr?: unknown }).stderr), { cause: error })
@@ -108,7 +162,10 @@ describe("the unit", () => {
   it("is written and removed where systemd looks", async () => {
     const env = { XDG_CONFIG_HOME: join(place.folder, "config") }
     const written = await runApart(place, ["sync", "--install-unit"], { env })
-    expect([written.code, written.err]).toEqual([0, expect.stringContaining("systemctl --user enable --now flightcase-sync.service")])
+    expect([written.code, written.err]).toEqual([
+      0,
+      expect.stringContaining("systemctl --user enable --now flightcase-sync.service")
+    ])
     const path = join(place.folder, "config/systemd/user/flightcase-sync.service")
     expect(readFileSync(path, "utf8")).toContain("cli/main.ts sync --watch --no-input --profile default")
     expect((await runApart(place, ["sync", "--uninstall-unit"], { env })).err).toContain("Removed")

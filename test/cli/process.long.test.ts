@@ -6,11 +6,16 @@ import { openPlace, owner_token, type Place, run } from "./session.ts"
 
 const cli = new URL("../../cli/main.ts", import.meta.url).pathname
 let place: Place
-beforeAll(async () => { place = await openPlace() })
-afterAll(async () => { await place.close() })
+beforeAll(async () => {
+  place = await openPlace()
+})
+afterAll(async () => {
+  await place.close()
+})
 
 /** Rows enough for several chunks. */
-const csv = (rows: number): string => ["sku,name", ...Array.from({ length: rows }, (_, at) => `K-${at + 1},Cable ${at + 1}`)].join("\n")
+const csv = (rows: number): string =>
+  ["sku,name", ...Array.from({ length: rows }, (_, at) => `K-${at + 1},Cable ${at + 1}`)].join("\n")
 
 describe("the command line as a process", () => {
   it("ends quietly when its reader has seen enough", async () => {
@@ -18,7 +23,9 @@ describe("the command line as a process", () => {
     expect((await run(place, ["import", "products", "many.csv"])).code).toBe(0)
     const child = spawn(process.execPath, [cli, "products", "list", "--all", "--json"], { env: { ...place.env } })
     let err = ""
-    child.stderr.on("data", (chunk: Buffer) => { err += chunk.toString() })
+    child.stderr.on("data", (chunk: Buffer) => {
+      err += chunk.toString()
+    })
     child.stdout.once("data", () => child.stdout.destroy())
     const code = await new Promise<number | null>((resolve) => child.on("close", resolve))
     expect({ code, err }).toEqual({ code: 0, err: "" })
@@ -26,7 +33,18 @@ describe("the command line as a process", () => {
 
   it("ends with 130 when it is interrupted", async () => {
     const child = spawn(process.execPath, [cli, "pack", "1"], { env: { ...place.env, FLIGHTCASE_URL: place.url } })
-    const made = await run(place, ["containers", "temporary", "create", "--name", "Case", "--barcode", "C-1", "--store", "1", "--json"])
+    const made = await run(place, [
+      "containers",
+      "temporary",
+      "create",
+      "--name",
+      "Case",
+      "--barcode",
+      "C-1",
+      "--store",
+      "1",
+      "--json"
+    ])
     expect(made.code).toBe(0)
     const waiting = spawn(process.execPath, [cli, "pack", "C-1"], { env: { ...place.env } })
     const ended = new Promise<number | null>((resolve) => waiting.on("close", resolve))
@@ -42,13 +60,21 @@ describe("the command line as a process", () => {
     expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
     const profile = join(place.home, "profiles", "default")
     expect(statSync(profile).mode & 0o777).toBe(0o700)
-    expect(readdirSync(profile).map((name) => [name, statSync(join(profile, name)).mode & 0o077])).toEqual(readdirSync(profile).map((name) => [name, 0]))
+    expect(readdirSync(profile).map((name) => [name, statSync(join(profile, name)).mode & 0o077])).toEqual(
+      readdirSync(profile).map((name) => [name, 0])
+    )
   })
 
   it("uses the XDG data folder when no home is named", async () => {
     const data = join(place.folder, "xdg")
     mkdirSync(data)
-    expect((await run(place, ["login", place.url, "--token", owner_token], { env: { FLIGHTCASE_HOME: "", XDG_DATA_HOME: data } })).code).toBe(0)
+    expect(
+      (
+        await run(place, ["login", place.url, "--token", owner_token], {
+          env: { FLIGHTCASE_HOME: "", XDG_DATA_HOME: data }
+        })
+      ).code
+    ).toBe(0)
     expect(readdirSync(join(data, "flightcase", "profiles"))).toEqual(["default"])
   })
 
@@ -57,7 +83,9 @@ describe("the command line as a process", () => {
     const coloured = await run(place, grid, { env: { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1" } })
     expect(coloured.out).toContain("\u001b[")
     expect((await run(place, grid)).out).not.toContain("\u001b[")
-    expect((await run(place, grid, { env: { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", NO_COLOR: "1" } })).out).not.toContain("\u001b[")
+    expect(
+      (await run(place, grid, { env: { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", NO_COLOR: "1" } })).out
+    ).not.toContain("\u001b[")
   })
 })
 
@@ -66,24 +94,43 @@ describe("an import", () => {
     const own = await openPlace()
     try {
       writeFileSync(join(own.folder, "list.csv"), `${csv(25)}\n,\nK-27,\n`)
-      const child = spawn(process.execPath, [cli, "import", "products", "list.csv", "--chunk", "5", "--verdicts", "verdicts.ndjson"], { cwd: own.folder, env: { ...own.env } })
+      const child = spawn(
+        process.execPath,
+        [cli, "import", "products", "list.csv", "--chunk", "5", "--verdicts", "verdicts.ndjson"],
+        { cwd: own.folder, env: { ...own.env } }
+      )
       const gone = new Promise((resolve) => child.on("close", resolve))
       // Killed as soon as something of it is kept; whatever was under way is sent again, which changes nothing.
       const kept = join(own.home, "imports")
-      for (let tries = 0; tries < 2_000 && !hasState(kept); tries++) await new Promise((resolve) => setTimeout(resolve, 5))
+      for (let tries = 0; tries < 2_000 && !hasState(kept); tries++)
+        await new Promise((resolve) => setTimeout(resolve, 5))
       child.kill("SIGKILL")
       await gone
-      const second = await run(own, ["import", "products", "list.csv", "--chunk", "5", "--verdicts", "verdicts.ndjson", "--json"])
+      const second = await run(own, [
+        "import",
+        "products",
+        "list.csv",
+        "--chunk",
+        "5",
+        "--verdicts",
+        "verdicts.ndjson",
+        "--json"
+      ])
       const summary = JSON.parse(second.out).import
       expect(summary).toMatchObject({ rows: 26, rejected: 1 })
       expect(summary.created + summary.unchanged).toBe(25)
-      const verdicts = readFileSync(join(own.folder, "verdicts.ndjson"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
+      const verdicts = readFileSync(join(own.folder, "verdicts.ndjson"), "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
       expect(verdicts.map(({ row }) => row)).toEqual(Array.from({ length: 26 }, (_, at) => at + 1))
       expect(second.code).toBe(5)
       expect(readdirSync(kept)).toEqual([])
       const again = await run(own, ["import", "products", "list.csv", "--json"])
       expect(JSON.parse(again.out).import).toMatchObject({ created: 0, updated: 0, unchanged: 25, rejected: 1 })
-    } finally { await own.close() }
+    } finally {
+      await own.close()
+    }
   })
 
   it("tells how far it came when the server goes away", async () => {
@@ -96,7 +143,9 @@ describe("an import", () => {
       expect(ran.err).toContain("cannot be reached")
       await own.start()
       expect((await run(own, ["import", "products", "list.csv"])).code).toBe(0)
-    } finally { await own.close() }
+    } finally {
+      await own.close()
+    }
   })
 
   it("takes real fixtures through a mapping of foreign columns", async () => {
@@ -105,8 +154,12 @@ describe("an import", () => {
     const first = await run(place, ["import", "products", file, ...mapped, "--json"])
     expect(first.code).toBe(0)
     expect(JSON.parse(first.out).import).toMatchObject({ rows: 627, created: 627, rejected: 0 })
-    expect(JSON.parse((await run(place, ["import", "products", file, ...mapped, "--json"])).out).import).toMatchObject({ unchanged: 627 })
-    const shown = JSON.parse((await run(place, ["products", "show", "5star-systems/spica-250m", "--remote", "--json"])).out).product
+    expect(JSON.parse((await run(place, ["import", "products", file, ...mapped, "--json"])).out).import).toMatchObject({
+      unchanged: 627
+    })
+    const shown = JSON.parse(
+      (await run(place, ["products", "show", "5star-systems/spica-250m", "--remote", "--json"])).out
+    ).product
     expect(shown).toMatchObject({ name: "5Star Systems Spica 250M", weight: "18.0000", product_group_name: "Lighting" })
   })
 
@@ -115,16 +168,35 @@ describe("an import", () => {
     const first = await run(place, ["import", "products", file, "--create-stores", "--json"])
     expect(first.err).toContain("Made the store Northern Depot")
     expect(JSON.parse(first.out).import).toMatchObject({ rows: 2019, created: 2019, rejected: 0 })
-    expect(JSON.parse((await run(place, ["import", "products", file, "--json"])).out).import).toMatchObject({ unchanged: 2019, rejected: 0 })
-    const rates = await run(place, ["import", "rates", new URL("../fixtures/rates.csv", import.meta.url).pathname, "--json"])
+    expect(JSON.parse((await run(place, ["import", "products", file, "--json"])).out).import).toMatchObject({
+      unchanged: 2019,
+      rejected: 0
+    })
+    const rates = await run(place, [
+      "import",
+      "rates",
+      new URL("../fixtures/rates.csv", import.meta.url).pathname,
+      "--json"
+    ])
     expect(JSON.parse(rates.out).import).toMatchObject({ rows: 17, created: 14, updated: 3, rejected: 0 })
-    const same = await run(place, ["import", "rates", new URL("../fixtures/rates.json", import.meta.url).pathname, "--json"])
+    const same = await run(place, [
+      "import",
+      "rates",
+      new URL("../fixtures/rates.json", import.meta.url).pathname,
+      "--json"
+    ])
     expect(JSON.parse(same.out).import).toMatchObject({ unchanged: 17 })
-    const kit = JSON.parse((await run(place, ["products", "components", "list", "KIT-FESTIVAL-LX", "--remote", "--json"])).out)
+    const kit = JSON.parse(
+      (await run(place, ["products", "components", "list", "KIT-FESTIVAL-LX", "--remote", "--json"])).out
+    )
     expect(kit.components).toHaveLength(5)
   }, 600_000)
 })
 
 const hasState = (folder: string): boolean => {
-  try { return readdirSync(folder).some((name) => name.endsWith(".json")) } catch { return false }
+  try {
+    return readdirSync(folder).some((name) => name.endsWith(".json"))
+  } catch {
+    return false
+  }
 }

@@ -7,11 +7,20 @@ import { takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openPlace, owner_token, type Place, run } from "./session.ts"
 
 let place: Place
-const api = async (method: string, path: string, body: object): Promise<any> => (await fetch(`${place.url}/api/v1/${path}`, {
-  method, headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }, body: JSON.stringify(body)
-})).json()
-const login = async (): Promise<void> => { expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0) }
-beforeEach(async () => { place = await openPlace() })
+const api = async (method: string, path: string, body: object): Promise<any> =>
+  (
+    await fetch(`${place.url}/api/v1/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+      body: JSON.stringify(body)
+    })
+  ).json()
+const login = async (): Promise<void> => {
+  expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
+}
+beforeEach(async () => {
+  place = await openPlace()
+})
 afterEach(() => place.close())
 
 describe("history from before a replica was filled", () => {
@@ -21,7 +30,11 @@ describe("history from before a replica was filled", () => {
     // As a replica of a longer journal, which comes as rows.
     const replica = new DatabaseSync(join(place.home, "profiles", "default", "replica.sqlite"))
     const { head } = replica.prepare("select max(position) as head from journal").get() as { head: number }
-    replica.prepare("insert into replica_meta (key, value) values ('journal_from', ?) on conflict (key) do update set value = excluded.value").run(String(head))
+    replica
+      .prepare(
+        "insert into replica_meta (key, value) values ('journal_from', ?) on conflict (key) do update set value = excluded.value"
+      )
+      .run(String(head))
     replica.exec("delete from journal")
     replica.close()
   })
@@ -31,7 +44,10 @@ describe("history from before a replica was filled", () => {
     expect(JSON.parse(out).actions.some((one: any) => one.action === "product_group.created")).toBe(true)
     expect((await run(place, ["product-groups", "create", "--name", "Unsent"])).code).toBe(0)
     const unsent = await run(place, ["actions", "list", "--json"])
-    expect([unsent.code, unsent.err]).toEqual([0, "The server's answer: what was recorded here and not sent yet is not in it.\n"])
+    expect([unsent.code, unsent.err]).toEqual([
+      0,
+      "The server's answer: what was recorded here and not sent yet is not in it.\n"
+    ])
   })
   it("is told to be there with --offline, and where the server is away", async () => {
     const offline = await run(place, ["actions", "list", "--offline"])
@@ -54,7 +70,9 @@ describe("settling a conflict", () => {
     await run(place, ["sync"])
     const conflicts = async () => JSON.parse((await run(place, ["sync", "status", "--json"])).out).sync_status
     expect(await conflicts()).toMatchObject({ conflicts: 1, pending: 0 })
-    const resolved = await run(place, ["sync", "resolve", "1", "--set", "asset_number=MH-2"], { env: { FLIGHTCASE_NO_BACKGROUND: "" } })
+    const resolved = await run(place, ["sync", "resolve", "1", "--set", "asset_number=MH-2"], {
+      env: { FLIGHTCASE_NO_BACKGROUND: "" }
+    })
     expect(resolved.code, resolved.err).toBe(0)
     let status: any
     for (let tries = 0; tries < 100; tries++) {

@@ -35,23 +35,57 @@ export interface Place {
   readonly start: () => Promise<void>
   readonly close: () => Promise<void>
 }
-export interface Ran { readonly code: number; readonly out: string; readonly err: string }
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
 
 export const openPlace = async (): Promise<Place> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-session-"))
   const home = join(folder, "home")
-  const app = described(await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "key-of-the-sessions-which-is-long", owner_token, rate_limit: 1_000_000 }))
-  let listening: Listening | undefined = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
+  const app = described(
+    await openServerApp({
+      database: { kind: "sqlite", path: ":memory:" },
+      key: "key-of-the-sessions-which-is-long",
+      owner_token,
+      rate_limit: 1_000_000
+    })
+  )
+  let listening: Listening | undefined = await listenOn({
+    host: "127.0.0.1",
+    port: 0,
+    log: silentLog,
+    answer: app.answer
+  })
   const { url } = listening
   const stop = async (): Promise<void> => {
     await listening?.stop(1_000)
     listening = undefined
   }
   return {
-    url, home, folder,
-    env: { PATH: process.env["PATH"] ?? "", HOME: folder, FLIGHTCASE_HOME: home, FLIGHTCASE_URL: url, FLIGHTCASE_TOKEN: owner_token, TZ: "Asia/Tokyo", FLIGHTCASE_NO_BACKGROUND: "1", NODE_COMPILE_CACHE: compiled },
+    url,
+    home,
+    folder,
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: folder,
+      FLIGHTCASE_HOME: home,
+      FLIGHTCASE_URL: url,
+      FLIGHTCASE_TOKEN: owner_token,
+      TZ: "Asia/Tokyo",
+      FLIGHTCASE_NO_BACKGROUND: "1",
+      NODE_COMPILE_CACHE: compiled
+    },
     stop,
-    start: async () => { listening ??= await listenOn({ host: "127.0.0.1", port: Number(new URL(url).port), log: silentLog, answer: app.answer }) },
+    start: async () => {
+      listening ??= await listenOn({
+        host: "127.0.0.1",
+        port: Number(new URL(url).port),
+        log: silentLog,
+        answer: app.answer
+      })
+    },
     close: async () => {
       await stop()
       await app.close()
@@ -80,7 +114,13 @@ export const run: Run = (place, args, options = {}) =>
     child.stdout.on("data", (chunk: Buffer) => out.push(chunk))
     child.stderr.on("data", (chunk: Buffer) => err.push(chunk))
     child.on("error", reject)
-    child.on("close", (code, signal) => resolve({ code: code ?? (signal === null ? -1 : -2), out: Buffer.concat(out).toString("utf8"), err: Buffer.concat(err).toString("utf8") }))
+    child.on("close", (code, signal) =>
+      resolve({
+        code: code ?? (signal === null ? -1 : -2),
+        out: Buffer.concat(out).toString("utf8"),
+        err: Buffer.concat(err).toString("utf8")
+      })
+    )
     child.stdin.on("error", () => {})
     child.stdin.end(options.input ?? "")
   })
@@ -95,7 +135,10 @@ interface Typed {
   readonly json: Array<readonly [path: string, value: string]>
   code: number
 }
-type Entry = { readonly kind: "typed"; readonly typed: Typed } | { readonly kind: "file"; readonly name: string; readonly lines: Array<string> } | { readonly kind: "server"; readonly word: string; readonly line: number }
+type Entry =
+  | { readonly kind: "typed"; readonly typed: Typed }
+  | { readonly kind: "file"; readonly name: string; readonly lines: Array<string> }
+  | { readonly kind: "server"; readonly word: string; readonly line: number }
 
 export const readSession = (text: string): { readonly title: string; readonly entries: ReadonlyArray<Entry> } => {
   const entries: Array<Entry> = []
@@ -106,8 +149,13 @@ export const readSession = (text: string): { readonly title: string; readonly en
     else if (line.startsWith("$ ")) {
       const words = wordsOf(line.slice(2))
       const settings = words.findIndex((word) => !/^[A-Z_]+=/.test(word))
-      const env = Object.fromEntries(words.slice(0, settings).map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]))
-      entries.push({ kind: "typed", typed: { line: at + 1, env, args: words.slice(settings), input: [], out: [], err: [], json: [], code: 0 } })
+      const env = Object.fromEntries(
+        words.slice(0, settings).map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)])
+      )
+      entries.push({
+        kind: "typed",
+        typed: { line: at + 1, env, args: words.slice(settings), input: [], out: [], err: [], json: [], code: 0 }
+      })
     } else if (line.startsWith("> ")) entries.push({ kind: "file", name: line.slice(2).trim(), lines: [] })
     else if (line.startsWith("@ ")) entries.push({ kind: "server", word: line.slice(2).trim(), line: at + 1 })
     else if (last?.kind === "file" && line.startsWith("|")) last.lines.push(line.slice(2))
@@ -126,23 +174,46 @@ export const readSession = (text: string): { readonly title: string; readonly en
 export const wordsOf = (line: string): Array<string> => {
   const words: Array<string> = []
   for (const match of line.matchAll(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/g)) {
-    words.push(match[0].replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/g, (_, double: string | undefined, single: string | undefined, sign: string | undefined) =>
-      double !== undefined ? double.replace(/\\(["\\])/g, "$1") : single ?? sign ?? ""))
+    words.push(
+      match[0].replace(
+        /"((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)/g,
+        (_, double: string | undefined, single: string | undefined, sign: string | undefined) =>
+          double !== undefined ? double.replace(/\\(["\\])/g, "$1") : (single ?? sign ?? "")
+      )
+    )
   }
   return words
 }
 
 /** Plays a session; throws with the line that came out otherwise. */
 export const play = async (place: Place, text: string, run: Run): Promise<void> => {
-  const known = (word: string): string => word.replaceAll("$URL", place.url).replaceAll("$TOKEN", owner_token).replaceAll("$FOLDER", place.folder).replaceAll("\\t", "\t")
+  const known = (word: string): string =>
+    word
+      .replaceAll("$URL", place.url)
+      .replaceAll("$TOKEN", owner_token)
+      .replaceAll("$FOLDER", place.folder)
+      .replaceAll("\\t", "\t")
   for (const entry of readSession(text).entries) {
-    if (entry.kind === "file") writeFileSync(join(place.folder, entry.name), entry.lines.map((line) => `${known(line)}\n`).join("").replaceAll("\\ufeff", "\ufeff"))
+    if (entry.kind === "file")
+      writeFileSync(
+        join(place.folder, entry.name),
+        entry.lines
+          .map((line) => `${known(line)}\n`)
+          .join("")
+          .replaceAll("\\ufeff", "\ufeff")
+      )
     else if (entry.kind === "server") await (entry.word === "stop" ? place.stop() : place.start())
     else {
       const { typed } = entry
-      const ran = await run(place, typed.args.map(known), { input: typed.input.map((line) => `${known(line)}\n`).join(""), env: Object.fromEntries(Object.entries(typed.env).map(([name, value]) => [name, known(value)])) })
+      const ran = await run(place, typed.args.map(known), {
+        input: typed.input.map((line) => `${known(line)}\n`).join(""),
+        env: Object.fromEntries(Object.entries(typed.env).map(([name, value]) => [name, known(value)]))
+      })
       const told = complaint(typed, ran, known)
-      if (told !== undefined) throw new Error(`line ${typed.line}, flightcase ${typed.args.join(" ")}\n${told}\n--- exit ${ran.code}\n--- stdout\n${ran.out}--- stderr\n${ran.err}`)
+      if (told !== undefined)
+        throw new Error(
+          `line ${typed.line}, flightcase ${typed.args.join(" ")}\n${told}\n--- exit ${ran.code}\n--- stdout\n${ran.out}--- stderr\n${ran.err}`
+        )
     }
   }
 }
@@ -153,19 +224,36 @@ const complaint = (typed: Typed, ran: Ran, known: (text: string) => string): str
   if (missing !== undefined) return `standard error does not say: ${missing}`
   for (const [path, value] of typed.json) {
     let found: unknown
-    try { found = path.split(".").filter((step) => step !== "").reduce<unknown>((at, step) => (at as { [key: string]: unknown } | undefined)?.[step], JSON.parse(ran.out)) } catch { return "standard output is no JSON" }
-    const shown = typeof found === "string" ? found : JSON.stringify(found) ?? "nothing"
-    if (!new RegExp(`^${pattern(known(value)).source}$`, "s").test(shown)) return `${path} is ${shown}, expected ${value}`
+    try {
+      found = path
+        .split(".")
+        .filter((step) => step !== "")
+        .reduce<unknown>((at, step) => (at as { [key: string]: unknown } | undefined)?.[step], JSON.parse(ran.out))
+    } catch {
+      return "standard output is no JSON"
+    }
+    const shown = typeof found === "string" ? found : (JSON.stringify(found) ?? "nothing")
+    if (!new RegExp(`^${pattern(known(value)).source}$`, "s").test(shown))
+      return `${path} is ${shown}, expected ${value}`
   }
   if (typed.json.length > 0) return undefined
-  const whole = typed.out.map((line) => line === "…" ? "(?:.*\n)*?" : `${pattern(known(line)).source}\n`).join("")
+  const whole = typed.out.map((line) => (line === "…" ? "(?:.*\n)*?" : `${pattern(known(line)).source}\n`)).join("")
   return new RegExp(`^${whole}$`).test(ran.out.replaceAll("\r\n", "\n")) ? undefined : "standard output differs"
 }
-const pattern = (text: string): RegExp => new RegExp(text.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*"))
+const pattern = (text: string): RegExp =>
+  new RegExp(
+    text
+      .split("*")
+      .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"))
+      .join(".*")
+  )
 
 const folder = new URL("./sessions/", import.meta.url)
 /** Every session there is, in the order of their names. */
-export const sessions = readdirSync(folder).filter((name) => name.endsWith(".session")).sort().map((file) => {
-  const text = readFileSync(new URL(file, folder), "utf8")
-  return { file, title: readSession(text).title, text }
-})
+export const sessions = readdirSync(folder)
+  .filter((name) => name.endsWith(".session"))
+  .sort()
+  .map((file) => {
+    const text = readFileSync(new URL(file, folder), "utf8")
+    return { file, title: readSession(text).title, text }
+  })

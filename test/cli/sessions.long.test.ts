@@ -3,8 +3,16 @@ import { describe, it } from "vitest"
 import { openPlace, play, run, sessions } from "./session.ts"
 
 describe("sessions at the command line, a process each", () => {
-  it.each(sessions)("$file: $title", async ({ text }) => {
-    const place = await openPlace()
-    try { await play(place, text, run) } finally { await place.close() }
-  }, 600_000)
+  it.each(sessions)(
+    "$file: $title",
+    async ({ text }) => {
+      const place = await openPlace()
+      try {
+        await play(place, text, run)
+      } finally {
+        await place.close()
+      }
+    },
+    600_000
+  )
 })

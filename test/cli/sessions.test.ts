@@ -4,22 +4,41 @@ import { openPlace, type Place, play, run, runHere, sessions, wordsOf } from "./
 describe("sessions at the command line", () => {
   it.each(sessions)("$file: $title", async ({ text }) => {
     const place = await openPlace()
-    try { await play(place, text, runHere) } finally { await place.close() }
+    try {
+      await play(place, text, runHere)
+    } finally {
+      await place.close()
+    }
   })
 })
 
 describe("a session itself", () => {
   let place: Place
-  beforeAll(async () => { place = await openPlace() })
-  afterAll(async () => { await place.close() })
+  beforeAll(async () => {
+    place = await openPlace()
+  })
+  afterAll(async () => {
+    await place.close()
+  })
 
   it("parts words as a shell does", () => {
-    expect(wordsOf(`products create --name "MAC \\"Aura\\"" --sku 'A B' c\\ d x="y z"`)).toEqual(["products", "create", "--name", "MAC \"Aura\"", "--sku", "A B", "c d", "x=y z"])
+    expect(wordsOf(`products create --name "MAC \\"Aura\\"" --sku 'A B' c\\ d x="y z"`)).toEqual([
+      "products",
+      "create",
+      "--name",
+      'MAC "Aura"',
+      "--sku",
+      "A B",
+      "c d",
+      "x=y z"
+    ])
   })
   it("notices other output, another exit code and silence on standard error", async () => {
     await expect(play(place, "$ --version\nflightcase 9.9.9", run)).rejects.toThrow("standard output differs")
     await expect(play(place, "$ --version\nflightcase *\n? 3", run)).rejects.toThrow("exit code 0, expected 3")
-    await expect(play(place, "$ --version\nflightcase *\n! nothing of the kind", run)).rejects.toThrow("standard error does not say")
+    await expect(play(place, "$ --version\nflightcase *\n! nothing of the kind", run)).rejects.toThrow(
+      "standard error does not say"
+    )
     await expect(play(place, "$ stores list --json\n= meta.total 7", run)).rejects.toThrow("meta.total is 1")
   })
   it("says nothing but data on standard output", async () => {
@@ -27,6 +46,9 @@ describe("a session itself", () => {
     expect(refused).toMatchObject({ code: 3, out: "" })
     const wrong = await run(place, ["products", "create", "--name", "x", "--weight", "heavy", "--json"])
     expect(wrong).toMatchObject({ code: 5, out: "" })
-    expect(JSON.parse(wrong.err)).toMatchObject({ message: expect.any(String), errors: { weight: [expect.any(String)] } })
+    expect(JSON.parse(wrong.err)).toMatchObject({
+      message: expect.any(String),
+      errors: { weight: [expect.any(String)] }
+    })
   })
 })

@@ -24,7 +24,10 @@ export const decided_at = "2026-06-18T12:00:00.000Z"
 /** When what is given had happened. */
 export const given_at = "2026-06-01T09:00:00.000Z"
 
-export interface GivenRow { readonly table: Table; readonly row: AnyRow }
+export interface GivenRow {
+  readonly table: Table
+  readonly row: AnyRow
+}
 export const row = <T extends Table>(table: T, values: RowOf<T>): GivenRow => ({ table, row: values as AnyRow })
 
 /** What a rule is told: rows as events have left them, and what deciding may use. */
@@ -50,12 +53,17 @@ export interface Specification {
 type Rows = Map<Table, Map<unknown, AnyRow>>
 
 /** `events`: what the slice records; what is given is decoded by it, as a stored event is. `context`: what deciding may use other than an owner at `decided_at`, ids from 1,001 on and no document numbers. */
-export const decider = (events: ReadonlyArray<AnyEventType>, context: Partial<DecideContext> = {}, catalogue: Catalogue = catalogueOf([{ name: "specified", events }])) => ({
+export const decider = (
+  events: ReadonlyArray<AnyEventType>,
+  context: Partial<DecideContext> = {},
+  catalogue: Catalogue = catalogueOf([{ name: "specified", events }])
+) => ({
   given: (...before: ReadonlyArray<GivenRow | NewEvent>): Specification => ({
     when: (ask) => {
       const outcome = ask(factsOf(before, catalogue, context))
       const decision = (): { readonly events: ReadonlyArray<NewEvent>; readonly result: object } => {
-        if (Result.isFailure(outcome)) throw new Error(`refused: ${JSON.stringify(outcome.failure.errors ?? outcome.failure.message)}`)
+        if (Result.isFailure(outcome))
+          throw new Error(`refused: ${JSON.stringify(outcome.failure.errors ?? outcome.failure.message)}`)
         return outcome.success
       }
       return {
@@ -75,12 +83,17 @@ export const decider = (events: ReadonlyArray<AnyEventType>, context: Partial<De
 const stored = (events: ReadonlyArray<NewEvent>): unknown => JSON.parse(JSON.stringify(events))
 
 const first_free_id = 1_001
-const factsOf = (before: ReadonlyArray<GivenRow | NewEvent>, catalogue: Catalogue, context: Partial<DecideContext>): Facts => {
+const factsOf = (
+  before: ReadonlyArray<GivenRow | NewEvent>,
+  catalogue: Catalogue,
+  context: Partial<DecideContext>
+): Facts => {
   const rows: Rows = new Map()
   for (const [at, one] of before.entries()) {
-    const changes: ReadonlyArray<RowChange> = "table" in one
-      ? [{ op: "insert", table: one.table, row: one.row }]
-      : foldStored(catalogue, one, { recorded_at: given_at, actor_id: owner.user_id, position: at + 1 })
+    const changes: ReadonlyArray<RowChange> =
+      "table" in one
+        ? [{ op: "insert", table: one.table, row: one.row }]
+        : foldStored(catalogue, one, { recorded_at: given_at, actor_id: owner.user_id, position: at + 1 })
     if (changes.length === 0) throw new Error(`given, but folded into nothing: ${JSON.stringify(one)}`)
     for (const change of changes) carryOut(rows, change)
   }
@@ -88,9 +101,14 @@ const factsOf = (before: ReadonlyArray<GivenRow | NewEvent>, catalogue: Catalogu
   return {
     get: <T extends Table>(table: T, key: number | string) => rows.get(table)?.get(key) as RowOf<T> | undefined,
     find: <T extends Table>(table: T, where: Partial<RowOf<T>>) =>
-      [...rows.get(table)?.values() ?? []].filter((one) => fits(one, where as Where)) as unknown as ReadonlyArray<RowOf<T>>,
+      [...(rows.get(table)?.values() ?? [])].filter((one) => fits(one, where as Where)) as unknown as ReadonlyArray<
+        RowOf<T>
+      >,
     context: {
-      now: decided_at, viewer: owner, settings: {}, number: () => null,
+      now: decided_at,
+      viewer: owner,
+      settings: {},
+      number: () => null,
       id: (table) => {
         const id = drawn.get(table) ?? first_free_id
         drawn.set(table, id + 1)
@@ -101,8 +119,10 @@ const factsOf = (before: ReadonlyArray<GivenRow | NewEvent>, catalogue: Catalogu
   }
 }
 
-const fits = (one: AnyRow, where: Where): boolean => Object.entries(where).every(([column, wanted]) =>
-  Array.isArray(wanted) ? wanted.includes(one[column]) : one[column] === wanted)
+const fits = (one: AnyRow, where: Where): boolean =>
+  Object.entries(where).every(([column, wanted]) =>
+    Array.isArray(wanted) ? wanted.includes(one[column]) : one[column] === wanted
+  )
 
 /** One change of rows, as the store carries it out. */
 const carryOut = (rows: Rows, change: RowChange): void => {
@@ -113,10 +133,19 @@ const carryOut = (rows: Rows, change: RowChange): void => {
     if (before !== undefined) held.set(key, { ...before, ...one })
   }
   switch (change.op) {
-    case "insert": held.set(change.row[change.table.key], change.row); break
-    case "update": set(change.key, change.set); break
-    case "delete": held.delete(change.key); break
-    case "update_where": for (const [key, one] of held) if (fits(one, change.where)) set(key, change.set); break
-    case "delete_where": for (const [key, one] of held) if (fits(one, change.where)) held.delete(key)
+    case "insert":
+      held.set(change.row[change.table.key], change.row)
+      break
+    case "update":
+      set(change.key, change.set)
+      break
+    case "delete":
+      held.delete(change.key)
+      break
+    case "update_where":
+      for (const [key, one] of held) if (fits(one, change.where)) set(key, change.set)
+      break
+    case "delete_where":
+      for (const [key, one] of held) if (fits(one, change.where)) held.delete(key)
   }
 }

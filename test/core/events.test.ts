@@ -31,13 +31,22 @@ describe("the list of events", () => {
   const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
   it("keeps every promise made of stored events", () => expect(brokenPromises(kept, now)).toEqual([]))
   it(`holds every event and field there is (${update})`, () => expect(kept).toEqual(now))
-  it(`is the page people read (${update})`, () => expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, serverCatalogue.tables)))
+  it(`is the page people read (${update})`, () =>
+    expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, serverCatalogue.tables)))
 
   it("does not let an event or a field change or go, nor a new field be required", () => {
-    const before: EventList = { events: { "lamp.lit": { id: "integer", watts: "integer" }, "lamp.out": { id: "integer" } }, columns: { lamps: { name: "text" } } }
-    const after: EventList = { events: { "lamp.lit": { id: "integer", watts: "text", colour: "text", "hue?": "text" } }, columns: { lamps: { name: "text", size: "integer" } } }
+    const before: EventList = {
+      events: { "lamp.lit": { id: "integer", watts: "integer" }, "lamp.out": { id: "integer" } },
+      columns: { lamps: { name: "text" } }
+    }
+    const after: EventList = {
+      events: { "lamp.lit": { id: "integer", watts: "text", colour: "text", "hue?": "text" } },
+      columns: { lamps: { name: "text", size: "integer" } }
+    }
     expect(brokenPromises(before, after)).toEqual([
-      "events lamp.lit: watts held integer, and holds text", "events lamp.lit: colour was added and must be optional", "events lamp.out is gone"
+      "events lamp.lit: watts held integer, and holds text",
+      "events lamp.lit: colour was added and must be optional",
+      "events lamp.out is gone"
     ])
     expect(brokenPromises(before, before)).toEqual([])
   })
@@ -53,10 +62,11 @@ describe("a declared event", () => {
   })
 
   const lit = eventType("lamp.lit", {
-    meaning: "A lamp was lit.", project: "changes_no_table",
+    meaning: "A lamp was lit.",
+    project: "changes_no_table",
     data: () => Schema.Struct({ id: Schema.Int, watts: Schema.Int, by: Schema.optionalKey(Schema.String) }),
     // Release 0 wrote kilowatts.
-    upcast: ({ kilowatts, ...data }) => typeof kilowatts === "number" ? { ...data, watts: kilowatts * 1_000 } : data
+    upcast: ({ kilowatts, ...data }) => (typeof kilowatts === "number" ? { ...data, watts: kilowatts * 1_000 } : data)
   })
   it("is made in the stream of what it happened to", () =>
     expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
@@ -69,7 +79,13 @@ describe("a declared event", () => {
     expect(() => decodeData(lit, { watts: 60 })).toThrow(/id/)
   })
   it("is read in part by a slice that follows it", () => {
-    const follower = follow("lamp.lit", () => Schema.Struct({ watts: Schema.Int }), (data) => [data as never])
-    expect(follower.fold({ id: 7, watts: 60 }, { recorded_at: "", actor_id: null, position: 0 })).toEqual([{ watts: 60 }])
+    const follower = follow(
+      "lamp.lit",
+      () => Schema.Struct({ watts: Schema.Int }),
+      (data) => [data as never]
+    )
+    expect(follower.fold({ id: 7, watts: 60 }, { recorded_at: "", actor_id: null, position: 0 })).toEqual([
+      { watts: 60 }
+    ])
   })
 })

@@ -35,7 +35,9 @@ const inPostgres = `
 
 it.each(engines)("the schema on %s is the one on file", async (engine) => {
   const server = await serve(engine)
-  const statements = await server.run(Effect.flatMap(Store, (store) => store.run<{ sql: string }>(engine === "pg" ? inPostgres : inSqlite)))
+  const statements = await server.run(
+    Effect.flatMap(Store, (store) => store.run<{ sql: string }>(engine === "pg" ? inPostgres : inSqlite))
+  )
   await server.close()
   const schema = statements.map(({ sql }) => `${sql};\n`).join("\n")
   if (process.env["UPDATE_SCHEMA"] === "1") {
@@ -43,5 +45,7 @@ it.each(engines)("the schema on %s is the one on file", async (engine) => {
     writeFileSync(fileOf(engine), schema)
   }
   expect(statements.length).toBeGreaterThan(50)
-  expect(schema, `The schema has changed. If it was meant to, run: ${update}`).toBe(readFileSync(fileOf(engine), "utf8"))
+  expect(schema, `The schema has changed. If it was meant to, run: ${update}`).toBe(
+    readFileSync(fileOf(engine), "utf8")
+  )
 })

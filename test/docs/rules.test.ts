@@ -12,17 +12,20 @@ const filesUnder = (folder: string): ReadonlyArray<string> =>
     .map((entry) => join(relative(root, entry.parentPath), entry.name))
 const documents = ["README.md", ...filesUnder("docs")]
 // This file cites sections that do not exist.
-const readable = [...["core", "server", "sync", "cli", "test"].flatMap(filesUnder), ...documents]
-  .filter((path) => path !== join("test", "docs", "rules.test.ts"))
+const readable = [...["core", "server", "sync", "cli", "test"].flatMap(filesUnder), ...documents].filter(
+  (path) => path !== join("test", "docs", "rules.test.ts")
+)
 
 const sectionNumber = /\d+(?:\.\d+)?/.source
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true })
 /** File name without its ending → the section numbers of its headings. */
 const sections: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
-  filesUnder(join("docs", "rules")).filter((path) => !path.endsWith("README.md")).map((path) => [
-    path.slice(path.lastIndexOf("/") + 1, -".md".length),
-    [...read(path).matchAll(new RegExp(`^#{2,4} (${sectionNumber})\\.? `, "gm"))].map((match) => match[1] ?? "")
-  ])
+  filesUnder(join("docs", "rules"))
+    .filter((path) => !path.endsWith("README.md"))
+    .map((path) => [
+      path.slice(path.lastIndexOf("/") + 1, -".md".length),
+      [...read(path).matchAll(new RegExp(`^#{2,4} (${sectionNumber})\\.? `, "gm"))].map((match) => match[1] ?? "")
+    ])
 )
 
 /** What is wrong with a citation: a file's name and its sections, as in `opportunities` and `7, 9.1 to 9.3 and 15`. */
@@ -31,8 +34,9 @@ const problem = (file: string, cited: string): string | null => {
   if (known === undefined) return `there is no docs/rules/${file}.md`
   const missing = (cited.match(new RegExp(sectionNumber, "g")) ?? []).filter((section) => !known.includes(section))
   if (missing.length > 0) return `docs/rules/${file}.md has no section ${missing.join(", ")}`
-  const reversed = [...cited.matchAll(new RegExp(`(${sectionNumber}) to (${sectionNumber})`, "g"))]
-    .find(([, from = "", to = ""]) => compare(from, to) >= 0)
+  const reversed = [...cited.matchAll(new RegExp(`(${sectionNumber}) to (${sectionNumber})`, "g"))].find(
+    ([, from = "", to = ""]) => compare(from, to) >= 0
+  )
   return reversed === undefined ? null : `${reversed[0]} is no range`
 }
 const citation = new RegExp(`\\brules/([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)`, "g")
@@ -48,7 +52,13 @@ const problemsByFile = (problems: (path: string) => ReadonlyArray<string>): Read
 describe("the rules of the field", () => {
   it("number their sections, upwards and each once", () => {
     expect([...sections.keys()].sort()).toEqual([
-      "availability", "billing", "conventions", "members-activities", "opportunities", "rates", "rulings"
+      "availability",
+      "billing",
+      "conventions",
+      "members-activities",
+      "opportunities",
+      "rates",
+      "rulings"
     ])
     for (const [file, numbers] of sections) {
       expect(numbers.length, file).toBeGreaterThan(5)
@@ -76,13 +86,17 @@ describe("the rules of the field", () => {
 
 describe("documents", () => {
   it("link to files that exist", () => {
-    const broken = documents.flatMap((path) => [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
-      .filter(([, target = ""]) => !existsSync(join(root, dirname(path), target)))
-      .map(([whole]) => `${path}: ${whole}`))
+    const broken = documents.flatMap((path) =>
+      [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
+        .filter(([, target = ""]) => !existsSync(join(root, dirname(path), target)))
+        .map(([whole]) => `${path}: ${whole}`)
+    )
     expect(broken).toEqual([])
   })
   it("name files and folders that exist in the glossary", () => {
-    const paths = [...read("docs/GLOSSARY.md").matchAll(/`((?:core|sync|server|cli)\/[^`]*)`/g)].map(([, path = ""]) => path)
+    const paths = [...read("docs/GLOSSARY.md").matchAll(/`((?:core|sync|server|cli)\/[^`]*)`/g)].map(
+      ([, path = ""]) => path
+    )
     expect(paths.length).toBeGreaterThan(50)
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })

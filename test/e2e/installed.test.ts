@@ -14,38 +14,85 @@ const installed = join(prefix, "lib/node_modules/flightcase")
 const bin = join(prefix, "bin/flightcase")
 
 /** As in a shell of its own: nothing of this clone is on the path, and nothing npm told the scripts it runs. */
-const environment: NodeJS.ProcessEnv = Object.fromEntries(Object.entries(process.env)
-  .filter(([name]) => !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST|npm_(lifecycle|package|config_(local|global)?_?prefix))/.test(name))
-  .map(([name, value]) => [name, name === "PATH" ? value?.split(delimiter).filter((one) => !one.startsWith(root)).join(delimiter) : value]))
+const environment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env)
+    .filter(
+      ([name]) =>
+        !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST|npm_(lifecycle|package|config_(local|global)?_?prefix))/.test(
+          name
+        )
+    )
+    .map(([name, value]) => [
+      name,
+      name === "PATH"
+        ? value
+            ?.split(delimiter)
+            .filter((one) => !one.startsWith(root))
+            .join(delimiter)
+        : value
+    ])
+)
 const elsewhere = join(folder, "elsewhere")
-const run = async (program: string, words: ReadonlyArray<string>, env: NodeJS.ProcessEnv = environment): Promise<{ readonly code: number; readonly out: string; readonly err: string }> =>
+const run = async (
+  program: string,
+  words: ReadonlyArray<string>,
+  env: NodeJS.ProcessEnv = environment
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> =>
   promisify(execFile)(program, [...words], { env, cwd: elsewhere, maxBuffer: 50_000_000 }).then(
     ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
-    (cause: { readonly code: number; readonly stdout: string; readonly stderr: string }) => ({ code: cause.code, out: cause.stdout, err: cause.stderr }))
+    (cause: { readonly code: number; readonly stdout: string; readonly stderr: string }) => ({
+      code: cause.code,
+      out: cause.stdout,
+      err: cause.stderr
+    })
+  )
 
-interface Packed { readonly filename: string; readonly unpackedSize: number; readonly files: ReadonlyArray<{ readonly path: string }> }
+interface Packed {
+  readonly filename: string
+  readonly unpackedSize: number
+  readonly files: ReadonlyArray<{ readonly path: string }>
+}
 let packed: Packed
 let install: Awaited<ReturnType<typeof run>>
 
 beforeAll(async () => {
   mkdirSync(elsewhere)
   // What was built for this run of the tests is packed: building anew would take it from under the others.
-  const told = await promisify(execFile)("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], { cwd: root, env: environment, maxBuffer: 50_000_000 })
+  const told = await promisify(execFile)("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], {
+    cwd: root,
+    env: environment,
+    maxBuffer: 50_000_000
+  })
   const [only] = Object.values(JSON.parse(told.stdout) as Record<string, Packed>)
   packed = only!
-  install = await run("npm", ["install", "--global", "--prefix", prefix, "--prefer-offline", "--no-audit", "--no-fund", join(folder, packed.filename)])
+  install = await run("npm", [
+    "install",
+    "--global",
+    "--prefix",
+    prefix,
+    "--prefer-offline",
+    "--no-audit",
+    "--no-fund",
+    join(folder, packed.filename)
+  ])
 }, 600_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the package", () => {
   it("holds what runs and what tells of it, and no sources or tests", () => {
-    const outside = packed.files.map(({ path }) => path).filter((path) => !/^(out\/|docs\/|cli\/bin\.mjs$|package\.json$|README\.md$)/.test(path))
+    const outside = packed.files
+      .map(({ path }) => path)
+      .filter((path) => !/^(out\/|docs\/|cli\/bin\.mjs$|package\.json$|README\.md$)/.test(path))
     expect(outside).toEqual([])
-    expect(packed.files.map(({ path }) => path)).toEqual(expect.arrayContaining(["out/server.js", "out/cli.js", "out/licences.txt", "cli/bin.mjs", "README.md"]))
+    expect(packed.files.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["out/server.js", "out/cli.js", "out/licences.txt", "cli/bin.mjs", "README.md"])
+    )
   })
   it("is smaller than 15 MB, and needs nothing beside itself but Node", () => {
     expect(packed.unpackedSize).toBeLessThan(15_000_000)
-    const beside = existsSync(join(installed, "node_modules")) ? readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith(".")) : []
+    const beside = existsSync(join(installed, "node_modules"))
+      ? readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))
+      : []
     expect(beside.filter((name) => !/^node-(linux|darwin|win32)-/.test(name))).toEqual([])
   })
 })
@@ -54,9 +101,16 @@ describe("installed into an empty place", () => {
   it("is there as flightcase, built already, and npm has nothing to warn of", async () => {
     expect(install).toMatchObject({ code: 0 })
     // An older Node is told by npm that the package wants a newer one; it brings that along.
-    expect(install.err.split("\n").filter((line) => /warn|err/i.test(line) && !/EBADENGINE|Unknown (user|env) config/.test(line))).toEqual([])
+    expect(
+      install.err
+        .split("\n")
+        .filter((line) => /warn|err/i.test(line) && !/EBADENGINE|Unknown (user|env) config/.test(line))
+    ).toEqual([])
     expect(lstatSync(bin).isSymbolicLink()).toBe(true)
-    expect(await run(bin, ["--version"])).toMatchObject({ code: 0, out: expect.stringMatching(/^flightcase \d+\.\d+\.\d+\n$/) })
+    expect(await run(bin, ["--version"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^flightcase \d+\.\d+\.\d+\n$/)
+    })
   })
   it("serves, is filled, quotes while the server is stopped, and sends the quote when it is back", async () => {
     const home = { ...environment, FLIGHTCASE_HOME: join(folder, "home"), FLIGHTCASE_NO_BACKGROUND: "1" }
@@ -76,12 +130,17 @@ describe("installed into an empty place", () => {
     expect(await first.stop("SIGTERM")).toBe(0)
     await well("quote", "new", "--subject", "Winter Gala", "--from", "2026-12-01T09:00", "--to", "2026-12-04T09:00")
     await well("quote", "add", "1", "LAMP", "--quantity", "2")
-    expect(JSON.parse(await well("quote", "show", "1", "--json"))).toMatchObject({ opportunity: { subject: "Winter Gala", number: null, charge_total: "75.00" } })
+    expect(JSON.parse(await well("quote", "show", "1", "--json"))).toMatchObject({
+      opportunity: { subject: "Winter Gala", number: null, charge_total: "75.00" }
+    })
     const second = await serving(Number(new URL(first.url).port))
     expect(second.said()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
     await well("sync")
     const sent = await fetch(`${second.url}/api/v1/opportunities/1`, { headers: { authorization: `Bearer ${token}` } })
-    expect(((await sent.json()) as { readonly opportunity: unknown }).opportunity).toMatchObject({ subject: "Winter Gala", number: expect.any(String) })
+    expect(((await sent.json()) as { readonly opportunity: unknown }).opportunity).toMatchObject({
+      subject: "Winter Gala",
+      number: expect.any(String)
+    })
     expect(await second.stop("SIGINT")).toBe(0)
   }, 300_000)
   it("leaves no server behind when what started it is killed", async () => {
@@ -90,17 +149,27 @@ describe("installed into an empty place", () => {
     await once(server.child, "exit")
     let answers = true
     for (let tries = 0; tries < 600 && answers; tries++) {
-      answers = await fetch(`${server.url}/api/v1/system/health`).then(() => true, () => false)
+      answers = await fetch(`${server.url}/api/v1/system/health`).then(
+        () => true,
+        () => false
+      )
       if (answers) await new Promise((resolve) => setTimeout(resolve, 50))
     }
     expect(answers).toBe(false)
   })
 })
 
-interface Serving { readonly url: string; readonly child: ChildProcess; readonly said: () => string; readonly stop: (signal: NodeJS.Signals) => Promise<number | null> }
+interface Serving {
+  readonly url: string
+  readonly child: ChildProcess
+  readonly said: () => string
+  readonly stop: (signal: NodeJS.Signals) => Promise<number | null>
+}
 const serving = async (port: number): Promise<Serving> => {
   const child = spawn(bin, ["serve"], {
-    env: { ...environment, FLIGHTCASE_DATA: join(folder, "data"), FLIGHTCASE_PORT: String(port) }, cwd: elsewhere, stdio: ["ignore", "ignore", "pipe"]
+    env: { ...environment, FLIGHTCASE_DATA: join(folder, "data"), FLIGHTCASE_PORT: String(port) },
+    cwd: elsewhere,
+    stdio: ["ignore", "ignore", "pipe"]
   })
   let said = ""
   const ended = once(child, "close")
@@ -113,7 +182,9 @@ const serving = async (port: number): Promise<Serving> => {
     void ended.then(() => reject(new Error(`the server did not start: ${said}`)))
   })
   return {
-    url, child, said: () => said,
+    url,
+    child,
+    said: () => said,
     stop: async (signal) => {
       child.kill(signal)
       await ended

@@ -31,24 +31,40 @@ describe.each(engines)("the first rental job on %s", (engine) => {
     await database?.drop()
     rmSync(folder, { recursive: true, force: true })
   })
-  const cli = (...words: ReadonlyArray<string>) => commandLine(join(folder, "home"), { FLIGHTCASE_URL: `http://127.0.0.1:${port}`, FLIGHTCASE_TOKEN: token })(...words)
+  const cli = (...words: ReadonlyArray<string>) =>
+    commandLine(join(folder, "home"), { FLIGHTCASE_URL: `http://127.0.0.1:${port}`, FLIGHTCASE_TOKEN: token })(...words)
   const tables = async (sql: ReturnType<typeof sqliteLayer>) => {
     const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sql))
-    const dump = await runtime.runPromise(Effect.gen(function*() {
-      const store = yield* Store
-      const rows: { [table: string]: unknown } = {}
-      for (const table of catalogue.tables) rows[table.name] = yield* store.find(table, {})
-      return rows
-    }))
+    const dump = await runtime.runPromise(
+      Effect.gen(function* () {
+        const store = yield* Store
+        const rows: { [table: string]: unknown } = {}
+        for (const table of catalogue.tables) rows[table.name] = yield* store.find(table, {})
+        return rows
+      })
+    )
     await runtime.dispose()
     return dump
   }
-  const made: { product: number; line: number; quote: number; rival: number; asset: number; item: number } =
-    { product: 0, line: 0, quote: 0, rival: 0, asset: 0, item: 0 }
+  const made: { product: number; line: number; quote: number; rival: number; asset: number; item: number } = {
+    product: 0,
+    line: 0,
+    quote: 0,
+    rival: 0,
+    asset: 0,
+    item: 0
+  }
 
   it("imports rates and a price list of two thousand products; a second run changes nothing", async () => {
     expect(await cli("import", "rates", join(fixtures, "rates.json"))).toMatchObject({ code: 0 })
-    const dry = await cli("import", "products", join(fixtures, "price-list.csv"), "--create-stores", "--dry-run", "--json")
+    const dry = await cli(
+      "import",
+      "products",
+      join(fixtures, "price-list.csv"),
+      "--create-stores",
+      "--dry-run",
+      "--json"
+    )
     expect(dry.code).toBe(0)
     const ask = asOwner(server.url)
     expect((await ask("GET", "/api/v1/products")).body.meta.total).toBe(0)
@@ -63,7 +79,10 @@ describe.each(engines)("the first rental job on %s", (engine) => {
 
   it("logs in, then quotes, prices, packs and exports with the server stopped", async () => {
     const ask = asOwner(server.url)
-    const { body } = await ask("GET", "/api/v1/products?q[stock_method_eq]=2&q[product_type_eq]=rental&include=stock_levels&per_page=100")
+    const { body } = await ask(
+      "GET",
+      "/api/v1/products?q[stock_method_eq]=2&q[product_type_eq]=rental&include=stock_levels&per_page=100"
+    )
     const product = body.products.find((one: any) => one.stock_levels.length >= 2)
     made.product = product.id
     made.asset = product.stock_levels[0].id
@@ -78,14 +97,22 @@ describe.each(engines)("the first rental job on %s", (engine) => {
     expect(quote.code).toBe(0)
     made.quote = quote.json.opportunity.id
     expect(quote.json.opportunity.number).toBeNull()
-    expect((await cli("quote", "add", String(made.quote), String(product.id), "--quantity", "1", "--json")).code).toBe(0)
+    expect((await cli("quote", "add", String(made.quote), String(product.id), "--quantity", "1", "--json")).code).toBe(
+      0
+    )
     const shown = await cli("quote", "show", String(made.quote), "--json")
     made.item = shown.json.opportunity.items[0].id
     expect(shown.json.opportunity.items[0].total).toBe(shown.json.opportunity.charge_total)
     const converted = await cli("quote", "convert", String(made.quote), "--json")
     expect(converted.json.opportunity).toMatchObject({ state_label: "Order", status_label: "Active" })
-    const allocated = await cli("api", "POST", `/api/v1/opportunities/${made.quote}/quick_allocate`, "-d",
-      JSON.stringify({ allocations: [{ opportunity_item_id: made.item, stock_level_id: made.asset }] }), "--json")
+    const allocated = await cli(
+      "api",
+      "POST",
+      `/api/v1/opportunities/${made.quote}/quick_allocate`,
+      "-d",
+      JSON.stringify({ allocations: [{ opportunity_item_id: made.item, stock_level_id: made.asset }] }),
+      "--json"
+    )
     expect(allocated.code).toBe(0)
     const feed = await cli("calendar", "export")
     expect(feed.out).toContain("BEGIN:VCALENDAR")
@@ -97,12 +124,31 @@ describe.each(engines)("the first rental job on %s", (engine) => {
   it("reconciles after another client booked the same asset: what stands is accepted, what cannot is shown with its holder", async () => {
     server = await start()
     const ask = asOwner(server.url)
-    const rival = (await ask("POST", "/api/v1/opportunities", { subject: "Rival job", store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-05T09:00:00Z" })).body.opportunity
+    const rival = (
+      await ask("POST", "/api/v1/opportunities", {
+        subject: "Rival job",
+        store_id: 1,
+        starts_at: "2026-07-01T09:00:00Z",
+        ends_at: "2026-07-05T09:00:00Z"
+      })
+    ).body.opportunity
     made.rival = rival.id
-    const item = (await ask("POST", `/api/v1/opportunities/${rival.id}/items`, { name: "Same asset", item_id: made.product, quantity: 1 })).body.opportunity.items[0]
+    const item = (
+      await ask("POST", `/api/v1/opportunities/${rival.id}/items`, {
+        name: "Same asset",
+        item_id: made.product,
+        quantity: 1
+      })
+    ).body.opportunity.items[0]
     await ask("POST", `/api/v1/opportunities/${rival.id}/convert_to_quotation`)
     await ask("POST", `/api/v1/opportunities/${rival.id}/convert_to_order`)
-    expect((await ask("POST", `/api/v1/opportunities/${rival.id}/quick_allocate`, { allocations: [{ opportunity_item_id: item.id, stock_level_id: made.asset }] })).status).toBe(200)
+    expect(
+      (
+        await ask("POST", `/api/v1/opportunities/${rival.id}/quick_allocate`, {
+          allocations: [{ opportunity_item_id: item.id, stock_level_id: made.asset }]
+        })
+      ).status
+    ).toBe(200)
 
     const synced = await cli("sync", "--json")
     expect(synced).toMatchObject({ code: 8, json: { sync: { accepted: 4, rejected: 1, pending: 0, conflicts: 1 } } })
@@ -110,7 +156,10 @@ describe.each(engines)("the first rental job on %s", (engine) => {
     expect(JSON.stringify(json)).toContain("Rival job")
     const order = (await ask("GET", `/api/v1/opportunities/${made.quote}`)).body.opportunity
     expect(order).toMatchObject({ subject: "Offline job", state: 2, number: expect.stringMatching(/^\d{10}$/) })
-    const sql = engine === "pg" ? postgresLayer({ url: database!.url }) : sqliteLayer({ path: join(folder, "server", "flightcase.sqlite") })
+    const sql =
+      engine === "pg"
+        ? postgresLayer({ url: database!.url })
+        : sqliteLayer({ path: join(folder, "server", "flightcase.sqlite") })
     const theirs = await tables(sql)
     const found = await cli("doctor", "--json")
     expect(found.code).toBe(0)

@@ -3,7 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
-import { asOwner, type CommandLine, commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+import {
+  asOwner,
+  type CommandLine,
+  commandLine,
+  freePort,
+  type RunningServer,
+  startServer,
+  token
+} from "./processes.ts"
 
 // Ninety processes on a busy machine.
 vi.setConfig({ testTimeout: 900_000 })
@@ -21,7 +29,8 @@ afterAll(async () => {
 const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
 const kills = 30
 /** Kill times spread over a run of the length measured, the first early, the last near its end. */
-const killTimes = (run_millis: number): ReadonlyArray<number> => Array.from({ length: kills }, (_, at) => Math.round(run_millis * (0.1 + (at / kills) * 0.95)))
+const killTimes = (run_millis: number): ReadonlyArray<number> =>
+  Array.from({ length: kills }, (_, at) => Math.round(run_millis * (0.1 + (at / kills) * 0.95)))
 
 it("the command line killed in the middle of writing loses nothing it acknowledged", async () => {
   expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
@@ -31,7 +40,14 @@ it("the command line killed in the middle of writing loses nothing it acknowledg
   // Before and after the moment of acknowledgement, and as near to it as may be: earlier after each that came through, else later.
   let millis = performance.now() - begun
   for (let time = 0; time < kills; time++) {
-    const { child, done } = cli.start(["product-groups", "create", "--name", `Killed after ${millis}`, "--offline", "--json"])
+    const { child, done } = cli.start([
+      "product-groups",
+      "create",
+      "--name",
+      `Killed after ${millis}`,
+      "--offline",
+      "--json"
+    ])
     await pause(millis)
     child.kill("SIGKILL")
     const ran = await done
@@ -54,17 +70,25 @@ it("the command line killed in the middle of writing loses nothing it acknowledg
 
 it("two command lines writing to one replica at the same time lose no command of either", async () => {
   const before = (await cli("product-groups", "list", "--offline", "--json")).json.meta.total
-  const ran = await Promise.all(Array.from({ length: 12 }, (_, at) => cli("product-groups", "create", "--name", `Together ${at}`, "--offline", "--json")))
+  const ran = await Promise.all(
+    Array.from({ length: 12 }, (_, at) =>
+      cli("product-groups", "create", "--name", `Together ${at}`, "--offline", "--json")
+    )
+  )
   expect(ran.map((one) => one.code)).toEqual(ran.map(() => 0))
   expect(new Set(ran.map((one) => one.json.product_group.id)).size).toBe(ran.length)
-  expect(await cli("sync", "--json")).toMatchObject({ code: 0, json: { sync: { accepted: 12, rejected: 0, pending: 0 } } })
+  expect(await cli("sync", "--json")).toMatchObject({
+    code: 0,
+    json: { sync: { accepted: 12, rejected: 0, pending: 0 } }
+  })
   expect((await asOwner(server.url)("GET", "/api/v1/product_groups")).body.meta.total).toBe(before + 12)
 })
 
 it("an import killed in the middle goes on where it was, and every row is there once", async () => {
   const file = join(import.meta.dirname, "../fixtures/price-list.csv")
   expect((await cli("import", "rates", join(import.meta.dirname, "../fixtures/rates.json"), "--remote")).code).toBe(0)
-  for (const name of ["Northern Depot", "Berlin"]) expect((await cli("stores", "create", "--name", name, "--remote", "--json")).code).toBe(0)
+  for (const name of ["Northern Depot", "Berlin"])
+    expect((await cli("stores", "create", "--name", name, "--remote", "--json")).code).toBe(0)
   const ask = asOwner(server.url)
   const imported = async (): Promise<number> => (await ask("GET", "/api/v1/products?per_page=1")).body.meta.total
   const begun = performance.now()

@@ -17,12 +17,17 @@ export const networkTo = async (server_port: number): Promise<Network> => {
   let listener: Server | undefined
   const passed = (near: Socket): void => {
     const far = connect(server_port, "127.0.0.1")
-    for (const [socket, other] of [[near, far], [far, near]] as const) {
+    for (const [socket, other] of [
+      [near, far],
+      [far, near]
+    ] as const) {
       open.add(socket)
-      socket.on("error", () => other.destroy()).on("close", () => {
-        open.delete(socket)
-        other.destroy()
-      })
+      socket
+        .on("error", () => other.destroy())
+        .on("close", () => {
+          open.delete(socket)
+          other.destroy()
+        })
       socket.pipe(other)
     }
   }
@@ -33,7 +38,8 @@ export const networkTo = async (server_port: number): Promise<Network> => {
   }
   await mend()
   return {
-    url: `http://127.0.0.1:${port}`, mend,
+    url: `http://127.0.0.1:${port}`,
+    mend,
     cut: () => {
       listener?.close()
       listener = undefined

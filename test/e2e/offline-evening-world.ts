@@ -2,8 +2,14 @@
 import type { asOwner } from "./processes.ts"
 
 type Ask = ReturnType<typeof asOwner>
-export interface Order { readonly id: number; readonly line: number }
-export interface Unit { readonly id: number; readonly code: string }
+export interface Order {
+  readonly id: number
+  readonly line: number
+}
+export interface Unit {
+  readonly id: number
+  readonly code: string
+}
 export interface EveningWorld {
   readonly lamp: number
   readonly cable: number
@@ -18,13 +24,15 @@ export interface EveningWorld {
   readonly clients: ReadonlyArray<number>
 }
 
-const from = "2026-12-18T09:00:00Z", to = "2026-12-22T09:00:00Z"
+const from = "2026-12-18T09:00:00Z",
+  to = "2026-12-22T09:00:00Z"
 
 /** As much of everything as `commands` a device will find too little. */
 export const createEveningData = async (ask: Ask, commands: number): Promise<EveningWorld> => {
   const made = async (path: string, body: object): Promise<any> => {
     const answer = await ask("POST", `/api/v1${path}`, body)
-    if (answer.status !== 201 && answer.status !== 200) throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    if (answer.status !== 201 && answer.status !== 200)
+      throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return Object.values(answer.body)[0]
   }
   const several = async <A>(share: number, one: (at: number) => Promise<A>): Promise<ReadonlyArray<A>> => {
@@ -35,10 +43,12 @@ export const createEveningData = async (ask: Ask, commands: number): Promise<Eve
   const product = async (name: string, stock_method: number): Promise<number> =>
     (await made("/products", { name, stock_method, product_type: "rental" })).id
   const [lamp, radio, cable] = [await product("Lamp", 2), await product("Radio", 2), await product("Cable", 1)]
-  const unit = (product_id: number, letter: string) => async (at: number): Promise<Unit> => {
-    const code = `${letter}-${at + 1}`
-    return { id: (await made("/stock_levels", { product_id, store_id: 1, asset_number: code })).id, code }
-  }
+  const unit =
+    (product_id: number, letter: string) =>
+    async (at: number): Promise<Unit> => {
+      const code = `${letter}-${at + 1}`
+      return { id: (await made("/stock_levels", { product_id, store_id: 1, asset_number: code })).id, code }
+    }
   const lamps = await several(0.22, unit(lamp, "LAMP"))
   const radios = await several(0.1, unit(radio, "RADIO"))
   const orders: Array<Order> = []
@@ -50,11 +60,26 @@ export const createEveningData = async (ask: Ask, commands: number): Promise<Eve
     orders.push({ id, line: items[0].id })
   }
   const boxes: Array<number> = []
-  for (const name of ["Box 1", "Box 2", "Box 3"]) boxes.push((await made("/containers/temporary", { name, barcode: name.replace(" ", "-").toUpperCase(), store_id: 1 })).id)
+  for (const name of ["Box 1", "Box 2", "Box 3"])
+    boxes.push(
+      (await made("/containers/temporary", { name, barcode: name.replace(" ", "-").toUpperCase(), store_id: 1 })).id
+    )
   return {
-    lamp, cable, orders, lamps, radios, boxes,
-    quotes: await several(0.14, async (at) => (await made("/opportunities", { subject: `Enquiry ${at}`, store_id: 1, starts_at: from, ends_at: to })).id),
+    lamp,
+    cable,
+    orders,
+    lamps,
+    radios,
+    boxes,
+    quotes: await several(
+      0.14,
+      async (at) =>
+        (await made("/opportunities", { subject: `Enquiry ${at}`, store_id: 1, starts_at: from, ends_at: to })).id
+    ),
     groups: await several(0.1, async (at) => (await made("/product_groups", { name: `Group ${at}` })).id),
-    clients: await several(0.04, async (at) => (await made("/members", { name: `Client ${at}`, membership_type: "organisation" })).id)
+    clients: await several(
+      0.04,
+      async (at) => (await made("/members", { name: `Client ${at}`, membership_type: "organisation" })).id
+    )
   }
 }

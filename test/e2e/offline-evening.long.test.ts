@@ -20,8 +20,12 @@ it("two command lines, cut off and killed at random while a rival goes on, recon
     }
     // The evening is only worth its time if people were in each other's way, and processes died.
     const [ada, ben] = figures.devices
-    expect(ada!.submitted + ben!.submitted - (ada!.by_state["accepted"]! + ben!.by_state["accepted"]!)).toBeGreaterThan(0)
+    expect(ada!.submitted + ben!.submitted - (ada!.by_state["accepted"]! + ben!.by_state["accepted"]!)).toBeGreaterThan(
+      0
+    )
     expect(figures.kills.working + figures.kills.syncing).toBeGreaterThan(0)
     expect(figures.kills.server).toBeGreaterThan(0)
-  } finally { await database.drop() }
+  } finally {
+    await database.drop()
+  }
 })

@@ -15,7 +15,17 @@ import { type Network, networkTo } from "./network.ts"
 import { type Reckoning, reckon, recordedIn } from "./offline-evening-reckoning.ts"
 import { type Deed, rival, worker } from "./offline-evening-work.ts"
 import { createEveningData, type EveningWorld } from "./offline-evening-world.ts"
-import { asOwner, clockAhead, type CommandLine, commandLine, freePort, type Ran, type RunningServer, startServer, token } from "./processes.ts"
+import {
+  asOwner,
+  clockAhead,
+  type CommandLine,
+  commandLine,
+  freePort,
+  type Ran,
+  type RunningServer,
+  startServer,
+  token
+} from "./processes.ts"
 
 /** The evening's length on everybody's clock. */
 const hours = 5
@@ -48,19 +58,36 @@ interface Hand {
   /** How long its commands take, to kill them somewhere within. */
   usual_millis: number
 }
-interface Tally { working: number; syncing: number; server: number; refused_here: number; resolved: number; strikes: number }
+interface Tally {
+  working: number
+  syncing: number
+  server: number
+  refused_here: number
+  resolved: number
+  strikes: number
+}
 
 const handOf = (name: string, folder: string, seed: number): Hand => {
   const home = join(folder, name)
   return {
-    name, home, profile: join(home, "profiles", "default"), chance: randomOf(seed), acknowledged: new Set(), usual_millis: 500,
+    name,
+    home,
+    profile: join(home, "profiles", "default"),
+    chance: randomOf(seed),
+    acknowledged: new Set(),
+    usual_millis: 500,
     at: (progress) => commandLine(home, clockAhead((progress - 1) * hours * 3_600_000))
   }
 }
 const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
 
 /** Runs a command; with `killed`, only until some moment within its usual time. */
-const ran = async (hand: Hand, cli: CommandLine, { words, stdin }: Deed, killed: boolean): Promise<Ran & { readonly was_killed: boolean }> => {
+const ran = async (
+  hand: Hand,
+  cli: CommandLine,
+  { words, stdin }: Deed,
+  killed: boolean
+): Promise<Ran & { readonly was_killed: boolean }> => {
   const begun = performance.now()
   const { child, done } = cli.start(words, stdin)
   if (killed) {
@@ -68,7 +95,10 @@ const ran = async (hand: Hand, cli: CommandLine, { words, stdin }: Deed, killed:
     await Promise.race([pause(moment), done])
     child.kill("SIGKILL")
   }
-  const over = await done.catch((error: unknown) => { if (killed) return { code: null, out: "", err: "", json: undefined }; throw error })
+  const over = await done.catch((error: unknown) => {
+    if (killed) return { code: null, out: "", err: "", json: undefined }
+    throw error
+  })
   if (!killed) hand.usual_millis = 0.8 * hand.usual_millis + 0.2 * (performance.now() - begun)
   for (const [, n] of over.err.matchAll(/Recorded here as command (\d+)/g)) hand.acknowledged.add(Number(n))
   return { ...over, was_killed: over.code === null }
@@ -82,9 +112,18 @@ const work = async (hand: Hand, world: EveningWorld, commands: number, tally: Ta
     const recorded = recordedIn(hand.profile)
     if (recorded >= commands) return
     const deed = next()
-    const { code, err, out, json, was_killed } = await ran(hand, hand.at(recorded / commands), deed, hand.chance.happens(kill_share))
-    if (was_killed) { tally.working++; continue }
-    if (!orderly.includes(code!)) throw new Error(`${hand.name}: ${deed.words.join(" ")} ended with ${code}: ${err}${out}`)
+    const { code, err, out, json, was_killed } = await ran(
+      hand,
+      hand.at(recorded / commands),
+      deed,
+      hand.chance.happens(kill_share)
+    )
+    if (was_killed) {
+      tally.working++
+      continue
+    }
+    if (!orderly.includes(code!))
+      throw new Error(`${hand.name}: ${deed.words.join(" ")} ended with ${code}: ${err}${out}`)
     if (code !== 0) tally.refused_here++
     if (deed.words[1] === "new" && code === 0) quoted(json.opportunity.id)
   }
@@ -92,7 +131,14 @@ const work = async (hand: Hand, world: EveningWorld, commands: number, tally: Ta
 }
 
 /** What goes on at the server meanwhile, spread over the evening. */
-const struck = async (ask: ReturnType<typeof asOwner>, chance: Random, world: EveningWorld, until: () => boolean, most: number, tally: Tally): Promise<void> => {
+const struck = async (
+  ask: ReturnType<typeof asOwner>,
+  chance: Random,
+  world: EveningWorld,
+  until: () => boolean,
+  most: number,
+  tally: Tally
+): Promise<void> => {
   const next = rival(chance, world)
   for (let made = 0; made < most && !until(); made++) {
     const { method, path, body } = next()
@@ -115,7 +161,9 @@ const synced = async (hand: Hand): Promise<void> => {
 /** Settles some of what was refused: with another unit where one would do, else in one way or another; what cannot be is left. */
 const settle = async (hand: Hand, tally: Tally): Promise<void> => {
   const cli = hand.at(1)
-  const { conflicts } = (await cli("sync", "conflicts", "--json")).json as { conflicts: ReadonlyArray<{ id: string; ways_out: ReadonlyArray<{ way: string }> }> }
+  const { conflicts } = (await cli("sync", "conflicts", "--json")).json as {
+    conflicts: ReadonlyArray<{ id: string; ways_out: ReadonlyArray<{ way: string }> }>
+  }
   const ways = [["--drop", "--with-dependants"], ["--retry"], ["--drop"]] as const
   for (const [at, { id, ways_out }] of conflicts.slice(0, resolve_most).entries()) {
     const way = ways_out.some((one) => one.way === "substitute") ? ["--substitute"] : ways[at % ways.length]!
@@ -128,7 +176,13 @@ const settle = async (hand: Hand, tally: Tally): Promise<void> => {
 export const spendEvening = async ({ commands, seed, database, say = () => {} }: EveningOptions): Promise<Figures> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-evening-"))
   const port = await freePort()
-  const start = (progress: number): Promise<RunningServer> => startServer({ port, data: join(folder, "server"), database, environment: clockAhead((progress - 1) * hours * 3_600_000) })
+  const start = (progress: number): Promise<RunningServer> =>
+    startServer({
+      port,
+      data: join(folder, "server"),
+      database,
+      environment: clockAhead((progress - 1) * hours * 3_600_000)
+    })
   const tally: Tally = { working: 0, syncing: 0, server: 0, refused_here: 0, resolved: 0, strikes: 0 }
   let server = await start(0)
   let network: Network | undefined
@@ -148,7 +202,11 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     const rivalry = struck(ask, randomOf(seed * 10 + 7), world, () => over, commands, tally)
     // When the work fails the server goes, and what the rival says to that is not the matter.
     rivalry.catch(() => {})
-    try { await Promise.all(hands.map((hand) => work(hand, world, commands, tally))) } finally { over = true }
+    try {
+      await Promise.all(hands.map((hand) => work(hand, world, commands, tally)))
+    } finally {
+      over = true
+    }
     await rivalry
     for (const hand of hands) {
       const { code } = await hand.at(1)("sync", "--json")
@@ -163,12 +221,18 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     const chance = randomOf(seed * 10 + 8)
     for (let turn = 0; turn < (commands >= 200 ? 8 : 4); turn++) {
       // Every other time somebody trips over the server's plug, or over the network's.
-      const plug = turn % 2 === 1 ? pause(chance.below(1_500)).then(async () => {
-        if (turn % 4 === 3) { network!.cut(); return network!.mend() }
-        await server.kill()
-        tally.server++
-        server = await start(1)
-      }) : undefined
+      const plug =
+        turn % 2 === 1
+          ? pause(chance.below(1_500)).then(async () => {
+              if (turn % 4 === 3) {
+                network!.cut()
+                return network!.mend()
+              }
+              await server.kill()
+              tally.server++
+              server = await start(1)
+            })
+          : undefined
       const over = await Promise.all(hands.map((hand) => ran(hand, hand.at(1), { words: ["sync"] }, true)))
       tally.syncing += over.filter(({ was_killed }) => was_killed).length
       await plug
@@ -178,11 +242,19 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     for (const hand of [...hands, ...hands]) await synced(hand)
     const doctors = await Promise.all(hands.map((hand) => hand.at(1)("doctor", "--json")))
     const { working, syncing, server: plugs, ...counted } = tally
-    const devices = hands.map(({ name, profile, acknowledged }) => ({ name, profile, acknowledged, replica_id: Number(JSON.parse(readFileSync(join(profile, "profile.json"), "utf8")).replica_id) }))
+    const devices = hands.map(({ name, profile, acknowledged }) => ({
+      name,
+      profile,
+      acknowledged,
+      replica_id: Number(JSON.parse(readFileSync(join(profile, "profile.json"), "utf8")).replica_id)
+    }))
     const reckoning = await reckon({ database, devices })
-    const unwell = doctors.flatMap(({ code, out }, at) => code === 0 ? [] : [`${hands[at]!.name}'s doctor: ${out}`])
+    const unwell = doctors.flatMap(({ code, out }, at) => (code === 0 ? [] : [`${hands[at]!.name}'s doctor: ${out}`]))
     return {
-      ...reckoning, ...counted, kills: { working, syncing, server: plugs }, faults: [...reckoning.faults, ...unwell],
+      ...reckoning,
+      ...counted,
+      kills: { working, syncing, server: plugs },
+      faults: [...reckoning.faults, ...unwell],
       seconds: { working: (reconciling - begun) / 1000, reconciling: (performance.now() - reconciling) / 1000 }
     }
   } finally {
@@ -193,12 +265,21 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { commands: { type: "string", default: "500" }, seed: { type: "string", default: "1" } } })
+  const { values } = parseArgs({
+    options: { commands: { type: "string", default: "500" }, seed: { type: "string", default: "1" } }
+  })
   const { startPostgres } = await import("../postgres-server.ts")
   const postgres = await startPostgres()
   try {
-    const figures = await spendEvening({ commands: Number(values.commands), seed: Number(values.seed), database: postgres.url, say: console.log })
+    const figures = await spendEvening({
+      commands: Number(values.commands),
+      seed: Number(values.seed),
+      database: postgres.url,
+      say: console.log
+    })
     console.log(JSON.stringify(figures, null, 2))
     process.exitCode = figures.faults.length === 0 ? 0 : 1
-  } finally { await postgres.stop() }
+  } finally {
+    await postgres.stop()
+  }
 }

@@ -34,13 +34,21 @@ export interface ServerPlace {
 export const startServer = async ({ port, data, database, environment = {} }: ServerPlace): Promise<RunningServer> => {
   const child = spawn(process.execPath, ["--enable-source-maps", join(root, "out/server.js")], {
     env: {
-      ...process.env, FLIGHTCASE_PORT: String(port), FLIGHTCASE_DATA: data, FLIGHTCASE_TOKEN: token, FLIGHTCASE_KEY: "key-of-the-tests-which-is-long",
-      FLIGHTCASE_RATE_LIMIT: "10000", ...(database === undefined ? {} : { DATABASE_URL: database }), ...environment
+      ...process.env,
+      FLIGHTCASE_PORT: String(port),
+      FLIGHTCASE_DATA: data,
+      FLIGHTCASE_TOKEN: token,
+      FLIGHTCASE_KEY: "key-of-the-tests-which-is-long",
+      FLIGHTCASE_RATE_LIMIT: "10000",
+      ...(database === undefined ? {} : { DATABASE_URL: database }),
+      ...environment
     },
     stdio: ["ignore", "ignore", "pipe"]
   })
   let said = ""
-  child.stderr.on("data", (chunk: Buffer) => { said = (said + chunk.toString()).slice(-20_000) })
+  child.stderr.on("data", (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-20_000)
+  })
   const exited = once(child, "exit")
   const url = `http://127.0.0.1:${port}`
   for (let tries = 0; ; tries++) {
@@ -54,44 +62,76 @@ export const startServer = async ({ port, data, database, environment = {} }: Se
     await exited
     return child.exitCode
   }
-  return { url, stop: () => end("SIGTERM"), kill: async () => { await end("SIGKILL") } }
+  return {
+    url,
+    stop: () => end("SIGTERM"),
+    kill: async () => {
+      await end("SIGKILL")
+    }
+  }
 }
 
 /** Environment of a process whose clock is so many milliseconds ahead; behind where negative. */
 export const clockAhead = (millis: number): { readonly [name: string]: string } => ({
-  SHIFTED_MILLIS: String(Math.round(millis)), NODE_OPTIONS: `--import ${join(import.meta.dirname, "shifted-clock.mjs")}`
+  SHIFTED_MILLIS: String(Math.round(millis)),
+  NODE_OPTIONS: `--import ${join(import.meta.dirname, "shifted-clock.mjs")}`
 })
 
-export interface Ran { readonly code: number | null; readonly out: string; readonly err: string; readonly json: any }
+export interface Ran {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+  readonly json: any
+}
 export interface CommandLine {
   (...words: ReadonlyArray<string>): Promise<Ran>
   /** Starts a command without waiting: to be killed, or fed line by line. */
-  readonly start: (words: ReadonlyArray<string>, stdin?: string) => { readonly child: ChildProcess; readonly done: Promise<Ran> }
+  readonly start: (
+    words: ReadonlyArray<string>,
+    stdin?: string
+  ) => { readonly child: ChildProcess; readonly done: Promise<Ran> }
 }
 
 /** The built command line, with a home of its own. */
 export const commandLine = (home: string, environment: { readonly [name: string]: string } = {}): CommandLine => {
   const start: CommandLine["start"] = (words, stdin = "") => {
     const child = spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], {
-      env: { ...process.env, FLIGHTCASE_HOME: home, NO_COLOR: "1", FLIGHTCASE_NO_BACKGROUND: "1", ...environment }, stdio: ["pipe", "pipe", "pipe"]
+      env: { ...process.env, FLIGHTCASE_HOME: home, NO_COLOR: "1", FLIGHTCASE_NO_BACKGROUND: "1", ...environment },
+      stdio: ["pipe", "pipe", "pipe"]
     })
-    let out = "", err = ""
-    child.stdout.on("data", (chunk: Buffer) => { out += chunk.toString() })
-    child.stderr.on("data", (chunk: Buffer) => { err += chunk.toString() })
+    let out = "",
+      err = ""
+    child.stdout.on("data", (chunk: Buffer) => {
+      out += chunk.toString()
+    })
+    child.stderr.on("data", (chunk: Buffer) => {
+      err += chunk.toString()
+    })
     child.stdin.on("error", () => {})
     child.stdin.end(stdin)
-    const done = once(child, "close").then((): Ran => ({ code: child.exitCode, out, err, json: words.includes("--json") && out !== "" ? JSON.parse(out) : undefined }))
+    const done = once(child, "close").then((): Ran => ({
+      code: child.exitCode,
+      out,
+      err,
+      json: words.includes("--json") && out !== "" ? JSON.parse(out) : undefined
+    }))
     return { child, done }
   }
   return Object.assign((...words: ReadonlyArray<string>) => start(words).done, { start })
 }
 
 /** Asks the server over HTTP as the owner. */
-export const asOwner = (url: string) => async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
-  const response = await fetch(url + path, {
-    method, headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) })
-  })
-  const text = await response.text()
-  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-}
+export const asOwner =
+  (url: string) =>
+  async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+  }

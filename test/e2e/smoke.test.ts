@@ -16,7 +16,12 @@ it.each(engines)("a server on %s passes the smoke test and is as it was afterwar
     const ran = await cli("smoke", server.url, "--token", token)
     expect(ran).toMatchObject({ code: 0 })
     const ask = asOwner(server.url)
-    for (const collection of ["products", "opportunities", "containers?q[status_not_eq]=dissolved", "members?q[membership_type_not_eq]=user"]) {
+    for (const collection of [
+      "products",
+      "opportunities",
+      "containers?q[status_not_eq]=dissolved",
+      "members?q[membership_type_not_eq]=user"
+    ]) {
       expect((await ask("GET", `/api/v1/${collection}`)).body.meta.total, collection).toBe(0)
     }
     expect((await cli("smoke", server.url, "--token", "a-token-nobody-was-given")).code).not.toBe(0)

@@ -5,7 +5,15 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSyn
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { asOwner, type CommandLine, commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+import {
+  asOwner,
+  type CommandLine,
+  commandLine,
+  freePort,
+  type RunningServer,
+  startServer,
+  token
+} from "./processes.ts"
 
 const root = join(import.meta.dirname, "../..")
 const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
@@ -17,8 +25,11 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
 
 describe("the replica in the background", () => {
   let folder: string, home: string, port: number, server: RunningServer, cli: CommandLine, watchers: Array<ChildProcess>
-  const start = async (): Promise<RunningServer> => server = await startServer({ port, data: join(folder, "server") })
-  const names = async (): Promise<ReadonlyArray<string>> => (await asOwner(server.url)("GET", "/api/v1/product_groups?per_page=100")).body.product_groups.map((one: any) => one.name)
+  const start = async (): Promise<RunningServer> => (server = await startServer({ port, data: join(folder, "server") }))
+  const names = async (): Promise<ReadonlyArray<string>> =>
+    (await asOwner(server.url)("GET", "/api/v1/product_groups?per_page=100")).body.product_groups.map(
+      (one: any) => one.name
+    )
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-watch-"))
     home = join(folder, "home")
@@ -29,22 +40,41 @@ describe("the replica in the background", () => {
     expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
   })
   afterEach(async () => {
-    for (const child of watchers) if (child.exitCode === null && child.signalCode === null) { child.kill("SIGKILL"); await once(child, "exit") }
+    for (const child of watchers)
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGKILL")
+        await once(child, "exit")
+      }
     await server.stop()
     rmSync(folder, { recursive: true, force: true })
   })
-  interface Watcher { readonly child: ChildProcess; readonly events: () => ReadonlyArray<any>; readonly says: (event: string, more?: (one: any) => boolean) => Promise<void>; readonly ended: Promise<number | null> }
+  interface Watcher {
+    readonly child: ChildProcess
+    readonly events: () => ReadonlyArray<any>
+    readonly says: (event: string, more?: (one: any) => boolean) => Promise<void>
+    readonly ended: Promise<number | null>
+  }
   const watch = (program = root): Watcher => {
     const child = spawn(process.execPath, [join(program, "cli/bin.mjs"), "sync", "--watch", "--json"], {
-      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }, stdio: ["ignore", "pipe", "ignore"]
+      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" },
+      stdio: ["ignore", "pipe", "ignore"]
     })
     watchers.push(child)
     let out = ""
-    child.stdout!.on("data", (chunk: Buffer) => { out += chunk.toString() })
-    const events = () => out.split("\n").slice(0, -1).map((line) => JSON.parse(line))
+    child.stdout!.on("data", (chunk: Buffer) => {
+      out += chunk.toString()
+    })
+    const events = () =>
+      out
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
     return {
-      child, events, ended: once(child, "exit").then(() => child.exitCode),
-      says: (event, more = () => true) => until(`the watcher says ${event}`, () => events().some((one) => one.event === event && more(one)))
+      child,
+      events,
+      ended: once(child, "exit").then(() => child.exitCode),
+      says: (event, more = () => true) =>
+        until(`the watcher says ${event}`, () => events().some((one) => one.event === event && more(one)))
     }
   }
 
@@ -53,11 +83,18 @@ describe("the replica in the background", () => {
     await watcher.says("started")
     await asOwner(server.url)("POST", "/api/v1/product_groups", { name: "From the office" })
     await watcher.says("synced", (one) => one.pulled_events > 0)
-    expect((await cli("product-groups", "list", "--json", "--offline")).json.product_groups.map((one: any) => one.name)).toEqual(["From the office"])
+    expect(
+      (await cli("product-groups", "list", "--json", "--offline")).json.product_groups.map((one: any) => one.name)
+    ).toEqual(["From the office"])
     // Any number of commands share the replica with it.
-    const made = await Promise.all([1, 2, 3, 4].map((at) => cli("product-groups", "create", "--name", `Made here ${at}`, "--json")))
+    const made = await Promise.all(
+      [1, 2, 3, 4].map((at) => cli("product-groups", "create", "--name", `Made here ${at}`, "--json"))
+    )
     expect(made.map(({ code }) => code)).toEqual([0, 0, 0, 0])
-    await until("the server has them", async () => (await names()).filter((name) => name.startsWith("Made here")).length === 4)
+    await until(
+      "the server has them",
+      async () => (await names()).filter((name) => name.startsWith("Made here")).length === 4
+    )
     // One is enough.
     const second = await cli("sync", "--watch")
     expect([second.code, second.err]).toEqual([6, expect.stringContaining("being watched already")])
@@ -80,7 +117,9 @@ describe("the replica in the background", () => {
     first.child.kill("SIGKILL")
     await first.ended
     const ask = asOwner(server.url)
-    const { body: { product } } = await ask("POST", "/api/v1/products", { name: "Head", sku: "HEAD", stock_method: 2 })
+    const {
+      body: { product }
+    } = await ask("POST", "/api/v1/products", { name: "Head", sku: "HEAD", stock_method: 2 })
     expect((await cli("sync")).code).toBe(0)
     const unit = { product_id: product.id, store_id: 1, asset_number: "A-1" }
     expect((await cli("api", "POST", "/stock_levels", "-d", JSON.stringify(unit))).code).toBe(0)
@@ -95,7 +134,8 @@ describe("the replica in the background", () => {
   it("ends with the code its unit starts it again on when another release takes the program's place", async () => {
     const program = join(folder, "program")
     mkdirSync(join(program, "cli"), { recursive: true })
-    for (const part of ["out", "cli/bin.mjs", "package.json"]) cpSync(join(root, part), join(program, part), { recursive: true })
+    for (const part of ["out", "cli/bin.mjs", "package.json"])
+      cpSync(join(root, part), join(program, part), { recursive: true })
     const watcher = watch(program)
     await watcher.says("started")
     rmSync(join(program, "out"), { recursive: true })
@@ -117,12 +157,20 @@ describe("the replica in the background", () => {
 
   it("is synced by a command that has answered, whose next one tells what was refused", async () => {
     const free = commandLine(home, { FLIGHTCASE_NO_BACKGROUND: "" })
-    const attempt = () => { try { return JSON.parse(readFileSync(join(home, "profiles/default/background.json"), "utf8")) } catch { return undefined } }
+    const attempt = () => {
+      try {
+        return JSON.parse(readFileSync(join(home, "profiles/default/background.json"), "utf8"))
+      } catch {
+        return undefined
+      }
+    }
     expect((await free("product-groups", "create", "--name", "By itself", "--json")).code).toBe(0)
     await until("the server has it", async () => (await names()).includes("By itself"))
     await until("the attempt is noted", () => attempt()?.ok === true)
     const ask = asOwner(server.url)
-    const { body: { product } } = await ask("POST", "/api/v1/products", { name: "Head", sku: "HEAD", stock_method: 2 })
+    const {
+      body: { product }
+    } = await ask("POST", "/api/v1/products", { name: "Head", sku: "HEAD", stock_method: 2 })
     expect((await cli("sync")).code).toBe(0)
     const unit = { product_id: product.id, store_id: 1, asset_number: "A-1" }
     await ask("POST", "/api/v1/stock_levels", unit)

@@ -7,73 +7,137 @@ const leases_test = "test/sync/server/leases-at-once.test.ts"
 
 export const guard_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "commands that only the server decides are taken from devices", file: "sync/server/push.ts", within: "attempt",
-    find: "|| endpoint.server_only", replace: "",
-    killed_by: [{ file: "test/sync/server-only.test.ts", test: "is refused every such command and question by name", engine: "sqlite" }]
+    name: "commands that only the server decides are taken from devices",
+    file: "sync/server/push.ts",
+    within: "attempt",
+    find: "|| endpoint.server_only",
+    replace: "",
+    killed_by: [
+      {
+        file: "test/sync/server-only.test.ts",
+        test: "is refused every such command and question by name",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a token is believed for a quarter of an hour",
-    file: "server/tokens/authenticate.ts", within: "believed_millis",
-    find: "const believed_millis = 900", replace: "const believed_millis = 900_000",
+    file: "server/tokens/authenticate.ts",
+    within: "believed_millis",
+    find: "const believed_millis = 900",
+    replace: "const believed_millis = 900_000",
     killed_by: [{ file: servers_test, test: "%s is believed for less than a second", engine: "sqlite" }]
   },
   {
-    name: "settings are believed for a quarter of an hour", file: "server/settings-cache.ts", within: "believed_millis",
-    find: "const believed_millis = 900", replace: "const believed_millis = 900_000",
+    name: "settings are believed for a quarter of an hour",
+    file: "server/settings-cache.ts",
+    within: "believed_millis",
+    find: "const believed_millis = 900",
+    replace: "const believed_millis = 900_000",
     killed_by: [{ file: servers_test, test: "settings are believed for less than a second", engine: "sqlite" }]
   },
   {
-    name: "other servers are not told", file: "server/app.ts", within: "openServerApp",
-    find: "others?.tell(standingChanged)", replace: "void others",
-    killed_by: [{ file: servers_test, test: "%s at one is refused at the other" }, { file: servers_test, test: "has its new name at the other" }]
+    name: "other servers are not told",
+    file: "server/app.ts",
+    within: "openServerApp",
+    find: "others?.tell(standingChanged)",
+    replace: "void others",
+    killed_by: [
+      { file: servers_test, test: "%s at one is refused at the other" },
+      { file: servers_test, test: "has its new name at the other" }
+    ]
   },
   {
-    name: "other servers are told, but not that rights changed", file: "server/notify-peers.ts", within: "makePeerNotifier",
-    find: "waiting = standingChanged ||", replace: "waiting = standingChanged === undefined ||",
+    name: "other servers are told, but not that rights changed",
+    file: "server/notify-peers.ts",
+    within: "makePeerNotifier",
+    find: "waiting = standingChanged ||",
+    replace: "waiting = standingChanged === undefined ||",
     killed_by: [{ file: servers_test, test: "%s at one is refused at the other" }]
   },
   {
-    name: "a server passes over what others tell it of rights", file: "server/app.ts", within: "followOthers",
-    find: "notice.payload === settings_changed", replace: "notice.payload === \"\"",
+    name: "a server passes over what others tell it of rights",
+    file: "server/app.ts",
+    within: "followOthers",
+    find: "notice.payload === settings_changed",
+    replace: 'notice.payload === ""',
     killed_by: [{ file: servers_test, test: "a device revoked at one is told so at the other" }]
   },
   {
     name: "bundles are decided as if their device's token opened everything",
-    file: "sync/server/bundles.ts", within: "userOf",
-    find: "{ id: device.token_id!, abilities }", replace: "{ id: device.token_id!, abilities: [\"*\"] }",
-    killed_by: [{ file: "test/sync/device/bundle.test.ts", test: "does no more than the token its device enrolled with opens", engine: "sqlite" }]
+    file: "sync/server/bundles.ts",
+    within: "userOf",
+    find: "{ id: device.token_id!, abilities }",
+    replace: '{ id: device.token_id!, abilities: ["*"] }',
+    killed_by: [
+      {
+        file: "test/sync/device/bundle.test.ts",
+        test: "does no more than the token its device enrolled with opens",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "another role that grants the same leaves its reader the rows of the one before",
-    file: "sync/protocol/redaction.ts", within: "redactionFor",
-    find: "...viewer.role_ids.toSorted((a, b) => a - b)", replace: "",
+    file: "sync/protocol/redaction.ts",
+    within: "redactionFor",
+    find: "...viewer.role_ids.toSorted((a, b) => a - b)",
+    replace: "",
     killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "a person given another role that grants the same" }]
   },
   {
-    name: "readers are sent every row whole", file: "sync/protocol/redaction.ts", within: "redactionFor",
-    find: "[table, visibleColumnsOf(table, viewer)]", replace: "[table, \"whole\"]",
-    killed_by: [{ file: "test/sync/few-rights.long.test.ts", test: "%s: every question has one answer, and the device holds nothing beyond" }]
+    name: "readers are sent every row whole",
+    file: "sync/protocol/redaction.ts",
+    within: "redactionFor",
+    find: "[table, visibleColumnsOf(table, viewer)]",
+    replace: '[table, "whole"]',
+    killed_by: [
+      {
+        file: "test/sync/few-rights.long.test.ts",
+        test: "%s: every question has one answer, and the device holds nothing beyond"
+      }
+    ]
   },
   {
     name: "the server answers before Postgres has written the commit",
-    file: "server/pg/session.ts", within: "connectionConfig", in_text: true,
-    find: "\"-c TimeZone=UTC ", replace: "\"-c synchronous_commit=off -c TimeZone=UTC ",
+    file: "server/pg/session.ts",
+    within: "connectionConfig",
+    in_text: true,
+    find: '"-c TimeZone=UTC ',
+    replace: '"-c synchronous_commit=off -c TimeZone=UTC ',
     killed_by: [{ file: "test/server/killed.long.test.ts", test: "is there when Postgres is killed" }]
   },
   {
-    name: "two commands of one device may have one number", file: "sync/server/tables.ts", within: "replica_verdicts",
-    find: "columns: [\"replica_id\", \"n\"]", replace: "columns: [\"replica_id\", \"n\", \"id\"]",
-    killed_by: [{ file: truths_test, test: "holds one verdict of a device's number", engine: "sqlite" }, { file: truths_test, test: "holds one verdict of a device's number", engine: "pg" }]
+    name: "two commands of one device may have one number",
+    file: "sync/server/tables.ts",
+    within: "replica_verdicts",
+    find: 'columns: ["replica_id", "n"]',
+    replace: 'columns: ["replica_id", "n", "id"]',
+    killed_by: [
+      { file: truths_test, test: "holds one verdict of a device's number", engine: "sqlite" },
+      { file: truths_test, test: "holds one verdict of a device's number", engine: "pg" }
+    ]
   },
   {
-    name: "two events may be one version of a stream", file: "core/kernel/journal.ts", within: "journal",
-    find: "columns: [\"stream\", \"version\"]", replace: "columns: [\"stream\", \"version\", \"position\"]",
-    killed_by: [{ file: truths_test, test: "holds one event of a stream's version", engine: "sqlite" }, { file: truths_test, test: "holds one event of a stream's version", engine: "pg" }]
+    name: "two events may be one version of a stream",
+    file: "core/kernel/journal.ts",
+    within: "journal",
+    find: 'columns: ["stream", "version"]',
+    replace: 'columns: ["stream", "version", "position"]',
+    killed_by: [
+      { file: truths_test, test: "holds one event of a stream's version", engine: "sqlite" },
+      { file: truths_test, test: "holds one event of a stream's version", engine: "pg" }
+    ]
   },
   {
     name: "a request for ids and its repetition do not wait for each other",
-    file: "sync/server/leases.ts", within: "lease",
-    find: "yield* lockReplica(replica_id)", replace: "",
-    killed_by: [{ file: leases_test, test: "are one block over the network" }, { file: leases_test, test: "are one block in a bundle" }]
+    file: "sync/server/leases.ts",
+    within: "lease",
+    find: "yield* lockReplica(replica_id)",
+    replace: "",
+    killed_by: [
+      { file: leases_test, test: "are one block over the network" },
+      { file: leases_test, test: "are one block in a bundle" }
+    ]
   }
 ]

@@ -9,160 +9,274 @@ const races_test = "test/api/opportunity-races.test.ts"
 
 export const kernel_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "a command is decided outside a transaction", file: engine, within: "runCommand",
+    name: "a command is decided outside a transaction",
+    file: engine,
+    within: "runCommand",
     find: "return yield* store.transaction(decideCommand(call, command_metadata))",
-    replace: "return yield* Effect.as(Effect.succeed(store), undefined).pipe(Effect.andThen(decideCommand(call, command_metadata)))",
+    replace:
+      "return yield* Effect.as(Effect.succeed(store), undefined).pipe(Effect.andThen(decideCommand(call, command_metadata)))",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
     name: "a refused command of a device leaves what it did before it was refused",
-    file: engine, within: "decideInSavepoint",
+    file: engine,
+    within: "decideInSavepoint",
     find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata)))",
     replace: "Effect.flatMap(Store, () => decideCommand(call, command_metadata))",
-    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "that refuses a command after its rows were written leaves them", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/whole-or-not.test.ts",
+        test: "that refuses a command after its rows were written leaves them",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a value that is taken is a fault, not a refusal, of a device's command",
-    file: engine, within: "decideInSavepoint",
-    find: "return yield* refusal ?? failure", replace: "return yield* failure",
+    file: engine,
+    within: "decideInSavepoint",
+    find: "return yield* refusal ?? failure",
+    replace: "return yield* failure",
     killed_by: [{ file: push_test, test: "refused leave their verdict and nothing else", engine: "sqlite" }]
   },
   {
-    name: "streams are not locked: of two who change one thing one is lost", file: engine, within: "decideCommand",
-    find: "yield* lockCommandStreams(endpoint, call)", replace: "",
+    name: "streams are not locked: of two who change one thing one is lost",
+    file: engine,
+    within: "decideCommand",
+    find: "yield* lockCommandStreams(endpoint, call)",
+    replace: "",
     killed_by: [{ file: races_test, test: "add and change lines of one opportunity", engine: "pg" }]
   },
   {
-    name: "streams are locked in the order they are named", file: engine, within: "lockStreams",
-    find: ".sort()", replace: "",
+    name: "streams are locked in the order they are named",
+    file: engine,
+    within: "lockStreams",
+    find: ".sort()",
+    replace: "",
     killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "takes the locks of its streams in one order" }]
   },
   {
-    name: "nobody is asked for the permission", file: engine, within: "authorizeCall",
-    find: "yield* checkPermission(endpoint, viewer)", replace: "",
+    name: "nobody is asked for the permission",
+    file: engine,
+    within: "authorizeCall",
+    find: "yield* checkPermission(endpoint, viewer)",
+    replace: "",
     killed_by: [{ file: engine_test, test: "permission and ability are both needed", engine: "sqlite" }]
   },
   {
-    name: "rows that are gone are found by references", file: engine, within: "missingReferences",
-    find: "if (row === undefined || (one.live && table.soft_delete && row[\"deleted_at\"] !== null)) errors",
+    name: "rows that are gone are found by references",
+    file: engine,
+    within: "missingReferences",
+    find: 'if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors',
     replace: "if (row === undefined) errors",
-    killed_by: [{ file: engine_test, test: "must exist and not be deleted, wherever in the body they stand", engine: "sqlite" }]
+    killed_by: [
+      { file: engine_test, test: "must exist and not be deleted, wherever in the body they stand", engine: "sqlite" }
+    ]
   },
   {
-    name: "positions come from a counter nobody waits for", file: "core/kernel/journal.ts", within: "appendInOneStatement",
+    name: "positions come from a counter nobody waits for",
+    file: "core/kernel/journal.ts",
+    within: "appendInOneStatement",
     // Any sequence does; the shop of the tests has this one.
     find: "`with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +",
     replace: "`with head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${count}::int)) ` +",
     killed_by: [{ file: concurrency_test, test: "a reader who follows positions misses nothing of eight writers" }]
   },
   {
-    name: "two events of one command get one version", file: "core/kernel/journal.ts", within: "appendInSteps",
-    find: "versions.set(event.stream, version)\n    return", replace: "return",
+    name: "two events of one command get one version",
+    file: "core/kernel/journal.ts",
+    within: "appendInSteps",
+    find: "versions.set(event.stream, version)\n    return",
+    replace: "return",
     killed_by: [{ file: engine_test, test: "counts positions from one without a hole", engine: "sqlite" }]
   },
   {
-    name: "erasing a person leaves them in older events", file: "core/kernel/journal.ts", within: "appendAndScrub",
-    find: "yield* scrubEarlierEvents(store, scrubs, stored)", replace: "",
-    killed_by: [{ file: "test/core/members/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }]
+    name: "erasing a person leaves them in older events",
+    file: "core/kernel/journal.ts",
+    within: "appendAndScrub",
+    find: "yield* scrubEarlierEvents(store, scrubs, stored)",
+    replace: "",
+    killed_by: [
+      { file: "test/core/members/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }
+    ]
   },
   {
     name: "erasing a person overlooks the events of the doubles merged into them",
-    file: "core/members/erase.ts", within: "eraseFromJournal",
-    find: "...[id, ...merged_ids].map", replace: "...[id].map",
-    killed_by: [{ file: "test/core/members/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }]
+    file: "core/members/erase.ts",
+    within: "eraseFromJournal",
+    find: "...[id, ...merged_ids].map",
+    replace: "...[id].map",
+    killed_by: [
+      { file: "test/core/members/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }
+    ]
   },
   {
     name: "erasing a person leaves their personal custom fields in older events",
-    file: "core/members/erase.ts", within: "eraseFromJournal",
-    find: "kept_custom_fields === undefined ? {}", replace: "kept_custom_fields !== undefined ? {}",
-    killed_by: [{ file: "test/core/members/personal-data.test.ts", test: "custom fields marked as personal are emptied", engine: "sqlite" }]
+    file: "core/members/erase.ts",
+    within: "eraseFromJournal",
+    find: "kept_custom_fields === undefined ? {}",
+    replace: "kept_custom_fields !== undefined ? {}",
+    killed_by: [
+      {
+        file: "test/core/members/personal-data.test.ts",
+        test: "custom fields marked as personal are emptied",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "erasing a person whose account is in use takes half of them",
-    file: "core/members/decide.ts", within: "anonymiseMember",
-    find: "if (user?.is_active === true)", replace: "if (user?.is_active === undefined && user !== undefined)",
-    killed_by: [{ file: "test/core/members/personal-data.test.ts", test: "an account in use is refused", engine: "sqlite" }]
+    file: "core/members/decide.ts",
+    within: "anonymiseMember",
+    find: "if (user?.is_active === true)",
+    replace: "if (user?.is_active === undefined && user !== undefined)",
+    killed_by: [
+      { file: "test/core/members/personal-data.test.ts", test: "an account in use is refused", engine: "sqlite" }
+    ]
   },
   {
     name: "ids given back are drawn again though others were drawn since",
-    file: "core/kernel/ids.ts", within: "releaseIds", in_text: true,
+    file: "core/kernel/ids.ts",
+    within: "releaseIds",
+    in_text: true,
     find: "update id_sequences set next = next - ? where name = ? and next = ?",
     replace: "update id_sequences set next = next - ? where name = ? and ? > 0",
-    killed_by: [{ file: "test/core/kernel/ids.test.ts", test: "that are given back are drawn again only where nobody has drawn since" }]
+    killed_by: [
+      {
+        file: "test/core/kernel/ids.test.ts",
+        test: "that are given back are drawn again only where nobody has drawn since"
+      }
+    ]
   },
   {
-    name: "a transaction is none", file: "core/kernel/store/store.ts", within: "make",
-    find: "transaction: (effect) => sql.withTransaction(effect)", replace: "transaction: (effect) => effect as never",
+    name: "a transaction is none",
+    file: "core/kernel/store/store.ts",
+    within: "make",
+    find: "transaction: (effect) => sql.withTransaction(effect)",
+    replace: "transaction: (effect) => effect as never",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
-    name: "changes to rows that wait to be inserted are lost", file: "core/kernel/store/batch-writer.ts", within: "makeBatchWriter",
-    find: "rows.set(next.key, changed(table, row, next.set))", replace: "rows.set(next.key, row)",
-    killed_by: [{ file: "test/core/kernel/store/batch-writer.test.ts", test: "leaves the rows that carrying them out one by one leaves", engine: "sqlite" }]
+    name: "changes to rows that wait to be inserted are lost",
+    file: "core/kernel/store/batch-writer.ts",
+    within: "makeBatchWriter",
+    find: "rows.set(next.key, changed(table, row, next.set))",
+    replace: "rows.set(next.key, row)",
+    killed_by: [
+      {
+        file: "test/core/kernel/store/batch-writer.test.ts",
+        test: "leaves the rows that carrying them out one by one leaves",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a database of SQLite answers before its commits are on the disk",
-    file: "sync/sqlite/client.ts", within: "make",
-    find: "options.synchronous ?? \"full\"", replace: "options.synchronous ?? \"normal\"",
+    file: "sync/sqlite/client.ts",
+    within: "make",
+    find: 'options.synchronous ?? "full"',
+    replace: 'options.synchronous ?? "normal"',
     killed_by: [{ file: "test/sync/sqlite/client.test.ts", test: "is on disk when a commit answers" }]
   },
   {
     name: "transactions of one server do not wait for each other on SQLite",
-    file: "sync/sqlite/client.ts", within: "make",
-    find: "semaphore: Semaphore.makeUnsafe(1)", replace: "semaphore: Semaphore.makeUnsafe(99)",
+    file: "sync/sqlite/client.ts",
+    within: "make",
+    find: "semaphore: Semaphore.makeUnsafe(1)",
+    replace: "semaphore: Semaphore.makeUnsafe(99)",
     killed_by: [{ seeds: [1, 10] }]
   },
   {
-    name: "two processes on one SQLite file both begin by reading", file: "sync/sqlite/client.ts", within: "make",
-    find: "options.readOnly === true ? \"BEGIN\" : \"BEGIN IMMEDIATE\"",
-    replace: "options.readOnly === true ? \"BEGIN\" : \"BEGIN DEFERRED\"",
-    killed_by: [{ file: "test/sync/sqlite/client.test.ts", test: "waits for a transaction or a single write without blocking anybody" }]
+    name: "two processes on one SQLite file both begin by reading",
+    file: "sync/sqlite/client.ts",
+    within: "make",
+    find: 'options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"',
+    replace: 'options.readOnly === true ? "BEGIN" : "BEGIN DEFERRED"',
+    killed_by: [
+      {
+        file: "test/sync/sqlite/client.test.ts",
+        test: "waits for a transaction or a single write without blocking anybody"
+      }
+    ]
   }
 ]
 
 export const rule_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "the database lets two claims of one unit overlap", file: "core/demands/schema.ts", within: "demands",
-    find: "no_overlap: [{ name: \"claims_asset_overlap\", key: \"asset_id\", from: \"buffered_starts_at\", to: \"buffered_ends_at\", active: \"is_active\" }]",
+    name: "the database lets two claims of one unit overlap",
+    file: "core/demands/schema.ts",
+    within: "demands",
+    find: 'no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]',
     replace: "no_overlap: []",
-    killed_by: [{ file: "test/core/demands/overlap.test.ts", test: "refuses two claims of one unit that overlap", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/core/demands/overlap.test.ts",
+        test: "refuses two claims of one unit that overlap",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "on SQLite a row may be moved into a window that is taken",
-    file: "core/kernel/store/dialect.ts", within: "overlapTriggers",
-    find: "([\"insert\", \"update\"] as const).map", replace: "([\"insert\"] as const).map",
-    killed_by: [{ file: "test/core/demands/overlap.test.ts", test: "refuses to move one into a window that is taken", engine: "sqlite" }]
+    file: "core/kernel/store/dialect.ts",
+    within: "overlapTriggers",
+    find: '(["insert", "update"] as const).map',
+    replace: '(["insert"] as const).map',
+    killed_by: [
+      {
+        file: "test/core/demands/overlap.test.ts",
+        test: "refuses to move one into a window that is taken",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "on SQLite windows that only touch overlap",
-    file: "core/kernel/store/dialect.ts", within: "overlapTriggers", in_text: true,
+    file: "core/kernel/store/dialect.ts",
+    within: "overlapTriggers",
+    in_text: true,
     find: "other.${quote(rule.to)} > new.${quote(rule.from)}); end`",
     replace: "other.${quote(rule.to)} >= new.${quote(rule.from)}); end`",
     killed_by: [{ file: engine_test, test: "windows of one lamp may touch but not overlap", engine: "sqlite" }]
   },
   {
     name: "on Postgres windows that only touch overlap",
-    file: "core/kernel/store/dialect.ts", within: "overlapConstraint", in_text: true,
+    file: "core/kernel/store/dialect.ts",
+    within: "overlapConstraint",
+    in_text: true,
     find: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[)') with &&",
     replace: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[]') with &&",
     killed_by: [{ file: engine_test, test: "windows of one lamp may touch but not overlap", engine: "pg" }]
   },
   {
-    name: "the rule does not see who holds a unit", file: "core/opportunities/demands.ts", within: "conflictingHold",
+    name: "the rule does not see who holds a unit",
+    file: "core/opportunities/demands.ts",
+    within: "conflictingHold",
     find: "demand.asset_id === stock_level_id && demand.is_active && meets",
     replace: "demand.asset_id === stock_level_id && !demand.is_active && meets",
-    killed_by: [{ file: "test/core/opportunities/units/allocation.test.ts", test: "a unit held by another order in that time is refused by the name", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/core/opportunities/units/allocation.test.ts",
+        test: "a unit held by another order in that time is refused by the name",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "tax is rounded line by line instead of once for its group",
-    file: "core/pricing/totals.ts", within: "taxGroups",
+    file: "core/pricing/totals.ts",
+    within: "taxGroups",
     find: "net, tax: exclusiveTax(net, tax.percentage).tax",
-    replace: "net, tax: sum(taxables.flat().filter((one) => one.product_tax_class_id === product_tax_class_id).map((one) => exclusiveTax(one.net, tax.percentage).tax))",
+    replace:
+      "net, tax: sum(taxables.flat().filter((one) => one.product_tax_class_id === product_tax_class_id).map((one) => exclusiveTax(one.net, tax.percentage).tax))",
     killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "taxes each class once on its sum" }]
   },
   {
-    name: "optional lines are charged for", file: "core/pricing/totals.ts", within: "rollUp",
-    find: "request.lines.filter((line) => !line.is_optional)", replace: "request.lines.filter(() => true)",
+    name: "optional lines are charged for",
+    file: "core/pricing/totals.ts",
+    within: "rollUp",
+    find: "request.lines.filter((line) => !line.is_optional)",
+    replace: "request.lines.filter(() => true)",
     killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "leaves optional lines and costs out" }]
   }
 ]

@@ -8,7 +8,9 @@ export interface TestKiller {
   readonly engine?: "sqlite" | "pg"
 }
 /** Seeds of the simulation, from the first to the last. */
-export interface SeedKiller { readonly seeds: readonly [first: number, last: number] }
+export interface SeedKiller {
+  readonly seeds: readonly [first: number, last: number]
+}
 export type Killer = TestKiller | SeedKiller
 export const isSeeds = (killer: Killer): killer is SeedKiller => "seeds" in killer
 
@@ -20,5 +22,7 @@ export interface Mutant extends Place {
   readonly killed_by: ReadonlyArray<Killer>
 }
 
-export const words = (killer: Killer): string => isSeeds(killer) ? `simulation, seeds ${killer.seeds[0]} to ${killer.seeds[1]}`
-  : `${killer.file.replace(/^test\//, "").replace(/\.test\.ts$/, "")}${killer.engine === undefined ? "" : ` on ${killer.engine}`}: ${killer.test}`
+export const words = (killer: Killer): string =>
+  isSeeds(killer)
+    ? `simulation, seeds ${killer.seeds[0]} to ${killer.seeds[1]}`
+    : `${killer.file.replace(/^test\//, "").replace(/\.test\.ts$/, "")}${killer.engine === undefined ? "" : ` on ${killer.engine}`}: ${killer.test}`

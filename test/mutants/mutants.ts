@@ -7,5 +7,12 @@ import { reader_mutants, verdict_mutants } from "./on-server.ts"
 import { serving_mutants } from "./serving.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
-  ...outbox_mutants, ...replica_mutants, ...verdict_mutants, ...reader_mutants, ...guard_mutants, ...kernel_mutants, ...rule_mutants, ...serving_mutants
+  ...outbox_mutants,
+  ...replica_mutants,
+  ...verdict_mutants,
+  ...reader_mutants,
+  ...guard_mutants,
+  ...kernel_mutants,
+  ...rule_mutants,
+  ...serving_mutants
 ]

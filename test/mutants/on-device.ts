@@ -16,102 +16,161 @@ const judged = "what was pulled is judged"
 export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "the outbox is not forced to the disk when a command is acknowledged",
-    file: outbox, within: "openOutboxAt", in_text: true,
-    find: "pragma synchronous = full", replace: "pragma synchronous = off",
-    killed_by: [{ file: "test/sync/durable.test.ts", test: "is on the disk before a command is acknowledged" }, { seeds: [1, 10] }]
+    file: outbox,
+    within: "openOutboxAt",
+    in_text: true,
+    find: "pragma synchronous = full",
+    replace: "pragma synchronous = off",
+    killed_by: [
+      { file: "test/sync/durable.test.ts", test: "is on the disk before a command is acknowledged" },
+      { seeds: [1, 10] }
+    ]
   },
   {
     name: "what settles a command may be lost after the outbox has forgotten it",
-    file: replica, within: "makeReplica.apply",
+    file: replica,
+    within: "makeReplica.apply",
     find: "yield* applyStaged(pulled) : yield* applyHere(pulled)\n    }))",
     replace: "yield* applyStaged(pulled) : yield* applyHere(pulled)\n    })).pipe(relaxedDurability)",
-    killed_by: [{ file: "test/sync/durable.test.ts", test: "what settles commands is on the replica's disk before the outbox forgets them" }]
+    killed_by: [
+      {
+        file: "test/sync/durable.test.ts",
+        test: "what settles commands is on the replica's disk before the outbox forgets them"
+      }
+    ]
   },
   {
     name: "after one transaction that need not wait for the disk none does",
-    file: "sync/sqlite/client.ts", within: "make",
-    find: "waitFor(wanted ?? usual)", replace: "if (wanted !== undefined) waitFor(wanted)",
-    killed_by: [{ file: "test/sync/durable.test.ts", test: "a transaction that need not wait for the disk leaves those after it waiting" }]
+    file: "sync/sqlite/client.ts",
+    within: "make",
+    find: "waitFor(wanted ?? usual)",
+    replace: "if (wanted !== undefined) waitFor(wanted)",
+    killed_by: [
+      {
+        file: "test/sync/durable.test.ts",
+        test: "a transaction that need not wait for the disk leaves those after it waiting"
+      }
+    ]
   },
   {
-    name: "commands the outbox has lost are not missed", file: "sync/device/recovery/missing-commands.ts", within: "missingBetween",
-    find: "known > last ?", replace: "known < 0 ?",
+    name: "commands the outbox has lost are not missed",
+    file: "sync/device/recovery/missing-commands.ts",
+    within: "missingBetween",
+    find: "known > last ?",
+    replace: "known < 0 ?",
     killed_by: [{ file: damage_test, test: "is told on opening by number" }]
   },
   {
     name: "a command that is not what was acknowledged is taken for it",
-    file: "sync/device/outbox/checksum.ts", within: "isIntact",
-    find: "row.checksum === checksumOf(row)", replace: "row.checksum !== \"\"",
+    file: "sync/device/outbox/checksum.ts",
+    within: "isIntact",
+    find: "row.checksum === checksumOf(row)",
+    replace: 'row.checksum !== ""',
     killed_by: [{ file: damage_test, test: "than was acknowledged is seen" }]
   },
   {
-    name: "a damaged outbox is salvaged by its trees alone", file: "sync/device/outbox/salvage.ts", within: "salvage",
-    find: "for (const saved of byPages(path))", replace: "for (const saved of byPages(path).slice(0, 0))",
+    name: "a damaged outbox is salvaged by its trees alone",
+    file: "sync/device/outbox/salvage.ts",
+    within: "salvage",
+    find: "for (const saved of byPages(path))",
+    replace: "for (const saved of byPages(path).slice(0, 0))",
     killed_by: [{ file: damage_test, test: "acknowledges nothing, whichever page it is" }]
   },
   {
-    name: "a command is acknowledged before it is in the outbox", file: replica, within: "makeReplica",
+    name: "a command is acknowledged before it is in the outbox",
+    file: replica,
+    within: "makeReplica",
     find: "const kept = yield* Effect.sync",
     replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
     killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]
   },
   {
-    name: "a command and the ids it took are kept in steps of their own", file: outbox_commands, within: "openCommandStore",
+    name: "a command and the ids it took are kept in steps of their own",
+    file: outbox_commands,
+    within: "openCommandStore",
     find: "append: (command, about = {}) => transaction",
     replace: "append: (command, about = {}) => ((body) => body())",
     killed_by: [{ file: outbox_test, test: "leave nothing of themselves where they cannot be kept whole" }]
   },
   {
-    name: "the lease cursor does not move with a command", file: outbox_commands, within: "openCommandStore",
-    find: "takeIds(command.ids)", replace: "void takeIds",
+    name: "the lease cursor does not move with a command",
+    file: outbox_commands,
+    within: "openCommandStore",
+    find: "takeIds(command.ids)",
+    replace: "void takeIds",
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
   },
   {
-    name: "leases and their cursors are kept in memory only", file: outbox_tables, within: "openGuarded",
+    name: "leases and their cursors are kept in memory only",
+    file: outbox_tables,
+    within: "openGuarded",
     find: "db.exec(schema)",
-    replace: "db.exec(schema); db.exec(\"create temp table leases as select * from main.leases\")",
+    replace: 'db.exec(schema); db.exec("create temp table leases as select * from main.leases")',
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
   },
   {
-    name: "a lease that arrives twice begins anew", file: outbox_leases, within: "openLeases", in_text: true,
+    name: "a lease that arrives twice begins anew",
+    file: outbox_leases,
+    within: "openLeases",
+    in_text: true,
     find: "values (?, ?, ?, ?) on conflict do nothing",
     replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
     killed_by: [{ file: outbox_test, test: "that arrive twice give nothing twice" }]
   },
   {
-    name: "the block after this one is asked for under the same number", file: outbox_leases, within: "openLeases",
-    find: ".run(entity, request_no + 1)", replace: ".run(entity, request_no)",
+    name: "the block after this one is asked for under the same number",
+    file: outbox_leases,
+    within: "openLeases",
+    find: ".run(entity, request_no + 1)",
+    replace: ".run(entity, request_no)",
     killed_by: [{ file: outbox_test, test: "are asked for under a number that only grows" }]
   },
   {
     name: "a later verdict takes the place of an earlier one",
-    file: outbox_commands, within: "openCommandStore", in_text: true,
+    file: outbox_commands,
+    within: "openCommandStore",
+    in_text: true,
     find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'",
     replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
     killed_by: [{ file: outbox_test, test: "are settled once" }]
   },
   {
-    name: "a command does not say which pending ones it builds on", file: outbox_needs, within: "openDependencies",
-    find: "makers.set(Number(maker[\"n\"]), String(maker[\"id\"]))", replace: "void maker",
+    name: "a command does not say which pending ones it builds on",
+    file: outbox_needs,
+    within: "openDependencies",
+    find: 'makers.set(Number(maker["n"]), String(maker["id"]))',
+    replace: "void maker",
     killed_by: [{ file: outbox_test, test: "need the pending commands that made the rows they name" }]
   },
   {
     name: "a conflict that was resolved can be resolved again",
-    file: outbox_commands, within: "openCommandStore", in_text: true,
+    file: outbox_commands,
+    within: "openCommandStore",
+    in_text: true,
     find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))",
     replace: "where id = ? and (? <> '')",
     killed_by: [{ file: outbox_test, test: "that were refused can be resolved once" }]
   },
   {
-    name: "what a restored server has forgotten is not sent again", file: "sync/device/sync.ts", within: "begin",
+    name: "what a restored server has forgotten is not sent again",
+    file: "sync/device/sync.ts",
+    within: "begin",
     find: "const reopened = forgotten && outbox.reopen",
     replace: "const reopened = false && forgotten && outbox.reopen",
-    killed_by: [{ file: "test/sync/fill-restored.test.ts", test: "gets back from a device %s what it had accepted since", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/fill-restored.test.ts",
+        test: "gets back from a device %s what it had accepted since",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "ids of blocks a restored server does not know are still given",
-    file: outbox_reopening, within: "openReopening",
-    find: "if (!known) prepared", replace: "if (false) prepared",
+    file: outbox_reopening,
+    within: "openReopening",
+    find: "if (!known) prepared",
+    replace: "if (false) prepared",
     killed_by: [{ file: outbox_test, test: "of blocks a restored server does not know are given no more" }]
   }
 ]
@@ -119,143 +178,225 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
 export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a command leaves the outbox's queue with the reply to the push, not with the pull",
-    file: "sync/device/sync.ts", within: "push",
+    file: "sync/device/sync.ts",
+    within: "push",
     find: "sent += verdicts.length",
-    replace: "outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length",
+    replace:
+      "outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
-    name: "the offset is kept before the events up to it are applied", file: replica, within: "makeReplica",
+    name: "the offset is kept before the events up to it are applied",
+    file: replica,
+    within: "makeReplica",
     find: "const result = yield* store.transaction",
-    replace: "yield* store.transaction(writeMeta(store, \"offset\", pulled.offset))\n    const result = yield* store.transaction",
+    replace:
+      'yield* store.transaction(writeMeta(store, "offset", pulled.offset))\n    const result = yield* store.transaction',
     killed_by: [{ file: broken_test, test: "goes on where it was when a chunk broke off" }, { seeds: [1, 5] }]
   },
   {
-    name: "the handle is not kept with the place", file: replica, within: "makeReplica",
-    find: "yield* writeMeta(store, \"handle\", pulled.handle)\n    if (pulled.up_to_date)",
+    name: "the handle is not kept with the place",
+    file: replica,
+    within: "makeReplica",
+    find: 'yield* writeMeta(store, "handle", pulled.handle)\n    if (pulled.up_to_date)',
     replace: "if (pulled.up_to_date)",
     killed_by: [{ file: fill_test, test: "catches up by what was written since and nothing else", engine: "sqlite" }]
   },
   {
-    name: "what is pending is not decided again after a pull", file: replica, within: "makeReplica",
-    find: "for (const command of due) yield* redecideOne(command, viewer)", replace: "",
+    name: "what is pending is not decided again after a pull",
+    file: replica,
+    within: "makeReplica",
+    find: "for (const command of due) yield* redecideOne(command, viewer)",
+    replace: "",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
     name: "a pull that breaks off takes back what is pending and forgets to run it again",
-    file: replica, within: "makeReplica",
-    find: "yield* writeMeta(store, \"run_n\", \"0\")\n    yield* projectEvents(events)", replace: "yield* projectEvents(events)",
+    file: replica,
+    within: "makeReplica",
+    find: 'yield* writeMeta(store, "run_n", "0")\n    yield* projectEvents(events)',
+    replace: "yield* projectEvents(events)",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
-    name: "a reader finds its own writes gone after a pull that broke off", file: replica, within: "makeReplica",
+    name: "a reader finds its own writes gone after a pull that broke off",
+    file: replica,
+    within: "makeReplica",
     find: "if (yield* hasDueCommands) yield* relaxedDurability((yield* Store).transaction(runDue))",
-    replace: "if (yield* Effect.as(hasDueCommands, false)) yield* relaxedDurability((yield* Store).transaction(runDue))",
+    replace:
+      "if (yield* Effect.as(hasDueCommands, false)) yield* relaxedDurability((yield* Store).transaction(runDue))",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
-    name: "a command decided again draws other ids", file: replica, within: "makeReplica",
-    find: ", command.id, command.ids", replace: ", command.id, {}",
+    name: "a command decided again draws other ids",
+    file: replica,
+    within: "makeReplica",
+    find: ", command.id, command.ids",
+    replace: ", command.id, {}",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
-    name: "verdicts found in the journal do not reach the outbox", file: replica, within: "makeReplica", in_text: true,
+    name: "verdicts found in the journal do not reach the outbox",
+    file: replica,
+    within: "makeReplica",
+    in_text: true,
     find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)",
     replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
     killed_by: [{ file: "test/sync/device/device.test.ts", test: "works while the server is gone", engine: "sqlite" }]
   },
   {
-    name: "a new history is laid over the old one", file: replica, within: "makeReplica",
+    name: "a new history is laid over the old one",
+    file: replica,
+    within: "makeReplica",
     find: "yield* applyStaged(pulled) : yield* applyHere(pulled)",
     replace: "yield* applyHere(pulled) : yield* applyHere(pulled)",
-    killed_by: [{ file: "test/sync/protocol/redaction.test.ts", test: "a right taken away takes the data with it", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/protocol/redaction.test.ts",
+        test: "a right taken away takes the data with it",
+        engine: "sqlite"
+      }
+    ]
   },
   {
-    name: "an event that was applied is applied again", file: "sync/protocol/merge.ts", within: "merge",
-    find: "batch.events.filter((event) => event.position > state.position)", replace: "[...batch.events]",
+    name: "an event that was applied is applied again",
+    file: "sync/protocol/merge.ts",
+    within: "merge",
+    find: "batch.events.filter((event) => event.position > state.position)",
+    replace: "[...batch.events]",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
-    name: "events out of order are applied", file: "sync/protocol/merge.ts", within: "merge",
+    name: "events out of order are applied",
+    file: "sync/protocol/merge.ts",
+    within: "merge",
     find: "if (batch.events[at]!.position <= batch.events[at - 1]!.position)",
     replace: "if (batch.events[at]!.position < 0)",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
     name: "a command's own events do not settle it when a chunk ends before its verdict",
-    file: "sync/protocol/merge.ts", within: "settledBy",
+    file: "sync/protocol/merge.ts",
+    within: "settledBy",
     find: "if (command === undefined || settled.has(command.n)) continue",
     replace: "if (command === undefined || settled.has(command.n) || event.type !== decided_event) continue",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
     name: "provisional changes are taken back oldest first",
-    file: "sync/device/replica/provisional.ts", within: "revertProvisional", in_text: true,
-    find: "from undo order by seq desc", replace: "from undo order by seq",
+    file: "sync/device/replica/provisional.ts",
+    within: "revertProvisional",
+    in_text: true,
+    find: "from undo order by seq desc",
+    replace: "from undo order by seq",
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {
     name: "rows made provisionally stay when they are taken back",
-    file: "sync/device/replica/provisional.ts", within: "revertProvisional",
-    find: "{ op: \"delete\", table, key: JSON.parse(image.row_key) },",
-    replace: "...(image.before === null ? [] : [{ op: \"delete\" as const, table, key: JSON.parse(image.row_key) }]),",
+    file: "sync/device/replica/provisional.ts",
+    within: "revertProvisional",
+    find: '{ op: "delete", table, key: JSON.parse(image.row_key) },',
+    replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: JSON.parse(image.row_key) }]),',
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {
-    name: "provisional events stay in the journal", file: "sync/device/replica/provisional.ts", within: "revertProvisional",
-    find: "yield* store.run(\"delete from journal where position >= ?\", [provisional_base])", replace: "",
+    name: "provisional events stay in the journal",
+    file: "sync/device/replica/provisional.ts",
+    within: "revertProvisional",
+    find: 'yield* store.run("delete from journal where position >= ?", [provisional_base])',
+    replace: "",
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {
-    name: "no images are kept of rows changed by a condition", file: "core/kernel/store/store.ts", within: "make",
+    name: "no images are kept of rows changed by a condition",
+    file: "core/kernel/store/store.ts",
+    within: "make",
     find: "find(one.table, { [key]: one.key }) : find(one.table, one.where)",
     replace: "find(one.table, { [key]: one.key }) : Effect.succeed([])",
-    killed_by: [{ file: "test/core/kernel/store/store.test.ts", test: "images before a change are the rows as they were", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/core/kernel/store/store.test.ts",
+        test: "images before a change are the rows as they were",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a change sends back all its form showed, over what others wrote meanwhile",
-    file: replica, within: "makeReplica",
+    file: replica,
+    within: "makeReplica",
     find: "const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))",
     replace: "const own = yield* Effect.as(toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis)), call)",
-    killed_by: [{ file: "test/sync/device/resolutions/conflicts.test.ts", test: "who edit different fields never collide", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/device/resolutions/conflicts.test.ts",
+        test: "who edit different fields never collide",
+        engine: "sqlite"
+      }
+    ]
   },
   {
-    name: "a person erased on the server stays in the device's journal", file: replica, within: "makeReplica",
-    find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))", replace: "",
+    name: "a person erased on the server stays in the device's journal",
+    file: replica,
+    within: "makeReplica",
+    find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))",
+    replace: "",
     killed_by: [{ file: "test/sync/erasure.test.ts", test: "reaches what a device made, knew and pulled before" }]
   },
   {
-    name: "what was taken away stays in the device's write-ahead log", file: replica, within: "makeReplica",
-    find: "if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)", replace: "",
-    killed_by: [{ file: "test/sync/protocol/redaction.test.ts", test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
+    name: "what was taken away stays in the device's write-ahead log",
+    file: replica,
+    within: "makeReplica",
+    find: "if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)",
+    replace: "",
+    killed_by: [
+      {
+        file: "test/sync/protocol/redaction.test.ts",
+        test: "a person erased leaves no trace in a device's files",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "rows made meanwhile in tables already laid down are left out of a fill",
-    file: "sync/device/replica/fill.ts", within: "isThere",
-    find: "if (done.includes(table.name)) return true", replace: "if (done.includes(table.name)) return false",
+    file: "sync/device/replica/fill.ts",
+    within: "isThere",
+    find: "if (done.includes(table.name)) return true",
+    replace: "if (done.includes(table.name)) return false",
     killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
   },
   {
-    name: "verdicts from before a fill are not heard of", file: "sync/device/replica/fill.ts", within: "beginFill",
-    find: "settled: plan.decided.map", replace: "settled: plan.decided.slice(0, 0).map",
+    name: "verdicts from before a fill are not heard of",
+    file: "sync/device/replica/fill.ts",
+    within: "beginFill",
+    find: "settled: plan.decided.map",
+    replace: "settled: plan.decided.slice(0, 0).map",
     killed_by: [{ file: fill_test, test: "learns what became of commands", engine: "sqlite" }]
   },
   {
     name: "a page of a fill is laid down by whoever brings it, however late",
-    file: "sync/device/replica/fill.ts", within: "stagePage",
+    file: "sync/device/replica/fill.ts",
+    within: "stagePage",
     find: "filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after",
     replace: "false",
     killed_by: [{ file: broken_test, test: "one that two processes bring is laid down once" }]
   },
   {
-    name: "two syncs of one folder run side by side", file: "sync/device/device.ts", within: "lockSync",
-    find: "try { lock.exec(\"begin exclusive\") }", replace: "try { lock.exec(\"begin\") }",
+    name: "two syncs of one folder run side by side",
+    file: "sync/device/device.ts",
+    within: "lockSync",
+    find: 'try { lock.exec("begin exclusive") }',
+    replace: 'try { lock.exec("begin") }',
     killed_by: [{ file: broken_test, test: "syncs in one process at a time" }]
   },
   {
-    name: "a bundle that another server signed is taken in", file: "sync/device/bundle.ts", within: "importBundle",
+    name: "a bundle that another server signed is taken in",
+    file: "sync/device/bundle.ts",
+    within: "importBundle",
     find: "profile.server_key === undefined || !isSignedBy(sealed, profile.server_key)",
     replace: "profile.server_key === undefined",
-    killed_by: [{ file: "test/sync/device/bundle.test.ts", test: "is refused whole when it was changed", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/device/bundle.test.ts", test: "is refused whole when it was changed", engine: "sqlite" }
+    ]
   }
 ]

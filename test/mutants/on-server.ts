@@ -12,305 +12,488 @@ const bundle_test = "test/sync/device/bundle.test.ts"
 
 export const verdict_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "the verdict is not stored", file: push, within: "decideNew",
-    find: "{ op: \"insert\", table: replica_verdicts, row },", replace: "",
+    name: "the verdict is not stored",
+    file: push,
+    within: "decideNew",
+    find: '{ op: "insert", table: replica_verdicts, row },',
+    replace: "",
     killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
   },
   {
-    name: "a command sent twice is decided twice", file: push, within: "decideOnce",
-    find: "const known = yield* store.get", replace: "const known = command.n > 0 ? undefined : yield* store.get",
+    name: "a command sent twice is decided twice",
+    file: push,
+    within: "decideOnce",
+    find: "const known = yield* store.get",
+    replace: "const known = command.n > 0 ? undefined : yield* store.get",
     killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
   },
   {
-    name: "another command under an id that was used gets that one's verdict", file: push, within: "decideOnce",
+    name: "another command under an id that was used gets that one's verdict",
+    file: push,
+    within: "decideOnce",
     find: "const other = known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint",
-    replace: "const other = known !== undefined && known.fingerprint === \"\"",
+    replace: 'const other = known !== undefined && known.fingerprint === ""',
     killed_by: [{ file: push_test, test: "under an id the device has used for something else", engine: "sqlite" }]
   },
   {
-    name: "a verdict is known by the command's id alone", file: "sync/server/tables.ts", within: "verdictKey",
-    find: "`${replica_id}:${command_id}`", replace: "`${Math.sign(replica_id)}:${command_id}`",
+    name: "a verdict is known by the command's id alone",
+    file: "sync/server/tables.ts",
+    within: "verdictKey",
+    find: "`${replica_id}:${command_id}`",
+    replace: "`${Math.sign(replica_id)}:${command_id}`",
     killed_by: [{ file: push_test, test: "under an id that another device has used", engine: "sqlite" }]
   },
   {
-    name: "a long body is read before anybody looks at who sends it", file: "server/pipeline.ts", within: "bodyFor",
-    find: "yield* authorizeCall(caller)", replace: "",
-    killed_by: [{ file: "test/server/long-bodies.test.ts", test: "is read by no endpoint for somebody without a token", engine: "sqlite" }]
+    name: "a long body is read before anybody looks at who sends it",
+    file: "server/pipeline.ts",
+    within: "bodyFor",
+    find: "yield* authorizeCall(caller)",
+    replace: "",
+    killed_by: [
+      {
+        file: "test/server/long-bodies.test.ts",
+        test: "is read by no endpoint for somebody without a token",
+        engine: "sqlite"
+      }
+    ]
   },
   {
-    name: "ids passed over for a device's claims are not counted", file: "sync/server/reclaim-leases.ts", within: "passOver",
-    find: "passed: before + lengthOf(drawn)", replace: "passed: 0 * before",
-    killed_by: [{ file: "test/sync/server/reclaim-leases.long.test.ts", test: "are no way to more ids than one device can have lost", engine: "sqlite" }]
+    name: "ids passed over for a device's claims are not counted",
+    file: "sync/server/reclaim-leases.ts",
+    within: "passOver",
+    find: "passed: before + lengthOf(drawn)",
+    replace: "passed: 0 * before",
+    killed_by: [
+      {
+        file: "test/sync/server/reclaim-leases.long.test.ts",
+        test: "are no way to more ids than one device can have lost",
+        engine: "sqlite"
+      }
+    ]
   },
   {
-    name: "verdicts of the release before are forgotten", file: "sync/server/api.ts", within: "syncSlice",
-    find: "successions: [verdicts_before],", replace: "",
-    killed_by: [{ file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }]
+    name: "verdicts of the release before are forgotten",
+    file: "sync/server/api.ts",
+    within: "syncSlice",
+    find: "successions: [verdicts_before],",
+    replace: "",
+    killed_by: [
+      { file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }
+    ]
   },
   {
-    name: "a gap in the numbers is passed over", file: push, within: "decideOnce",
-    find: "if (command.n > replica.last_n + 1)", replace: "if (command.n > replica.last_n + 1 && command.n < 0)",
+    name: "a gap in the numbers is passed over",
+    file: push,
+    within: "decideOnce",
+    find: "if (command.n > replica.last_n + 1)",
+    replace: "if (command.n > replica.last_n + 1 && command.n < 0)",
     killed_by: [{ file: push_test, test: "that leave a gap wait for what is missing", engine: "sqlite" }]
   },
   {
-    name: "the number of the last command is not moved on", file: push, within: "movedOn",
-    find: "{ last_n: n, seen_at: now }", replace: "{ seen_at: now }",
+    name: "the number of the last command is not moved on",
+    file: push,
+    within: "movedOn",
+    find: "{ last_n: n, seen_at: now }",
+    replace: "{ seen_at: now }",
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
-    name: "a device's commands are decided side by side", file: push, within: "decideOnce",
+    name: "a device's commands are decided side by side",
+    file: push,
+    within: "decideOnce",
     find: "const replica = yield* requireOwnReplica(replica_id, viewer, true)",
     replace: "const replica = yield* requireOwnReplica(replica_id, viewer, false)",
     killed_by: [{ file: push_test, test: "sent by two at once are decided once", engine: "pg" }]
   },
   {
-    name: "a command's effects and its verdict are committed apart", file: push, within: "decidePushed",
+    name: "a command's effects and its verdict are committed apart",
+    file: push,
+    within: "decidePushed",
     find: "return yield* store.transaction(decideOnce(replica_id, command, viewer))",
     replace: "return yield* decideOnce(replica_id, command, viewer)",
-    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "is there with what the command did, or neither is", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/whole-or-not.test.ts",
+        test: "is there with what the command did, or neither is",
+        engine: "sqlite"
+      }
+    ]
   },
   {
-    name: "the journal does not tell the verdict", file: push, within: "recordVerdict",
-    find: "}, replicaStream(replica_id))]", replace: "}, \"nobody\")]",
+    name: "the journal does not tell the verdict",
+    file: push,
+    within: "recordVerdict",
+    find: "}, replicaStream(replica_id))]",
+    replace: '}, "nobody")]',
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
-    name: "what builds on a refused command is decided all the same", file: push, within: "decideNew",
-    find: "const error = (yield* refusedNeed(replica.id, command)) ??", replace: "const error =",
+    name: "what builds on a refused command is decided all the same",
+    file: push,
+    within: "decideNew",
+    find: "const error = (yield* refusedNeed(replica.id, command)) ??",
+    replace: "const error =",
     killed_by: [{ file: push_test, test: "that build on a refused one are not decided", engine: "sqlite" }]
   },
   {
-    name: "another device's refused command holds this one's", file: push, within: "refusedNeed",
+    name: "another device's refused command holds this one's",
+    file: push,
+    within: "refusedNeed",
     find: "getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id)))",
     replace: "find(replica_verdicts, { id: needs })",
     killed_by: [{ file: push_test, test: "are held by their own device's commands alone", engine: "sqlite" }]
   },
   {
-    name: "ids another device was leased are taken", file: push, within: "attempt",
-    find: "if (foreign !== undefined) return", replace: "if (foreign !== undefined && foreign.id < 0) return",
+    name: "ids another device was leased are taken",
+    file: push,
+    within: "attempt",
+    find: "if (foreign !== undefined) return",
+    replace: "if (foreign !== undefined && foreign.id < 0) return",
     killed_by: [{ file: push_test, test: "that claim ids they do not have, or have used", engine: "sqlite" }]
   },
   {
-    name: "a revoked device goes on pushing", file: push, within: "requireOwnReplica",
-    find: "if (replica.revoked_at !== null) return", replace: "if (replica.revoked_at === \"never\") return",
+    name: "a revoked device goes on pushing",
+    file: push,
+    within: "requireOwnReplica",
+    find: "if (replica.revoked_at !== null) return",
+    replace: 'if (replica.revoked_at === "never") return',
     killed_by: [{ file: push_test, test: "of a device that is another's, unknown or revoked", engine: "sqlite" }]
   },
   {
-    name: "a revoked device's own token opens as ever", file: "sync/server/devices.ts", within: "revoke",
-    find: "yield* tokens.value.end(device.token_id, input.viewer, now)", replace: "yield* Effect.void",
-    killed_by: [{ file: "test/sync/server/devices.test.ts", test: "lose every door when they are revoked", engine: "sqlite" }]
+    name: "a revoked device's own token opens as ever",
+    file: "sync/server/devices.ts",
+    within: "revoke",
+    find: "yield* tokens.value.end(device.token_id, input.viewer, now)",
+    replace: "yield* Effect.void",
+    killed_by: [
+      { file: "test/sync/server/devices.test.ts", test: "lose every door when they are revoked", engine: "sqlite" }
+    ]
   },
   {
-    name: "a copied folder is not told from its original", file: "sync/server/devices.ts", within: "isCopy",
-    find: "if (replica.last_n > last_n) return true", replace: "if (replica.last_n > last_n) return false",
-    killed_by: [{ file: "test/sync/server/devices.test.ts", test: "put back from a backup are told so", engine: "sqlite" }]
+    name: "a copied folder is not told from its original",
+    file: "sync/server/devices.ts",
+    within: "isCopy",
+    find: "if (replica.last_n > last_n) return true",
+    replace: "if (replica.last_n > last_n) return false",
+    killed_by: [
+      { file: "test/sync/server/devices.test.ts", test: "put back from a backup are told so", engine: "sqlite" }
+    ]
   },
   {
-    name: "a lease asked for twice gives two blocks", file: "sync/server/leases.ts", within: "lease",
-    find: "if (known.length > 0) return", replace: "if (known.length > 1_000) return",
+    name: "a lease asked for twice gives two blocks",
+    file: "sync/server/leases.ts",
+    within: "lease",
+    find: "if (known.length > 0) return",
+    replace: "if (known.length > 1_000) return",
     killed_by: [{ file: push_test, test: "leases asked for under one number are one block", engine: "sqlite" }]
   },
   {
-    name: "a bundle's signature is not looked at", file: "sync/server/bundles.ts", within: "opened",
+    name: "a bundle's signature is not looked at",
+    file: "sync/server/bundles.ts",
+    within: "opened",
     find: "if (!(yield* Effect.promise(() => isSignedByInPieces(sealed, public_key)))) return",
-    replace: "if (sealed.signature === \"\") return",
+    replace: 'if (sealed.signature === "") return',
     killed_by: [{ file: bundle_test, test: "is refused whole when it was changed", engine: "sqlite" }]
   },
   {
     name: "a bundle of a revoked device is taken for one whose token has ended",
-    file: "sync/server/bundles.ts", within: "opened",
-    find: "if (replica.revoked_at !== null) return", replace: "if (replica.revoked_at === \"never\") return",
+    file: "sync/server/bundles.ts",
+    within: "opened",
+    find: "if (replica.revoked_at !== null) return",
+    replace: 'if (replica.revoked_at === "never") return',
     killed_by: [{ file: bundle_test, test: "of a revoked device is not taken", engine: "sqlite" }]
   },
   {
     name: "the answer under an idempotency key is kept apart from what was done",
-    file: "server/idempotency/slice.ts", within: "once",
-    find: "const kept = store.transaction", replace: "const kept = ((body: ServerEndpoint<Answer>) => body)",
-    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "who lost the key to a retry has done nothing", engine: "sqlite" }]
+    file: "server/idempotency/slice.ts",
+    within: "once",
+    find: "const kept = store.transaction",
+    replace: "const kept = ((body: ServerEndpoint<Answer>) => body)",
+    killed_by: [
+      { file: "test/sync/whole-or-not.test.ts", test: "who lost the key to a retry has done nothing", engine: "sqlite" }
+    ]
   }
 ]
 
 export const reader_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "events are sent with the columns their reader may not see", file: redaction, within: "redactionFor",
+    name: "events are sent with the columns their reader may not see",
+    file: redaction,
+    within: "redactionFor",
     find: "data: keys === undefined ? event.data :",
     replace: "data: keys === undefined || keys.size > 0 ? event.data :",
     killed_by: [{ file: shape_test, test: "costs are cut from events for whoever may not see them", engine: "sqlite" }]
   },
   {
-    name: "rows are sent with the columns their reader may not see", file: redaction, within: "redactionFor",
+    name: "rows are sent with the columns their reader may not see",
+    file: redaction,
+    within: "redactionFor",
     find: "known.guarded.filter(({ by }) => !hasOnePermission(viewer, by))",
-    replace: "known.guarded.filter(({ by }) => by === \"\")",
-    killed_by: [{ file: redaction_test, test: "every guarded column of every table is cut" }, { file: redaction_test, test: "a device never holds what costs nobody showed", engine: "sqlite" }]
+    replace: 'known.guarded.filter(({ by }) => by === "")',
+    killed_by: [
+      { file: redaction_test, test: "every guarded column of every table is cut" },
+      { file: redaction_test, test: "a device never holds what costs nobody showed", engine: "sqlite" }
+    ]
   },
   {
-    name: "events are sent whole that touch more than their reader sees", file: redaction, within: "redactionFor",
+    name: "events are sent whole that touch more than their reader sees",
+    file: redaction,
+    within: "redactionFor",
     find: "const told = hasOnePermission(viewer, full_read_permission) ? undefined : cutEvent(event)",
     replace: "const told = hasOnePermission(viewer, full_read_permission) || !whole ? undefined : cutEvent(event)",
-    killed_by: [{ file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" }, { file: redaction_test, test: "a colleague is told by name" }]
+    killed_by: [
+      { file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" },
+      { file: redaction_test, test: "a colleague is told by name" }
+    ]
   },
   {
-    name: "what is in no table of a device's is told to every device", file: redaction, within: "redactionFor",
-    find: "return type === commandDecided.type || (subject !== undefined && seen.get(subject) === \"whole\") ? undefined : \"nothing\"",
+    name: "what is in no table of a device's is told to every device",
+    file: redaction,
+    within: "redactionFor",
+    find: 'return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"',
     replace: "return undefined",
     killed_by: [{ file: channels_test, test: "are told of nobody's tokens" }]
   },
   {
-    name: "a release that shows less leaves readers what an earlier one showed", file: redaction, within: "shown",
+    name: "a release that shows less leaves readers what an earlier one showed",
+    file: redaction,
+    within: "shown",
     find: "JSON.stringify([parts, columns, kept])",
     replace: "JSON.stringify([parts.map(([name]) => name), kept.length])",
     killed_by: [{ file: channels_test, test: "is another where a release shows more or less" }]
   },
   {
     name: "accounts go on naming whose name is not for their person any more",
-    file: "sync/device/outbox/redact-outbox.ts", within: "redactionOfOutbox",
-    find: "what: isNamed ? what :", replace: "what: isNamed || key !== \"\" ? what :",
+    file: "sync/device/outbox/redact-outbox.ts",
+    within: "redactionOfOutbox",
+    find: "what: isNamed ? what :",
+    replace: 'what: isNamed || key !== "" ? what :',
     killed_by: [{ file: channels_test, test: "names nobody whose name is not for them" }]
   },
   {
     name: "an erased user is still named in what became of others' commands",
-    file: "sync/device/outbox/redact-outbox.ts", within: "redactionOfOutbox",
-    find: "tell(one).map(named)", replace: "tell(one)",
+    file: "sync/device/outbox/redact-outbox.ts",
+    within: "redactionOfOutbox",
+    find: "tell(one).map(named)",
+    replace: "tell(one)",
     killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
   },
   {
     name: "what is erased stays in the free bytes of the server's file",
-    file: "sync/sqlite/client.ts", within: "make", in_text: true,
-    find: "pragma secure_delete = on", replace: "pragma secure_delete = off",
+    file: "sync/sqlite/client.ts",
+    within: "make",
+    in_text: true,
+    find: "pragma secure_delete = on",
+    replace: "pragma secure_delete = off",
     killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a contact", engine: "sqlite" }]
   },
   {
-    name: "what is erased stays in the server's write-ahead log", file: "server/erased-bytes.ts", within: "erasedBytes",
-    find: "yield* store.sql.afterCommit(tidy)", replace: "",
+    name: "what is erased stays in the server's write-ahead log",
+    file: "server/erased-bytes.ts",
+    within: "erasedBytes",
+    find: "yield* store.sql.afterCommit(tidy)",
+    replace: "",
     killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a contact", engine: "sqlite" }]
   },
   {
     name: "tokens and devices keep the names an erased user gave them",
-    file: "sync/server/erasure.ts", within: "eraseFromDevices",
-    find: "replicas, { user_id },", replace: "replicas, { user_id: -user_id },",
+    file: "sync/server/erasure.ts",
+    within: "eraseFromDevices",
+    find: "replicas, { user_id },",
+    replace: "replicas, { user_id: -user_id },",
     killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
   },
   {
-    name: "an answer that was taken out is not made anew", file: "server/idempotency/slice.ts", within: "bodyAgain",
+    name: "an answer that was taken out is not made anew",
+    file: "server/idempotency/slice.ts",
+    within: "bodyAgain",
     find: "const answer = result === undefined ? undefined :",
     replace: "const answer = result !== undefined ? undefined :",
-    killed_by: [{ file: "test/server/idempotency/idempotency.test.ts", test: "after an erasure answer with what their objects are by now", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/server/idempotency/idempotency.test.ts",
+        test: "after an erasure answer with what their objects are by now",
+        engine: "sqlite"
+      }
+    ]
   },
   {
-    name: "somebody erased stays in the outbox of who wrote of them", file: "sync/device/outbox/redact-outbox.ts", within: "redactionOfOutbox",
-    find: "sent: scrubs.length === 0 ? undefined", replace: "sent: scrubs.length >= 0 ? undefined",
+    name: "somebody erased stays in the outbox of who wrote of them",
+    file: "sync/device/outbox/redact-outbox.ts",
+    within: "redactionOfOutbox",
+    find: "sent: scrubs.length === 0 ? undefined",
+    replace: "sent: scrubs.length >= 0 ? undefined",
     killed_by: [{ file: channels_test, test: "keep nothing of an erased person in their outbox" }]
   },
   {
     name: "whoever waits for news is told them by the rights of before",
-    file: "sync/server/shape.ts", within: "shapeAnswer",
+    file: "sync/server/shape.ts",
+    within: "shapeAnswer",
     find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
     replace: "const events = turned < 0 || turned > -1 ? found : []",
     killed_by: [{ file: channels_test, test: "hear no more, while they wait for news" }]
   },
   {
-    name: "rows are sent whole of which only a part is for their reader", file: redaction, within: "redactionFor",
-    find: "of === \"whole\" ? row : blanked(table, of, row)",
-    replace: "of === \"whole\" || of.size > 0 ? row : blanked(table, of, row)",
+    name: "rows are sent whole of which only a part is for their reader",
+    file: redaction,
+    within: "redactionFor",
+    find: 'of === "whole" ? row : blanked(table, of, row)',
+    replace: 'of === "whole" || of.size > 0 ? row : blanked(table, of, row)',
     killed_by: [{ file: redaction_test, test: "a device never holds what its user is not shown", engine: "sqlite" }]
   },
   {
-    name: "rows of others that say so are sent to everybody", file: redaction, within: "redactionFor",
-    find: "table.visibility.by_row(row, viewer) ? \"whole\" : \"none\"",
-    replace: "table.visibility.by_row(row, viewer) || key !== \"\" ? \"whole\" : \"none\"",
-    killed_by: [{ file: redaction_test, test: "a personal view is for its maker" }, { file: redaction_test, test: "a device never holds what its user is not shown", engine: "sqlite" }]
+    name: "rows of others that say so are sent to everybody",
+    file: redaction,
+    within: "redactionFor",
+    find: 'table.visibility.by_row(row, viewer) ? "whole" : "none"',
+    replace: 'table.visibility.by_row(row, viewer) || key !== "" ? "whole" : "none"',
+    killed_by: [
+      { file: redaction_test, test: "a personal view is for its maker" },
+      { file: redaction_test, test: "a device never holds what its user is not shown", engine: "sqlite" }
+    ]
   },
   {
-    name: "an erasure is not told to those who see only a part of the person", file: redaction, within: "redactionFor",
+    name: "an erasure is not told to those who see only a part of the person",
+    file: redaction,
+    within: "redactionFor",
     find: "redactedEventData(type, left.flat(), scrub)",
     replace: "redactedEventData(type, left.flat(), scrub === undefined ? scrub : undefined)",
     killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
   },
   {
     name: "a name is taken out of events, but not out of what a device was told of them",
-    file: "core/kernel/redacted-event.ts", within: "scrubbed",
+    file: "core/kernel/redacted-event.ts",
+    within: "scrubbed",
     find: "if (!Array.isArray(changes)) return own",
     replace: "if (!Array.isArray(changes) || changes.length > 0) return own",
     killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
   },
   {
     name: "a column of a row that is not for its reader keeps its unique place empty",
-    file: "core/kernel/visibility.ts", within: "redactedValue",
-    find: "return type.kind === \"text\" ? `withheld ${key}` : -Number(key)",
-    replace: "return type.kind === \"text\" ? \"withheld\" : -1",
+    file: "core/kernel/visibility.ts",
+    within: "redactedValue",
+    find: 'return type.kind === "text" ? `withheld ${key}` : -Number(key)',
+    replace: 'return type.kind === "text" ? "withheld" : -1',
     killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "the parts of it" }]
   },
   {
     name: "a device is not told when a row was made of which it sees a part",
-    file: "core/kernel/visibility.ts", within: "always_granted",
-    find: "const always_granted = [\"created_at\", \"deleted_at\"]", replace: "const always_granted = [\"deleted_at\"]",
+    file: "core/kernel/visibility.ts",
+    within: "always_granted",
+    find: 'const always_granted = ["created_at", "deleted_at"]',
+    replace: 'const always_granted = ["deleted_at"]',
     killed_by: [{ file: "test/sync/few-rights.long.test.ts", test: "what a device takes, the server takes" }]
   },
   {
     name: "any permission of an area is any permission that begins like it",
-    file: "core/kernel/visibility.ts", within: "hasPermission",
-    find: "one.startsWith(area) && one !== `${area}access`", replace: "one.startsWith(area)",
+    file: "core/kernel/visibility.ts",
+    within: "hasPermission",
+    find: "one.startsWith(area) && one !== `${area}access`",
+    replace: "one.startsWith(area)",
     killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "the parts of it" }]
   },
   {
-    name: "a permission taken away leaves its reader what it showed", file: redaction, within: "redactionFor",
-    find: "shown(catalogue, seen, guarded), ...viewer", replace: "shown(catalogue, new Map(), []), ...viewer",
-    killed_by: [{ file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" }, { file: redaction_test, test: "a right taken away while rows travel stops them", engine: "sqlite" }]
+    name: "a permission taken away leaves its reader what it showed",
+    file: redaction,
+    within: "redactionFor",
+    find: "shown(catalogue, seen, guarded), ...viewer",
+    replace: "shown(catalogue, new Map(), []), ...viewer",
+    killed_by: [
+      { file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" },
+      { file: redaction_test, test: "a right taken away while rows travel stops them", engine: "sqlite" }
+    ]
   },
   {
     name: "a right given again brings the old handle back",
-    file: "sync/server/cursor.ts", within: "grantVersion", in_text: true,
+    file: "sync/server/cursor.ts",
+    within: "grantVersion",
+    in_text: true,
     find: "version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end",
     replace: "version = length(excluded.fingerprint)",
     killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "never bring a handle back" }]
   },
   {
-    name: "verdicts are told to every device", file: redaction, within: "redactionFor",
+    name: "verdicts are told to every device",
+    file: redaction,
+    within: "redactionFor",
     find: "if (event.type === commandDecided.type && event.replica_id !== replica_id) return undefined",
     replace: "if (event.type === commandDecided.type && event.replica_id === -1) return undefined",
     killed_by: [{ file: shape_test, test: "verdicts are for the device that asked", engine: "sqlite" }]
   },
   {
-    name: "hidden events do not move the offset", file: "sync/server/shape.ts", within: "shapeAnswer",
+    name: "hidden events do not move the offset",
+    file: "sync/server/shape.ts",
+    within: "shapeAnswer",
     find: "const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position",
     replace: "const reached = events.filter((one) => redaction.see(one) !== undefined).at(-1)?.position ?? from",
-    killed_by: [{ file: "test/sync/server/hidden-events.test.ts", test: "move the place of those who may not see them", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/server/hidden-events.test.ts",
+        test: "move the place of those who may not see them",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "an offset is taken for its position alone, whichever journal gave it",
-    file: "sync/server/cursor.ts", within: "isOffsetValid",
+    file: "sync/server/cursor.ts",
+    within: "isOffsetValid",
     find: "return event !== undefined && (check === 0 || check === checkOf(event))",
     replace: "return event !== undefined && check >= 0",
     killed_by: [{ file: shape_test, test: "tells a journal restored from a backup", engine: "sqlite" }]
   },
   {
-    name: "a reader with another history's handle goes on reading", file: "sync/server/shape.ts", within: "shapeAnswer",
-    find: "if (valueOf(query, \"handle\") !== handle) return mustRefetch(handle)",
-    replace: "if (handle === \"\") return mustRefetch(handle)",
-    killed_by: [{ file: shape_test, test: "begins anew for a stale handle, none, and an offset past the end", engine: "sqlite" }]
+    name: "a reader with another history's handle goes on reading",
+    file: "sync/server/shape.ts",
+    within: "shapeAnswer",
+    find: 'if (valueOf(query, "handle") !== handle) return mustRefetch(handle)',
+    replace: 'if (handle === "") return mustRefetch(handle)',
+    killed_by: [
+      { file: shape_test, test: "begins anew for a stale handle, none, and an offset past the end", engine: "sqlite" }
+    ]
   },
   {
-    name: "a wake between looking and waiting is lost", file: "sync/server/tail.ts", within: "makeJournalTail",
-    find: "if (wakes !== mark) return resume(Effect.void)", replace: "if (wakes < mark) return resume(Effect.void)",
-    killed_by: [{ file: "test/sync/server/tail.test.ts", test: "is not kept waiting for a wake that came between looking and waiting" }]
+    name: "a wake between looking and waiting is lost",
+    file: "sync/server/tail.ts",
+    within: "makeJournalTail",
+    find: "if (wakes !== mark) return resume(Effect.void)",
+    replace: "if (wakes < mark) return resume(Effect.void)",
+    killed_by: [
+      {
+        file: "test/sync/server/tail.test.ts",
+        test: "is not kept waiting for a wake that came between looking and waiting"
+      }
+    ]
   },
   {
-    name: "a page of rows begins one key too late", file: "sync/server/snapshot.ts", within: "sectionsAfter",
+    name: "a page of rows begins one key too late",
+    file: "sync/server/snapshot.ts",
+    within: "sectionsAfter",
     find: "if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }",
-    replace: "if (!done) return { position, sections, next: cursorOf(table.name, typeof rows.at(-1)![table.key] === \"number\" ? Number(rows.at(-1)![table.key]) + 1 : rows.at(-1)![table.key] as Key) }",
+    replace:
+      'if (!done) return { position, sections, next: cursorOf(table.name, typeof rows.at(-1)![table.key] === "number" ? Number(rows.at(-1)![table.key]) + 1 : rows.at(-1)![table.key] as Key) }',
     killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
   },
   {
     name: "a page of rows begins with the last row of the one before",
-    file: "sync/server/snapshot.ts", within: "rowsAfter",
-    find: "` where ${quote(table.key)} > ${bind(key)}`", replace: "` where ${quote(table.key)} >= ${bind(key)}`",
+    file: "sync/server/snapshot.ts",
+    within: "rowsAfter",
+    find: "` where ${quote(table.key)} > ${bind(key)}`",
+    replace: "` where ${quote(table.key)} >= ${bind(key)}`",
     killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
   },
   {
     name: "what happened between two pages of rows is not sent with them",
-    file: "sync/server/snapshot.ts", within: "rowsAnswer",
+    file: "sync/server/snapshot.ts",
+    within: "rowsAnswer",
     find: "const later = position > head ? yield* eventsAfter(store, head, position - head) : []",
     replace: "const later = position > head ? yield* eventsAfter(store, head, 0) : []",
-    killed_by: [{ file: "test/sync/server/hidden-events.test.ts", test: "between the look at the journal and the rows come with them", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/server/hidden-events.test.ts",
+        test: "between the look at the journal and the rows come with them",
+        engine: "sqlite"
+      }
+    ]
   }
 ]

@@ -5,34 +5,69 @@ const held_test = "test/server/held-up.long.test.ts"
 
 export const serving_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "readers share their connections with writers", file: "server/pg/client.ts", within: "make",
-    find: "transactionAcquirer: acquirerFrom(transactions),", replace: "transactionAcquirer: acquirerFrom(statements),",
+    name: "readers share their connections with writers",
+    file: "server/pg/client.ts",
+    within: "make",
+    find: "transactionAcquirer: acquirerFrom(transactions),",
+    replace: "transactionAcquirer: acquirerFrom(statements),",
     killed_by: [{ file: held_test, test: "keeps writers waiting, but neither readers nor health", engine: "pg" }]
   },
   {
-    name: "no lock is waited for too long", file: "server/pg/session.ts", within: "connectionConfig", in_text: true,
-    find: "-c lock_timeout=${limits.lock_timeout_ms}", replace: "-c lock_timeout=0",
-    killed_by: [{ file: "test/server/pg/client.test.ts", test: "breaks off what waits for a lock, or takes, longer than it may" }]
+    name: "no lock is waited for too long",
+    file: "server/pg/session.ts",
+    within: "connectionConfig",
+    in_text: true,
+    find: "-c lock_timeout=${limits.lock_timeout_ms}",
+    replace: "-c lock_timeout=0",
+    killed_by: [
+      { file: "test/server/pg/client.test.ts", test: "breaks off what waits for a lock, or takes, longer than it may" }
+    ]
   },
   {
-    name: "health asks over the connections of all", file: "server/app.ts", within: "healthOf",
+    name: "health asks over the connections of all",
+    file: "server/app.ts",
+    within: "healthOf",
     find: "makeHealth(makeStore(yield* Postgres.make({ url: database.url, ...alone })), undefined)",
     replace: "makeHealth(yield* Store, undefined)",
     killed_by: [{ file: held_test, test: "answers while every connection waits for a table" }]
   },
   {
-    name: "a full disk is a fault like any other", file: "server/storage-fault.ts", within: "of_sqlite",
-    find: "13: \"full\",", replace: "",
-    killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again" }]
+    name: "a full disk is a fault like any other",
+    file: "server/storage-fault.ts",
+    within: "of_sqlite",
+    find: '13: "full",',
+    replace: "",
+    killed_by: [
+      {
+        file: held_test,
+        test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again"
+      }
+    ]
   },
   {
-    name: "health believes a full disk full for ever", file: "server/health.ts", within: "makeHealth",
-    find: "yield* tryAgain", replace: "",
-    killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again" }]
+    name: "health believes a full disk full for ever",
+    file: "server/health.ts",
+    within: "makeHealth",
+    find: "yield* tryAgain",
+    replace: "",
+    killed_by: [
+      {
+        file: held_test,
+        test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again"
+      }
+    ]
   },
   {
-    name: "a second server starts on the same folder", file: "server/serve.ts", within: "holdFolder",
-    find: "if (lock !== undefined) return lock", replace: "return lock ?? { release: () => {} }",
-    killed_by: [{ file: "test/server/start-and-stop.long.test.ts", test: "when another server is at work in the folder, by whatever name it is called, until that one is gone" }]
+    name: "a second server starts on the same folder",
+    file: "server/serve.ts",
+    within: "holdFolder",
+    find: "if (lock !== undefined) return lock",
+    replace: "return lock ?? { release: () => {} }",
+    killed_by: [
+      {
+        file: "test/server/start-and-stop.long.test.ts",
+        test: "when another server is at work in the folder, by whatever name it is called, until that one is gone"
+      }
+    ]
   }
 ]

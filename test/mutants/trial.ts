@@ -9,7 +9,13 @@ import { isSeeds, type Killer, type TestKiller } from "./mutant.ts"
 /** What git keeps, or would keep, of the folder, as it stands now. Dependencies are shared. */
 export const copyOf = (root: string): string => {
   const copy = mkdtempSync(join(tmpdir(), "flightcase-mutants-"))
-  const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root, encoding: "utf8", maxBuffer: 64 * 1_048_576 }).split("\0").filter((file) => file !== "")
+  const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 * 1_048_576
+  })
+    .split("\0")
+    .filter((file) => file !== "")
   for (const file of files) {
     if (!existsSync(join(root, file))) continue
     mkdirSync(join(copy, dirname(file)), { recursive: true })
@@ -28,75 +34,148 @@ export interface Ran {
 }
 const trial_millis_max = 180_000
 
-interface Ended { readonly code: number | null; readonly output: string; readonly late: boolean }
+interface Ended {
+  readonly code: number | null
+  readonly output: string
+  readonly late: boolean
+}
 /** Runs at the lowest priority, and ends with all it started. */
-const run = (command: string, args: ReadonlyArray<string>, cwd: string, millis_max: number): Promise<Ended> => new Promise((resolve) => {
-  const child = spawn("nice", ["-n", "10", command, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"], detached: true })
-  let output = "", late = false
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => { output = (output + String(text)).slice(-20_000) })
-  const end = (): void => { try { process.kill(-child.pid!, "SIGKILL") } catch { /* It has ended. */ } }
-  const timer = setTimeout(() => { late = true; end() }, millis_max)
-  running.add(end)
-  child.on("close", (code) => {
-    clearTimeout(timer)
-    running.delete(end)
-    resolve({ code, output, late })
+const run = (command: string, args: ReadonlyArray<string>, cwd: string, millis_max: number): Promise<Ended> =>
+  new Promise((resolve) => {
+    const child = spawn("nice", ["-n", "10", command, ...args], {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true
+    })
+    let output = "",
+      late = false
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (text) => {
+        output = (output + String(text)).slice(-20_000)
+      })
+    const end = (): void => {
+      try {
+        process.kill(-child.pid!, "SIGKILL")
+      } catch {
+        /* It has ended. */
+      }
+    }
+    const timer = setTimeout(() => {
+      late = true
+      end()
+    }, millis_max)
+    running.add(end)
+    child.on("close", (code) => {
+      clearTimeout(timer)
+      running.delete(end)
+      resolve({ code, output, late })
+    })
   })
-})
 const running = new Set<() => void>()
-export const endAll = (): void => { for (const end of running) end() }
+export const endAll = (): void => {
+  for (const end of running) end()
+}
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
 /** As vitest names tests: describes and test joined by spaces. Placeholders of tables stand for anything. */
-export const patternOf = ({ engine, test }: TestKiller): string => `${engine === undefined ? "" : `${engine}.*`}${escaped(test).replaceAll("%s", ".*").replaceAll("%i", ".*")}`
+export const patternOf = ({ engine, test }: TestKiller): string =>
+  `${engine === undefined ? "" : `${engine}.*`}${escaped(test).replaceAll("%s", ".*").replaceAll("%i", ".*")}`
 
 const withoutTrace = (text: string): string => text.split("\n    at ")[0]!
 
 interface Report {
   readonly testResults: ReadonlyArray<{
-    readonly name: string; readonly status: string; readonly message?: string
-    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string; readonly failureMessages: ReadonlyArray<string> }>
+    readonly name: string
+    readonly status: string
+    readonly message?: string
+    readonly assertionResults: ReadonlyArray<{
+      readonly fullName: string
+      readonly status: string
+      readonly failureMessages: ReadonlyArray<string>
+    }>
   }>
 }
 /** Tests of these files whose names match, stopping at the first that fails unless told otherwise. */
-export const runTests = async (copy: string, files: ReadonlyArray<string>, pattern: string, { bail, millis_max = trial_millis_max }: { readonly bail: boolean; readonly millis_max?: number }): Promise<Ran> => {
+export const runTests = async (
+  copy: string,
+  files: ReadonlyArray<string>,
+  pattern: string,
+  { bail, millis_max = trial_millis_max }: { readonly bail: boolean; readonly millis_max?: number }
+): Promise<Ran> => {
   const report = join(copy, "mutants-report.json")
   rmSync(report, { force: true })
-  const { late, output } = await run(process.execPath, [
-    join(copy, "node_modules/vitest/vitest.mjs"), "run", ...files, "--testNamePattern", pattern, "--reporter", "json", "--outputFile", report,
-    "--maxWorkers", "1", "--cache=false", ...(bail ? ["--bail", "1"] : [])
-  ], copy, millis_max)
+  const { late, output } = await run(
+    process.execPath,
+    [
+      join(copy, "node_modules/vitest/vitest.mjs"),
+      "run",
+      ...files,
+      "--testNamePattern",
+      pattern,
+      "--reporter",
+      "json",
+      "--outputFile",
+      report,
+      "--maxWorkers",
+      "1",
+      "--cache=false",
+      ...(bail ? ["--bail", "1"] : [])
+    ],
+    copy,
+    millis_max
+  )
   if (late) return { passed: [], failed: [], broken: `not done after ${millis_max / 1_000} s` }
   if (!existsSync(report)) return { passed: [], failed: [], broken: output.slice(-2_000) }
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report
   const tests = testResults.flatMap((file) => file.assertionResults)
   // A file that fails without a test that failed could not be loaded, or not be set up.
-  const unloaded = testResults.find((file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed"))
+  const unloaded = testResults.find(
+    (file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed")
+  )
   return {
     passed: tests.filter((test) => test.status === "passed").map((test) => test.fullName),
-    failed: tests.filter((test) => test.status === "failed").map((test) => ({ test: test.fullName, why: test.failureMessages.map(withoutTrace).join("\n") })),
+    failed: tests
+      .filter((test) => test.status === "failed")
+      .map((test) => ({ test: test.fullName, why: test.failureMessages.map(withoutTrace).join("\n") })),
     broken: unloaded === undefined ? undefined : `${unloaded.name}: ${unloaded.message ?? "could not be run"}`
   }
 }
 
 const runSeeds = async (copy: string, [first, last]: readonly [number, number]): Promise<Ran> => {
-  const { late, output } = await run(process.execPath, ["test/sim/run.ts", "--from", String(first), "--seeds", String(last - first + 1)], copy, trial_millis_max)
+  const { late, output } = await run(
+    process.execPath,
+    ["test/sim/run.ts", "--from", String(first), "--seeds", String(last - first + 1)],
+    copy,
+    trial_millis_max
+  )
   if (late) return { passed: [], failed: [], broken: `not done after ${trial_millis_max / 1_000} s` }
   const [, passed, failed] = [...output.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1) ?? []
   if (failed === undefined) return { passed: [], failed: [], broken: output.slice(-2_000) }
   const name = `seeds ${first} to ${last}`
-  return Number(failed) === 0 ? { passed: Array.from({ length: Number(passed) }, () => name), failed: [], broken: undefined }
-    : { passed: [], failed: [{ test: name, why: /Error: (seed \d+.*)/.exec(output)?.[1] ?? output.slice(-500) }], broken: undefined }
+  return Number(failed) === 0
+    ? { passed: Array.from({ length: Number(passed) }, () => name), failed: [], broken: undefined }
+    : {
+        passed: [],
+        failed: [{ test: name, why: /Error: (seed \d+.*)/.exec(output)?.[1] ?? output.slice(-500) }],
+        broken: undefined
+      }
 }
 export const runKiller = (copy: string, killer: Killer): Promise<Ran> =>
   isSeeds(killer) ? runSeeds(copy, killer.seeds) : runTests(copy, [killer.file], patternOf(killer), { bail: true })
 
 /** Why a file cannot be loaded; undefined when it can. */
 export const loadFault = async (copy: string, file: string): Promise<string | undefined> => {
-  const { code, output } = await run(process.execPath, ["--input-type=module", "--eval", `await import(${JSON.stringify(`./${file}`)})`], copy, 60_000)
+  const { code, output } = await run(
+    process.execPath,
+    ["--input-type=module", "--eval", `await import(${JSON.stringify(`./${file}`)})`],
+    copy,
+    60_000
+  )
   return code === 0 ? undefined : output.slice(-2_000)
 }
 
 /** A program that cannot run, or never ends, is no proof that a rule is watched. */
 export const isAssertion = (why: string): boolean =>
-  !/^(?:Error: )?(?:SyntaxError|ReferenceError|Test timed out|Hook timed out|Cannot find (?:module|package))|is not defined|is not a function|Test timed out in/m.test(why)
+  !/^(?:Error: )?(?:SyntaxError|ReferenceError|Test timed out|Hook timed out|Cannot find (?:module|package))|is not defined|is not a function|Test timed out in/m.test(
+    why
+  )

@@ -13,21 +13,48 @@ export const anyValue = (name: string, field: Field): Json => {
   if (field.nullable) return null
   switch (type.kind) {
     case "text":
-      return type.format === "email" ? "a@example.com" : type.format === "url" ? "https://example.com" : type.format === "zone" ? "UTC"
-        : type.format === "currency" ? "GBP" : type.format === "country" ? "GB" : type.format === "time" ? "09:00" : text_value.repeat(type.length ?? 1)
-    case "integer": return name === "id" ? row_id : Math.max(1, type.min)
-    case "boolean": return name === "is_active"
-    case "money": return 100
-    case "decimal": return (1).toFixed(type.scale)
-    case "date": return "2026-06-18"
-    case "timestamp": return "2026-06-18T09:00:00.000Z"
-    case "choice": return Object.keys(type.labels)[0]!
-    case "code": return Number(Object.keys(type.labels)[0]!)
-    case "ref": return row_id
-    case "json": return type.form === "array" ? [] : {}
-    case "list": return []
-    case "object": return anyBody(type.fields)
+      return type.format === "email"
+        ? "a@example.com"
+        : type.format === "url"
+          ? "https://example.com"
+          : type.format === "zone"
+            ? "UTC"
+            : type.format === "currency"
+              ? "GBP"
+              : type.format === "country"
+                ? "GB"
+                : type.format === "time"
+                  ? "09:00"
+                  : text_value.repeat(type.length ?? 1)
+    case "integer":
+      return name === "id" ? row_id : Math.max(1, type.min)
+    case "boolean":
+      return name === "is_active"
+    case "money":
+      return 100
+    case "decimal":
+      return (1).toFixed(type.scale)
+    case "date":
+      return "2026-06-18"
+    case "timestamp":
+      return "2026-06-18T09:00:00.000Z"
+    case "choice":
+      return Object.keys(type.labels)[0]!
+    case "code":
+      return Number(Object.keys(type.labels)[0]!)
+    case "ref":
+      return row_id
+    case "json":
+      return type.form === "array" ? [] : {}
+    case "list":
+      return []
+    case "object":
+      return anyBody(type.fields)
   }
 }
-export const anyBody = (fields: Fields): JsonObject => Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, anyValue(name, field)]))
-export const anyRow = (table: Table): AnyRow => ({ ...anyBody(table.columns), deleted_at: table.columns["deleted_at"] === undefined ? undefined : null })
+export const anyBody = (fields: Fields): JsonObject =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, anyValue(name, field)]))
+export const anyRow = (table: Table): AnyRow => ({
+  ...anyBody(table.columns),
+  deleted_at: table.columns["deleted_at"] === undefined ? undefined : null
+})

@@ -10,7 +10,11 @@ import { engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const textsIn = (value: Json): ReadonlyArray<string> =>
-  typeof value === "string" ? [value] : typeof value !== "object" || value === null ? [] : Object.values(value as JsonObject).flatMap(textsIn)
+  typeof value === "string"
+    ? [value]
+    : typeof value !== "object" || value === null
+      ? []
+      : Object.values(value as JsonObject).flatMap(textsIn)
 
 describe.each(engines)("any text on %s", (engine) => {
   let server: Serving
@@ -20,7 +24,8 @@ describe.each(engines)("any text on %s", (engine) => {
   let refused = 0
   const onBroken = (endpoint: Endpoint, field: string, status: number, body: any): void => {
     if (status < 400) taken.push(`${endpoint.name} ${field}: ${status}`)
-    else if (status !== 422 || body.errors?.[field] === undefined) unnamed.push(`${endpoint.name} ${field}: ${status} ${JSON.stringify(body)}`)
+    else if (status !== 422 || body.errors?.[field] === undefined)
+      unnamed.push(`${endpoint.name} ${field}: ${status} ${JSON.stringify(body)}`)
     else refused++
   }
   beforeAll(async () => {
@@ -29,8 +34,14 @@ describe.each(engines)("any text on %s", (engine) => {
     said = await furnishOddly(ask, onBroken)
   })
   afterAll(() => server.close())
-  const rows = () => server.run(Effect.flatMap(Store, (store) => Effect.forEach(server.app.catalogue.tables, (table) =>
-    Effect.map(store.find(table, {}), (found) => ({ table, found })))))
+  const rows = () =>
+    server.run(
+      Effect.flatMap(Store, (store) =>
+        Effect.forEach(server.app.catalogue.tables, (table) =>
+          Effect.map(store.find(table, {}), (found) => ({ table, found }))
+        )
+      )
+    )
 
   it("a lone surrogate or a NUL is refused with 422 naming the field, everywhere", () => {
     expect(taken).toEqual([])
@@ -40,7 +51,12 @@ describe.each(engines)("any text on %s", (engine) => {
   it.each<readonly [path: string, method: string, body: (text: string) => JsonObject, field: string]>([
     ["products", "POST", (text) => ({ name: "Lamp", tag_list: [text] }), "tag_list.0"],
     ["products", "POST", (text) => ({ name: "Lamp", custom_fields: { note: text } }), "custom_fields.note"],
-    ["list_names/13/values", "POST", (text) => ({ name: "A value", metadata: { deep: [{ [text]: 1 }] } }), "metadata.deep.0"],
+    [
+      "list_names/13/values",
+      "POST",
+      (text) => ({ name: "A value", metadata: { deep: [{ [text]: 1 }] } }),
+      "metadata.deep.0"
+    ],
     ["tokens", "POST", (text) => ({ name: text, abilities: ["*"] }), "name"],
     ["sync/replicas", "POST", (text) => ({ name: text }), "name"],
     ["settings/company", "PUT", (text) => ({ settings: { name: text } }), "settings.name"]
@@ -52,8 +68,21 @@ describe.each(engines)("any text on %s", (engine) => {
   })
   it("an import refuses the row that holds it, and takes the others", async () => {
     for (const text of broken_texts) {
-      const got = await server.ask("/api/v1/products/import", { json: { rows: [{ name: text, sku: "BROKEN-1" }, { name: "Fine", sku: `FINE-${broken_texts.indexOf(text)}`, description: odd_text }] } })
-      expect(got.body.results.map((row: any) => [row.status, Object.keys(row.errors ?? {})]), got.text).toEqual([["rejected", ["name"]], ["created", []]])
+      const got = await server.ask("/api/v1/products/import", {
+        json: {
+          rows: [
+            { name: text, sku: "BROKEN-1" },
+            { name: "Fine", sku: `FINE-${broken_texts.indexOf(text)}`, description: odd_text }
+          ]
+        }
+      })
+      expect(
+        got.body.results.map((row: any) => [row.status, Object.keys(row.errors ?? {})]),
+        got.text
+      ).toEqual([
+        ["rejected", ["name"]],
+        ["created", []]
+      ])
     }
   })
   it("everything else is kept to the letter", async () => {
@@ -71,10 +100,14 @@ describe.each(engines)("any text on %s", (engine) => {
     const problems: Array<string> = []
     for (const { table, found } of await rows()) {
       const path = `/api/v1/${table.name}`
-      const list = server.app.catalogue.endpoints.find((endpoint) => endpoint.method === "GET" && endpoint.path === path)
+      const list = server.app.catalogue.endpoints.find(
+        (endpoint) => endpoint.method === "GET" && endpoint.path === path
+      )
       if (list === undefined) continue
       for (const column of Object.keys(table.columns)) {
-        const row = found.find((one) => String((one as any)[column]).includes(odd_text) && ((one as any).deleted_at ?? null) === null) as any
+        const row = found.find(
+          (one) => String((one as any)[column]).includes(odd_text) && ((one as any).deleted_at ?? null) === null
+        ) as any
         if (row === undefined) continue
         const idsBy = async (predicate: string, value: string): Promise<ReadonlyArray<number>> => {
           const got = await server.ask(`${path}?q[${column}_${predicate}]=${encodeURIComponent(value)}&per_page=100`)
@@ -84,7 +117,11 @@ describe.each(engines)("any text on %s", (engine) => {
         // A filter a list does not have is ignored.
         if ((await idsBy("eq", `no ${row[column]}`)).length > 0) continue
         looked++
-        for (const [predicate, value] of [["eq", row[column]], ["cont", odd_text], ["in", row[column]]] as const) {
+        for (const [predicate, value] of [
+          ["eq", row[column]],
+          ["cont", odd_text],
+          ["in", row[column]]
+        ] as const) {
           if (!(await idsBy(predicate, value)).includes(row.id)) problems.push(`${path} ${column} ${predicate}`)
         }
       }

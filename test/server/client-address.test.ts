@@ -20,12 +20,14 @@ describe("the address a request comes from", () => {
     expect(clientAddress("10.0.0.1", "198.51.100.7:4711", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "[2001:db8::7]:4711", 1)).toBe("2001:db8::7")
     expect(clientAddress("10.0.0.1", "2001:db8::7", 1)).toBe("2001:db8::7")
-    for (const text of ["unknown", "_hidden", "1.2.3", "somebody\u0000"]) expect(clientAddress("10.0.0.1", text, 1)).toBe("10.0.0.1")
+    for (const text of ["unknown", "_hidden", "1.2.3", "somebody\u0000"])
+      expect(clientAddress("10.0.0.1", text, 1)).toBe("10.0.0.1")
   })
   it("counts as one client up to the network a customer has to themselves", () => {
     expect(networkOf("192.0.2.1")).toBe("192.0.2.1")
     expect(networkOf("::ffff:192.0.2.1")).toBe("192.0.2.1")
-    for (const same of ["2001:db8:1:2::1", "2001:DB8:1:2:a:b:c:d", "2001:0db8:0001:0002::"]) expect(networkOf(same)).toBe("2001:db8:1:2::/64")
+    for (const same of ["2001:db8:1:2::1", "2001:DB8:1:2:a:b:c:d", "2001:0db8:0001:0002::"])
+      expect(networkOf(same)).toBe("2001:db8:1:2::/64")
     expect(networkOf("2001:db8::1")).toBe("2001:db8:0:0::/64")
     expect(networkOf("::1")).toBe("0:0:0:0::/64")
     expect(networkOf("fe80::1%eth0")).toBe("fe80:0:0:0::/64")
@@ -33,7 +35,10 @@ describe("the address a request comes from", () => {
   })
 })
 
-describe.each([[0, [401, 401, 429]], [1, [401, 401, 401]]] as const)("over a socket, with %i trusted proxies", (trusted_proxies, statuses) => {
+describe.each([
+  [0, [401, 401, 429]],
+  [1, [401, 401, 401]]
+] as const)("over a socket, with %i trusted proxies", (trusted_proxies, statuses) => {
   let server: Serving
   let http: Listening
   beforeAll(async () => {
@@ -47,7 +52,14 @@ describe.each([[0, [401, 401, 429]], [1, [401, 401, 401]]] as const)("over a soc
   })
   it("callers are counted apart only where proxies say who they are", async () => {
     const got: Array<number> = []
-    for (const last of [1, 2, 3]) got.push((await fetch(`${http.url}/api/v1/products`, { headers: { "x-forwarded-for": `203.0.113.1, 198.51.100.${last}` } })).status)
+    for (const last of [1, 2, 3])
+      got.push(
+        (
+          await fetch(`${http.url}/api/v1/products`, {
+            headers: { "x-forwarded-for": `203.0.113.1, 198.51.100.${last}` }
+          })
+        ).status
+      )
     expect(got).toEqual(statuses)
   })
 })

@@ -11,8 +11,10 @@ import { interfaceOf } from "../../server/system/catalogue-rows.ts"
 import { answerProblem, decodingProblem, problemOf } from "../api/description.ts"
 import { askOf, described, serve, type Serving } from "./serving.ts"
 
-const takesNull = (schema: JsonObject): boolean => schema["anyOf"] === undefined ? [schema["type"]].flat().some((type) => type === undefined || type === "null")
-  : (schema["anyOf"] as ReadonlyArray<JsonObject>).some(takesNull)
+const takesNull = (schema: JsonObject): boolean =>
+  schema["anyOf"] === undefined
+    ? [schema["type"]].flat().some((type) => type === undefined || type === "null")
+    : (schema["anyOf"] as ReadonlyArray<JsonObject>).some(takesNull)
 
 describe("the description", () => {
   let server: Serving
@@ -26,53 +28,87 @@ describe("the description", () => {
     endpoints = interfaceOf(server.app.catalogue)
   })
   afterAll(() => server.close())
-  const operations = () => endpoints.map((endpoint) => ({ endpoint, operation: at("paths", endpoint.path, endpoint.method.toLowerCase()) as JsonObject }))
+  const operations = () =>
+    endpoints.map((endpoint) => ({
+      endpoint,
+      operation: at("paths", endpoint.path, endpoint.method.toLowerCase()) as JsonObject
+    }))
   const at = (...path: ReadonlyArray<string>): any => path.reduce((value: any, key) => value?.[key], api)
 
   it("says of every operation that answers in JSON what the answer holds", () => {
-    const silent = endpoints.filter((endpoint) => endpoint.answer === undefined && endpoint.produces === undefined && statusOfAnswer(endpoint) !== 204)
+    const silent = endpoints.filter(
+      (endpoint) => endpoint.answer === undefined && endpoint.produces === undefined && statusOfAnswer(endpoint) !== 204
+    )
     expect(silent.map((endpoint) => endpoint.name)).toEqual([])
   })
   it("names the address people reach the server under, its licence and what every tag and operation is about", () => {
     expect(at("servers")).toEqual([{ url: "https://hire.example.com", description: "This server" }])
     expect(at("info", "license", "name")).toBeTypeOf("string")
-    const mute = [...at("tags"), ...operations().map(({ operation }) => operation), ...operations().flatMap(({ operation }) => operation["parameters"])]
-      .filter((one) => typeof one.description !== "string" || one.description === "")
+    const mute = [
+      ...at("tags"),
+      ...operations().map(({ operation }) => operation),
+      ...operations().flatMap(({ operation }) => operation["parameters"])
+    ].filter((one) => typeof one.description !== "string" || one.description === "")
     expect(mute).toEqual([])
     expect(JSON.stringify(api)).not.toMatch(/\b(Create|Change|Delete) a [aeio]/)
   })
   it("asks of every resource that its keys be there, but those a permission hides", () => {
     for (const endpoint of endpoints.filter((one) => one.name.endsWith(".show"))) {
-      const refs = [...JSON.stringify(at("paths", endpoint.path, "get", "responses", "200")).matchAll(/schemas\/(\w+)/g)].map((found) => found[1]!)
-      for (const name of refs.filter((one) => one !== "Meta" && one !== "Json")) expect(schemas[name].required, name).toContain("id")
+      const refs = [
+        ...JSON.stringify(at("paths", endpoint.path, "get", "responses", "200")).matchAll(/schemas\/(\w+)/g)
+      ].map((found) => found[1]!)
+      for (const name of refs.filter((one) => one !== "Meta" && one !== "Json"))
+        expect(schemas[name].required, name).toContain("id")
     }
     const product = schemas["Product"]
-    expect(Object.keys(product.properties!).filter((name) => !product.required!.includes(name))).toEqual(["sub_rental_price", "purchase_price"])
+    expect(Object.keys(product.properties!).filter((name) => !product.required!.includes(name))).toEqual([
+      "sub_rental_price",
+      "purchase_price"
+    ])
   })
   it.each([
-    ["IssuedToken", "secret"], ["Opportunity", "availability_phase"], ["Opportunity", "pricing_locked"], ["Opportunity", "status_label"],
-    ["Member", "membership"], ["Member", "primary_address"], ["Meta", "total"], ["MetaOfView", "view"]
+    ["IssuedToken", "secret"],
+    ["Opportunity", "availability_phase"],
+    ["Opportunity", "pricing_locked"],
+    ["Opportunity", "status_label"],
+    ["Member", "membership"],
+    ["Member", "primary_address"],
+    ["Meta", "total"],
+    ["MetaOfView", "view"]
   ])("%s has %s", (schema, key) => {
     expect(schemas[schema].required).toContain(key)
   })
   it("tells what answers of opportunities and product rates say about themselves", () => {
-    const metaOf = (path: string, method: string, status: string) => at("paths", path, method, "responses", status, "content", "application/json", "schema")
+    const metaOf = (path: string, method: string, status: string) =>
+      at("paths", path, method, "responses", status, "content", "application/json", "schema")
     expect(JSON.stringify(metaOf("/api/v1/opportunities/{id}", "get", "200"))).toContain("can_edit")
     expect(JSON.stringify(metaOf("/api/v1/products/{product}/rates", "post", "201"))).toContain("overlapping_rate_ids")
   })
   it("describes Idempotency-Key and what it may lead to where keys are honoured", () => {
     const create = at("paths", "/api/v1/opportunities", "post")
     expect(create.parameters.find((one: JsonObject) => one["in"] === "header").name).toBe("Idempotency-Key")
-    expect(Object.keys(create.responses)).toEqual(expect.arrayContaining(["201", "401", "403", "409", "413", "415", "422", "425", "429", "500", "503"]))
-    expect(Object.keys(create.responses["201"].headers)).toEqual(expect.arrayContaining(["Idempotent-Replayed", "X-RateLimit-Limit", "X-RateLimit-Remaining"]))
-    expect(Object.keys(at("components", "responses", "429", "headers"))).toEqual(expect.arrayContaining(["Retry-After", "X-RateLimit-Reset"]))
+    expect(Object.keys(create.responses)).toEqual(
+      expect.arrayContaining(["201", "401", "403", "409", "413", "415", "422", "425", "429", "500", "503"])
+    )
+    expect(Object.keys(create.responses["201"].headers)).toEqual(
+      expect.arrayContaining(["Idempotent-Replayed", "X-RateLimit-Limit", "X-RateLimit-Remaining"])
+    )
+    expect(Object.keys(at("components", "responses", "429", "headers"))).toEqual(
+      expect.arrayContaining(["Retry-After", "X-RateLimit-Reset"])
+    )
     expect(at("paths", "/api/v1/tokens", "post", "parameters")).toEqual([])
   })
   it("lets a change send the nulls that are taken, and no others", () => {
     for (const { endpoint, operation } of operations()) {
       const schema = (operation["requestBody"] as any)?.content["application/json"].schema as JsonObject | undefined
-      for (const [name, property] of Object.entries((schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject })) {
-        const read = readFields(endpoint.fields as Fields, { [name]: null }, { mode: endpoint.mode, base_currency: "GBP" })
+      for (const [name, property] of Object.entries(
+        (schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject }
+      )) {
+        const read = readFields(
+          endpoint.fields as Fields,
+          { [name]: null },
+          { mode: endpoint.mode, base_currency: "GBP" }
+        )
         expect(takesNull(property), `${endpoint.name} ${name}`).toBe(read.errors[name] === undefined)
       }
     }
@@ -82,22 +118,38 @@ describe("the description", () => {
     for (const { endpoint, operation } of bodies) {
       const { example } = (operation["requestBody"] as any).content["application/json"]
       expect(example, endpoint.name).toBeTypeOf("object")
-      expect(readFields(endpoint.fields as Fields, example, { mode: endpoint.mode, base_currency: "GBP" }).errors, endpoint.name).toEqual({})
+      expect(
+        readFields(endpoint.fields as Fields, example, { mode: endpoint.mode, base_currency: "GBP" }).errors,
+        endpoint.name
+      ).toEqual({})
     }
     expect(bodies.length).toBeGreaterThan(120)
-    const answers = operations().flatMap(({ endpoint, operation }) => Object.entries(operation["responses"] as { [status: string]: any }).flatMap(([status, response]) => {
-      const { content } = response.$ref === undefined ? response : at("components", "responses", response.$ref.split("/").at(-1))
-      return content?.["application/json"] === undefined ? [] : [{ endpoint, status: Number(status), body: content["application/json"].example }]
-    }))
+    const answers = operations().flatMap(({ endpoint, operation }) =>
+      Object.entries(operation["responses"] as { [status: string]: any }).flatMap(([status, response]) => {
+        const { content } =
+          response.$ref === undefined ? response : at("components", "responses", response.$ref.split("/").at(-1))
+        return content?.["application/json"] === undefined
+          ? []
+          : [{ endpoint, status: Number(status), body: content["application/json"].example }]
+      })
+    )
     expect(answers.length).toBeGreaterThan(1_500)
-    const wrong = answers.flatMap(({ body, endpoint, status }) =>
-      problemOf(endpoint, { status, headers: { "content-type": "application/json" }, text: "…", body }, { headers: false }) ?? [])
+    const wrong = answers.flatMap(
+      ({ body, endpoint, status }) =>
+        problemOf(
+          endpoint,
+          { status, headers: { "content-type": "application/json" }, text: "…", body },
+          { headers: false }
+        ) ?? []
+    )
     expect(wrong).toEqual([])
   })
   it("gives an example of every row by its name", () => {
     const rows = server.app.catalogue.resources.filter((resource) => schemas[titleOf(resource)] !== undefined)
     expect(rows.length).toBeGreaterThan(30)
-    expect(rows.flatMap((resource) => decodingProblem(rowSchema(resource), schemas[titleOf(resource)].examples[0]) ?? [])).toEqual([])
+    expect(
+      rows.flatMap((resource) => decodingProblem(rowSchema(resource), schemas[titleOf(resource)].examples[0]) ?? [])
+    ).toEqual([])
   })
   it("describes no object without saying what its keys hold", () => {
     const objects: Array<string> = []
@@ -109,7 +161,8 @@ describe("the description", () => {
         objects.push(path)
         if (value["properties"] === undefined && value["additionalProperties"] === undefined) bare.push(path)
       }
-      for (const [name, one] of Object.entries(value)) if (name !== "example" && name !== "examples") walk(one, `${path}/${name}`)
+      for (const [name, one] of Object.entries(value))
+        if (name !== "example" && name !== "examples") walk(one, `${path}/${name}`)
     }
     walk(api, "")
     expect(objects.length).toBeGreaterThan(500)
@@ -119,8 +172,12 @@ describe("the description", () => {
     const all = operations().map(({ operation }) => operation)
     expect(new Set(all.map((one) => one["operationId"])).size).toBe(all.length)
     for (const { endpoint, operation } of operations()) {
-      expect(operation["security"], endpoint.name).toEqual(endpoint.public ? [] : expect.arrayContaining([{ bearer: expect.any(Array) }]))
-      expect(Object.keys(operation["responses"] as JsonObject), endpoint.name).toEqual(expect.arrayContaining(["429", "500", "503", ...endpoint.public ? [] : ["401", "403"]]))
+      expect(operation["security"], endpoint.name).toEqual(
+        endpoint.public ? [] : expect.arrayContaining([{ bearer: expect.any(Array) }])
+      )
+      expect(Object.keys(operation["responses"] as JsonObject), endpoint.name).toEqual(
+        expect.arrayContaining(["429", "500", "503", ...(endpoint.public ? [] : ["401", "403"])])
+      )
     }
     const told = new Set(at("tags").map((tag: any) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
@@ -136,14 +193,31 @@ describe("the description", () => {
     expect(told({ store: nameless })).toContain('["store"]["name"]')
     expect(told({ store: { ...store, id: "1" } })).toContain('["store"]["id"]')
     expect(told({ store: { ...store, created_at: "yesterday" } })).toContain("date-time")
-    expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, status: 418 })).toContain("418 is not described")
-    expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, headers: { ...good.headers, "x-other": "1" } })).toContain("x-other is not described")
+    expect(answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, status: 418 })).toContain(
+      "418 is not described"
+    )
+    expect(
+      answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", {
+        ...good,
+        headers: { ...good.headers, "x-other": "1" }
+      })
+    ).toContain("x-other is not described")
   })
   it("fails a test whose server answers otherwise than described", async () => {
     const wrong = { status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }
     const lying: Pick<ServerApp, "answer" | "ask" | "catalogue"> = {
-      catalogue: server.app.catalogue, answer: () => Effect.succeed(wrong), ask: async () => wrong
+      catalogue: server.app.catalogue,
+      answer: () => Effect.succeed(wrong),
+      ask: async () => wrong
     }
-    await expect(askOf(described(lying, (problem) => { throw new Error(problem) }), "/api/v1/stores/1", {})).rejects.toThrow("stores.show answered 200: Missing key")
+    await expect(
+      askOf(
+        described(lying, (problem) => {
+          throw new Error(problem)
+        }),
+        "/api/v1/stores/1",
+        {}
+      )
+    ).rejects.toThrow("stores.show answered 200: Missing key")
   })
 })

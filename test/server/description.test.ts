@@ -4,7 +4,9 @@ import { serve, type Serving } from "./serving.ts"
 
 describe("what the server says about itself", () => {
   let server: Serving
-  beforeAll(async () => { server = await serve() })
+  beforeAll(async () => {
+    server = await serve()
+  })
   afterAll(() => server.close())
 
   it("health tells without a token that all is well", async () => {
@@ -18,8 +20,10 @@ describe("what the server says about itself", () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)
     expect(api.openapi).toBe("3.1.0")
-    const described = Object.entries(api.paths as { [path: string]: { [method: string]: any } })
-      .flatMap(([path, operations]) => Object.entries(operations).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })))
+    const described = Object.entries(api.paths as { [path: string]: { [method: string]: any } }).flatMap(
+      ([path, operations]) =>
+        Object.entries(operations).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
+    )
     const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
     for (const endpoint of declared) {
       const found = described.find((one) => one.path === endpoint.path && one.method === endpoint.method)
@@ -32,7 +36,9 @@ describe("what the server says about itself", () => {
       const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
       expect(operation.security.flatMap((one: any) => one.bearer)).toEqual(abilities)
       expect(operation.security.length > 0).toBe(!endpoint.public)
-      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(endpoint.public ? ["429", "500"] : ["401", "403", "429", "500"]))
+      expect(Object.keys(operation.responses)).toEqual(
+        expect.arrayContaining(endpoint.public ? ["429", "500"] : ["401", "403", "429", "500"])
+      )
       if (in_path.length > 0) expect(operation.responses["404"]).toBeDefined()
     }
     const ids = described.map((one) => one.operation.operationId)
@@ -43,7 +49,10 @@ describe("what the server says about itself", () => {
     const references = [...new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((found) => found[1]!))]
     expect(references.length).toBeGreaterThan(5)
     for (const reference of references) {
-      const target = reference.replace("#/", "").split("/").reduce((at: any, key) => at?.[key], api)
+      const target = reference
+        .replace("#/", "")
+        .split("/")
+        .reduce((at: any, key) => at?.[key], api)
       expect(target, reference).toBeDefined()
     }
   })
@@ -53,7 +62,11 @@ describe("what the server says about itself", () => {
     expect(schema.required).toEqual(["name", "abilities"])
     expect(schema.properties.name).toMatchObject({ type: "string", maxLength: 255 })
     expect(schema.properties.abilities).toMatchObject({ type: "array", minItems: 1 })
-    expect(schema.properties.rate_limit_per_minute).toMatchObject({ type: ["integer", "null"], minimum: 1, maximum: 10_000 })
+    expect(schema.properties.rate_limit_per_minute).toMatchObject({
+      type: ["integer", "null"],
+      minimum: 1,
+      maximum: 10_000
+    })
     expect(Object.keys(schema.properties)).not.toContain("hash")
     expect(Object.keys(schema.properties)).not.toContain("last_used_at")
     expect(Object.keys(api.components.schemas.Token?.properties ?? {})).not.toContain("hash")
@@ -65,11 +78,21 @@ describe("what the server says about itself", () => {
     const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
     expect(got.body.meta).toEqual({ total: declared.length, per_page: declared.length, page: 1 })
     const keys = got.body.endpoints.map((one: any) => `${one.uri} ${one.method}`)
-    expect(keys).toEqual([...keys].sort((a: string, b: string) => a < b ? -1 : 1))
-    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/products" && one.method === "GET"))
-      .toEqual({ name: "products.list", method: "GET", uri: "/api/v1/products", resource: "products", operation: "list", ability: "products:read", price_weight: 1 })
+    expect(keys).toEqual([...keys].sort((a: string, b: string) => (a < b ? -1 : 1)))
+    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/products" && one.method === "GET")).toEqual({
+      name: "products.list",
+      method: "GET",
+      uri: "/api/v1/products",
+      resource: "products",
+      operation: "list",
+      ability: "products:read",
+      price_weight: 1
+    })
     expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/endpoints").price_weight).toBe(0)
-    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/system/health")).toMatchObject({ ability: null, price_weight: 0 })
+    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/system/health")).toMatchObject({
+      ability: null,
+      price_weight: 0
+    })
     const { body } = await server.ask("/api/v1/tokens", { json: { name: "Other", abilities: ["products:read"] } })
     expect((await server.ask("/api/v1/endpoints", { token: body.token.secret })).status).toBe(403)
   })
@@ -81,7 +104,9 @@ describe("what the server says about itself", () => {
     expect(got.text).not.toMatch(/https?:\/\//)
     expect(got.text).not.toMatch(/<script[^>]+src|<link/)
     const script = /<script>([\s\S]*)<\/script>/.exec(got.text)![1]!
-    expect(got.headers["content-security-policy"]).toContain(`'sha256-${createHash("sha256").update(script).digest("base64")}'`)
+    expect(got.headers["content-security-policy"]).toContain(
+      `'sha256-${createHash("sha256").update(script).digest("base64")}'`
+    )
     expect(() => new Function(script)).not.toThrow()
   })
 
@@ -93,19 +118,46 @@ describe("what the server says about itself", () => {
     expect(got.headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/)
     expect(got.text).toMatch(/^flightcase_requests_total\{endpoint="products\.list",method="GET",status="200"\} [1-9]/m)
     expect(got.text).toMatch(/^flightcase_requests_total\{endpoint="none",method="none",status="404"\} [1-9]/m)
-    for (const line of got.text.trim().split("\n")) expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[^}]*\})? [-+\d.e]+)$/)
+    for (const line of got.text.trim().split("\n"))
+      expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[^}]*\})? [-+\d.e]+)$/)
     expect([...got.text.matchAll(/^# TYPE (.+)$/gm)].map(([, told]) => told).sort()).toEqual([
-      "flightcase_event_loop_delay_max_seconds gauge", "flightcase_journal_position gauge", "flightcase_request_duration_seconds histogram",
-      "flightcase_requests_total counter", "nodejs_heap_size_used_bytes gauge", "process_cpu_seconds_total counter",
-      "process_resident_memory_bytes gauge", "process_start_time_seconds gauge"
+      "flightcase_event_loop_delay_max_seconds gauge",
+      "flightcase_journal_position gauge",
+      "flightcase_request_duration_seconds histogram",
+      "flightcase_requests_total counter",
+      "nodejs_heap_size_used_bytes gauge",
+      "process_cpu_seconds_total counter",
+      "process_resident_memory_bytes gauge",
+      "process_start_time_seconds gauge"
     ])
-    const durations = [...got.text.matchAll(/^flightcase_request_duration_seconds_bucket\{endpoint="products\.list",le="([^"]+)"\} (\d+)$/gm)]
-    expect(durations.map(([, bound]) => bound)).toEqual(["0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"])
+    const durations = [
+      ...got.text.matchAll(
+        /^flightcase_request_duration_seconds_bucket\{endpoint="products\.list",le="([^"]+)"\} (\d+)$/gm
+      )
+    ]
+    expect(durations.map(([, bound]) => bound)).toEqual([
+      "0.001",
+      "0.0025",
+      "0.005",
+      "0.01",
+      "0.025",
+      "0.05",
+      "0.1",
+      "0.25",
+      "0.5",
+      "1",
+      "2.5",
+      "5",
+      "10",
+      "+Inf"
+    ])
     const counts = durations.map(([, , count]) => Number(count))
     expect(counts).toEqual([...counts].sort((a, b) => a - b))
     expect(got.text).toContain(`flightcase_request_duration_seconds_count{endpoint="products.list"} ${counts.at(-1)}\n`)
     expect((await server.ask("/metrics", { token: null, from: "::ffff:127.0.0.1" })).status).toBe(200)
     expect((await server.ask("/metrics", { from: "10.0.0.7" })).status).toBe(404)
-    expect((await server.ask("/metrics", { from: "127.0.0.1", headers: { "x-forwarded-for": "10.0.0.7" } })).status).toBe(404)
+    expect(
+      (await server.ask("/metrics", { from: "127.0.0.1", headers: { "x-forwarded-for": "10.0.0.7" } })).status
+    ).toBe(404)
   })
 })

@@ -5,16 +5,21 @@ import { variables, variablesText } from "../../server/environment.ts"
 
 const root = join(import.meta.dirname, "../..")
 const names = Object.keys(variables)
-const namedIn = (text: string): ReadonlyArray<string> => [...new Set(text.match(/\b(FLIGHTCASE_[A-Z_]*[A-Z]|DATABASE_URL)\b/g) ?? [])].sort()
+const namedIn = (text: string): ReadonlyArray<string> =>
+  [...new Set(text.match(/\b(FLIGHTCASE_[A-Z_]*[A-Z]|DATABASE_URL)\b/g) ?? [])].sort()
 
 describe("the server's environment variables", () => {
   it("are declared, every one the server's sources name", () => {
-    const sources = readdirSync(join(root, "server"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+    const sources = readdirSync(join(root, "server"), { recursive: true, encoding: "utf8" }).filter((file) =>
+      file.endsWith(".ts")
+    )
     const named = namedIn(sources.map((file) => readFileSync(join(root, "server", file), "utf8")).join("\n"))
     expect(named).toEqual([...names].sort())
   })
   it("are told by serve --help with their meaning and what holds without them", () => {
-    const lines = variablesText().split("\n").map((line) => line.trim())
+    const lines = variablesText()
+      .split("\n")
+      .map((line) => line.trim())
     for (const [name, { meaning, otherwise }] of Object.entries(variables)) {
       const at = lines.findIndex((line) => line.startsWith(`${name} `))
       expect([lines[at], lines[at + 1]], name).toEqual([expect.stringMatching(/^\S+ +\S/), `default: ${otherwise}`])
@@ -24,7 +29,13 @@ describe("the server's environment variables", () => {
   it("are README's table of settings, row by row", () => {
     const readme = readFileSync(join(root, "README.md"), "utf8")
     const section = /^## Settings of the server\n([\s\S]*?)^## /m.exec(readme)?.[1] ?? ""
-    const rows = Object.entries(variables).map(([name, { meaning, otherwise }]) => `| \`${name}\` | ${meaning} | ${otherwise} |`)
-    expect(section.split("\n").filter((line) => line.startsWith("|"))).toEqual(["| Variable | Meaning | Default |", "|---|---|---|", ...rows])
+    const rows = Object.entries(variables).map(
+      ([name, { meaning, otherwise }]) => `| \`${name}\` | ${meaning} | ${otherwise} |`
+    )
+    expect(section.split("\n").filter((line) => line.startsWith("|"))).toEqual([
+      "| Variable | Meaning | Default |",
+      "|---|---|---|",
+      ...rows
+    ])
   })
 })

@@ -22,13 +22,21 @@ describe("what was erased", () => {
     rmSync(folder, { recursive: true, force: true })
   })
   const open = async () => {
-    app = await openServerApp({ database: { kind: "sqlite", path }, key: "key-of-the-tests-which-is-long", owner_token, slices: [{ ...erasedBytes(10), name: "tries-again-soon" }] })
+    app = await openServerApp({
+      database: { kind: "sqlite", path },
+      key: "key-of-the-tests-which-is-long",
+      owner_token,
+      slices: [{ ...erasedBytes(10), name: "tries-again-soon" }]
+    })
   }
   const post = async (target: string, body: object = {}) => {
     const bytes = Buffer.from(JSON.stringify(body))
     const { body: text, status } = await app!.ask({
-      method: "POST", target: `/api/v1/${target}`, headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
-      remote_address: "127.0.0.1", body: () => Promise.resolve(bytes)
+      method: "POST",
+      target: `/api/v1/${target}`,
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+      remote_address: "127.0.0.1",
+      body: () => Promise.resolve(bytes)
     })
     expect(status, String(text)).toBeLessThan(300)
     return Object.values(JSON.parse(String(text)))[0] as any

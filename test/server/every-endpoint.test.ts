@@ -21,10 +21,15 @@ const formed: { readonly [table: string]: AnyRow } = {
 }
 
 const paramsOf = (endpoint: Endpoint): Params => endpoint.params as Params
-const pathOf = (endpoint: Endpoint, id: number | string): string => endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => {
-  const param: Param | undefined = paramsOf(endpoint)[name]
-  return param === undefined ? free_text[name] ?? "x" : param.table.columns[param.table.key]?.type.kind === "text" && id === row_id ? text_value : String(id)
-})
+const pathOf = (endpoint: Endpoint, id: number | string): string =>
+  endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const param: Param | undefined = paramsOf(endpoint)[name]
+    return param === undefined
+      ? (free_text[name] ?? "x")
+      : param.table.columns[param.table.key]?.type.kind === "text" && id === row_id
+        ? text_value
+        : String(id)
+  })
 const isWrite = (endpoint: Endpoint): boolean => endpoint.method !== "GET"
 const nameOf = (endpoint: Endpoint): string => `${endpoint.method} ${endpoint.path}`
 
@@ -33,12 +38,46 @@ const wrongBodies = (fields: Fields): ReadonlyArray<unknown> => {
   const of = (value: unknown): object => Object.fromEntries(Object.keys(fields).map((name) => [name, value]))
   const fitting = anyBody(fields)
   return [
-    undefined, {}, [], "x", 7, null, ...[null, "", "x", "0", -1, 0, 1.5, 1e300, true, [], {}, [null], [{}], [[]], "\u0000", "\ud800", "x".repeat(70_000), { __proto__: null }, "9".repeat(400), row_id].map(of),
+    undefined,
+    {},
+    [],
+    "x",
+    7,
+    null,
+    ...[
+      null,
+      "",
+      "x",
+      "0",
+      -1,
+      0,
+      1.5,
+      1e300,
+      true,
+      [],
+      {},
+      [null],
+      [{}],
+      [[]],
+      "\u0000",
+      "\ud800",
+      "x".repeat(70_000),
+      { __proto__: null },
+      "9".repeat(400),
+      row_id
+    ].map(of),
     fitting,
-    ...Object.keys(fields).flatMap((name) => [null, "\u0000", [{}], -1, 99_999_999_999_999_999_999, "2026-02-30", "9999-12-31T23:59:59Z", "0001-01-01"].map((value) => ({ ...fitting, [name]: value })))
+    ...Object.keys(fields).flatMap((name) =>
+      [null, "\u0000", [{}], -1, 99_999_999_999_999_999_999, "2026-02-30", "9999-12-31T23:59:59Z", "0001-01-01"].map(
+        (value) => ({ ...fitting, [name]: value })
+      )
+    )
   ]
 }
-const odd_queries = ["q[id_eq]=%00&q[name_cont]=%FF&page=x&per_page=-1&sort=%00&include=%00,a.b.c,__proto__", "view_id=%00&q[x.y_eq]=1&q[cf.1_eq]=%00&q[created_at_lt]=%00&from=%00&to=x&date=x"]
+const odd_queries = [
+  "q[id_eq]=%00&q[name_cont]=%FF&page=x&per_page=-1&sort=%00&include=%00,a.b.c,__proto__",
+  "view_id=%00&q[x.y_eq]=1&q[cf.1_eq]=%00&q[created_at_lt]=%00&from=%00&to=x&date=x"
+]
 
 describe.each(engines)("every endpoint on %s", (engine) => {
   let server: Serving
@@ -47,28 +86,45 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   let unable: string, nobody: string
   const problems: Array<string> = []
   const faults = new Map<unknown, unknown>()
-  const log: Log = { flush: () => {}, at: (_level, _event, details) => { if (details?.["error"] !== undefined) faults.set(details["request_id"], details["error"]) } }
+  const log: Log = {
+    flush: () => {},
+    at: (_level, _event, details) => {
+      if (details?.["error"] !== undefined) faults.set(details["request_id"], details["error"])
+    }
+  }
   const why = (got: Got): string => {
     const failure = faults.get(got.headers["x-request-id"])
     return failure === undefined ? got.text.slice(0, 200) : errorText(failure).split("\n").slice(0, 4).join(" ")
   }
   const say = (endpoint: Endpoint, got: Got, expected: string, sent: Sent = {}): void => {
-    problems.push(`${nameOf(endpoint)}: ${expected}, not ${got.status} ${why(got)}${sent.json === undefined ? "" : ` to ${JSON.stringify(sent.json).slice(0, 300)}`}`)
+    problems.push(
+      `${nameOf(endpoint)}: ${expected}, not ${got.status} ${why(got)}${sent.json === undefined ? "" : ` to ${JSON.stringify(sent.json).slice(0, 300)}`}`
+    )
   }
   /** At most three of each endpoint. */
   const none = (): void => {
     const told = new Map<string, number>()
-    expect(problems.splice(0).filter((problem) => {
-      const endpoint = problem.split(":")[0]!
-      told.set(endpoint, (told.get(endpoint) ?? 0) + 1)
-      return told.get(endpoint)! <= 3
-    })).toEqual([])
+    expect(
+      problems.splice(0).filter((problem) => {
+        const endpoint = problem.split(":")[0]!
+        told.set(endpoint, (told.get(endpoint) ?? 0) + 1)
+        return told.get(endpoint)! <= 3
+      })
+    ).toEqual([])
   }
   const sendTo = (endpoint: Endpoint, id: number | string, sent: Sent = {}, query = ""): Promise<Got> =>
-    server.ask(`${pathOf(endpoint, id)}${query}`, { method: endpoint.method, ...(isWrite(endpoint) && !("json" in sent) && !("bytes" in sent) ? { json: {} } : {}), ...sent })
+    server.ask(`${pathOf(endpoint, id)}${query}`, {
+      method: endpoint.method,
+      ...(isWrite(endpoint) && !("json" in sent) && !("bytes" in sent) ? { json: {} } : {}),
+      ...sent
+    })
 
   beforeAll(async () => {
-    server = await serve(engine, { log, anonymous_rate_limit: 10_000, undescribed: (problem) => problems.push(problem) })
+    server = await serve(engine, {
+      log,
+      anonymous_rate_limit: 10_000,
+      undescribed: (problem) => problems.push(problem)
+    })
     endpoints = server.app.catalogue.endpoints
     const tables = new Map<string, { readonly table: Table; readonly set: { [column: string]: unknown } }>()
     for (const endpoint of endpoints) {
@@ -78,20 +134,30 @@ describe.each(engines)("every endpoint on %s", (engine) => {
         tables.set(param.table.name, entry)
       }
     }
-    await server.run(Effect.gen(function*() {
-      const store = yield* Store
-      for (const { table, set } of tables.values()) {
-        const row: AnyRow = Object.fromEntries(Object.entries({ ...anyRow(table), ...formed[table.name], ...set }).filter(([, value]) => value !== undefined))
-        yield* Effect.catch(store.apply([insert(table, row as never)]), (cause) => Effect.die(new Error(`no row for ${table.name}: ${cause.reason.message}`)))
-      }
-    }))
+    await server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        for (const { table, set } of tables.values()) {
+          const row: AnyRow = Object.fromEntries(
+            Object.entries({ ...anyRow(table), ...formed[table.name], ...set }).filter(
+              ([, value]) => value !== undefined
+            )
+          )
+          yield* Effect.catch(store.apply([insert(table, row as never)]), (cause) =>
+            Effect.die(new Error(`no row for ${table.name}: ${cause.reason.message}`))
+          )
+        }
+      })
+    )
     const issue = async (json: object): Promise<string> => {
       const got = await server.ask("/api/v1/tokens", { json })
       expect(got.status).toBe(201)
       return got.body.token.secret
     }
     unable = await issue({ name: "Unable", abilities: ["schema:read"] })
-    const user = await server.ask("/api/v1/users", { json: { name: "Nobody", email: "nobody@example.com", roles: [], active: true } })
+    const user = await server.ask("/api/v1/users", {
+      json: { name: "Nobody", email: "nobody@example.com", roles: [], active: true }
+    })
     nobody = await issue({ name: "Nobody's", abilities: ["*"], user_id: user.body.user.id })
   })
   afterAll(() => server.close())
@@ -111,9 +177,15 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   it("an unknown id, or what is no id: 404, before rights and body are looked at", async () => {
     for (const endpoint of endpoints.filter((one) => Object.keys(paramsOf(one)).length > 0 && !one.public)) {
       for (const id of [999_999, "0", "-1", "1.5", "abc", "%00", "99999999999999999999", "1e2"]) {
-        for (const sent of [{}, { token: unable }, { token: nobody }, ...(isWrite(endpoint) ? [{ bytes: "{" }, { bytes: "x", headers: { "content-type": "text/plain" } }] : [])]) {
+        for (const sent of [
+          {},
+          { token: unable },
+          { token: nobody },
+          ...(isWrite(endpoint) ? [{ bytes: "{" }, { bytes: "x", headers: { "content-type": "text/plain" } }] : [])
+        ]) {
           const got = await sendTo(endpoint, id, sent)
-          if (got.status !== 404 || Object.keys(got.body ?? {}).join() !== "message") say(endpoint, got, `404 for ${id}`, sent)
+          if (got.status !== 404 || Object.keys(got.body ?? {}).join() !== "message")
+            say(endpoint, got, `404 for ${id}`, sent)
         }
       }
     }
@@ -123,7 +195,8 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     for (const endpoint of endpoints.filter((one) => one.ability !== null)) {
       for (const sent of [{}, ...(isWrite(endpoint) ? [{ bytes: "{" }] : [])]) {
         const got = await sendTo(endpoint, row_id, { token: unable, ...sent })
-        if (got.status !== 403 || Object.keys(got.body ?? {}).join() !== "message") say(endpoint, got, "403 for the ability")
+        if (got.status !== 403 || Object.keys(got.body ?? {}).join() !== "message")
+          say(endpoint, got, "403 for the ability")
       }
     }
     none()
@@ -132,7 +205,8 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     for (const endpoint of endpoints.filter((one) => one.permission !== null)) {
       for (const sent of [{}, ...(isWrite(endpoint) ? [{ bytes: "{" }] : [])]) {
         const got = await sendTo(endpoint, row_id, { token: nobody, ...sent })
-        if (got.status !== 403 || Object.keys(got.body ?? {}).join() !== "message") say(endpoint, got, "403 for the permission")
+        if (got.status !== 403 || Object.keys(got.body ?? {}).join() !== "message")
+          say(endpoint, got, "403 for the permission")
       }
     }
     none()
@@ -140,8 +214,12 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   it("a body that is no JSON: 422 at errors.body; of another type: 415", async () => {
     for (const endpoint of endpoints.filter((one) => isWrite(one) && !one.public)) {
       const broken = await sendTo(endpoint, row_id, { bytes: `{"a":` })
-      if (broken.status !== 422 || Object.keys(broken.body?.errors ?? {}).join() !== "body") say(endpoint, broken, "422 at errors.body")
-      const typed = await sendTo(endpoint, row_id, { bytes: "a=b", headers: { "content-type": "application/x-www-form-urlencoded" } })
+      if (broken.status !== 422 || Object.keys(broken.body?.errors ?? {}).join() !== "body")
+        say(endpoint, broken, "422 at errors.body")
+      const typed = await sendTo(endpoint, row_id, {
+        bytes: "a=b",
+        headers: { "content-type": "application/x-www-form-urlencoded" }
+      })
       if (typed.status !== 415) say(endpoint, typed, "415")
     }
     none()
@@ -154,7 +232,14 @@ describe.each(engines)("every endpoint on %s", (engine) => {
       }
       const given: JsonObject = anyBody(endpoint.fields as Fields)
       for (const value of ["", "x", "-1", "%00", "99999999999999999999", "2026-02-30", "2026-06-18", "%5B%5D"]) {
-        const got = await sendTo(endpoint, row_id, {}, `?${Object.keys(given).map((name) => `${name}=${value}`).join("&")}`)
+        const got = await sendTo(
+          endpoint,
+          row_id,
+          {},
+          `?${Object.keys(given)
+            .map((name) => `${name}=${value}`)
+            .join("&")}`
+        )
         if (got.status >= 500) say(endpoint, got, `no fault for ${value}`)
       }
     }
@@ -162,13 +247,19 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   })
   it("writes answer any body without a fault of the server; refusals name fields", { timeout: 600_000 }, async () => {
     // What deletes comes last, so that the rows are there for the others.
-    const writes = endpoints.filter(isWrite).toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"))
+    const writes = endpoints
+      .filter(isWrite)
+      .toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"))
     for (const endpoint of writes) {
       for (const json of wrongBodies(endpoint.fields as Fields)) {
         const sent = json === undefined ? { bytes: "" } : { json }
         const got = await sendTo(endpoint, row_id, sent)
         if (got.status >= 500) say(endpoint, got, "no fault", sent)
-        if (got.status === 422 && (typeof got.body.message !== "string" || Object.keys(got.body.errors ?? {}).length === 0)) say(endpoint, got, "errors by field", sent)
+        if (
+          got.status === 422 &&
+          (typeof got.body.message !== "string" || Object.keys(got.body.errors ?? {}).length === 0)
+        )
+          say(endpoint, got, "errors by field", sent)
       }
     }
     none()

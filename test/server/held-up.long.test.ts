@@ -15,7 +15,9 @@ import { type Got, serve, type Serving } from "./serving.ts"
 
 afterAll(cleanUp)
 const closing: Array<() => Promise<unknown>> = []
-afterEach(async () => { for (const close of closing.splice(0).reverse()) await close() })
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
 
 interface Held {
   readonly server: Serving
@@ -27,18 +29,28 @@ const opened = async (engine: Engine, lock_timeout_ms: number): Promise<Held> =>
   if (engine === "pg") {
     const database = await freshDatabase()
     closing.push(() => database.drop())
-    const server = await serve("sqlite", { database: { kind: "pg", url: database.url, connections_max: 4, lock_timeout_ms } })
+    const server = await serve("sqlite", {
+      database: { kind: "pg", url: database.url, connections_max: 4, lock_timeout_ms }
+    })
     closing.push(() => server.close())
-    return { server, database, hold: () => holding(database, "select position from journal_head where id = 1 for update") }
+    return {
+      server,
+      database,
+      hold: () => holding(database, "select position from journal_head where id = 1 for update")
+    }
   }
   const path = join(await folderOfItsOwn(), "held.sqlite")
   const server = await serve("sqlite", { database: { kind: "sqlite", path, lock_timeout_ms } })
   closing.push(() => server.close())
-  return { server, database: undefined, hold: async () => {
-    const other = new DatabaseSync(path)
-    other.exec("begin immediate")
-    return async () => other.close()
-  } }
+  return {
+    server,
+    database: undefined,
+    hold: async () => {
+      const other = new DatabaseSync(path)
+      other.exec("begin immediate")
+      return async () => other.close()
+    }
+  }
 }
 const holding = async (database: FreshDatabase, statement: string): Promise<() => Promise<void>> => {
   const client = new pg.Client(database.url)
@@ -57,7 +69,11 @@ describe.each(engines)("a lock held by somebody else on %s", (engine) => {
     const letGo = await hold()
     let answered = 0
     // More than there are connections.
-    const writing = Array.from({ length: 12 }, (_, at) => makeProduct(server, `Held ${at}`).finally(() => { answered++ }))
+    const writing = Array.from({ length: 12 }, (_, at) =>
+      makeProduct(server, `Held ${at}`).finally(() => {
+        answered++
+      })
+    )
     // Past what is believed for a moment without asking the database.
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     for (let times = 0; times < 6; times++) {
@@ -95,7 +111,10 @@ describe("health on Postgres", () => {
   it("says that the database does not answer, when it does not, and that it does when it does", async () => {
     const { server, database } = await opened("pg", 600_000)
     const letGo = await holding(database!, "lock table journal_head in access exclusive mode")
-    expect(await health(server)).toMatchObject({ status: 503, body: { health: { status: "unavailable", reason: "database" } } })
+    expect(await health(server)).toMatchObject({
+      status: 503,
+      body: { health: { status: "unavailable", reason: "database" } }
+    })
     await letGo()
     expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
   })
@@ -107,14 +126,20 @@ describe("health on Postgres", () => {
     const setReadOnly = async (value: "on" | "off"): Promise<void> => {
       await admin.query(`alter database ${name} set default_transaction_read_only = ${value}`)
       // Connections made before keep what held then.
-      await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+      await admin.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+      )
     }
     await setReadOnly("on")
     // A connection that was closed is noticed by whoever asks it next.
     let refused = await makeProduct(server, "Refused")
-    for (let tries = 0; tries < 50 && !/read-only/.test(refused.body.message); tries++) refused = await makeProduct(server, "Refused")
+    for (let tries = 0; tries < 50 && !/read-only/.test(refused.body.message); tries++)
+      refused = await makeProduct(server, "Refused")
     expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "30" } })
-    expect(await health(server)).toMatchObject({ status: 503, body: { health: { status: "degraded", reason: "read_only" } } })
+    expect(await health(server)).toMatchObject({
+      status: 503,
+      body: { health: { status: "degraded", reason: "read_only" } }
+    })
     expect((await server.ask("/api/v1/products")).status).toBe(200)
     await admin.query("set default_transaction_read_only = off")
     await setReadOnly("off")
@@ -124,14 +149,24 @@ describe("health on Postgres", () => {
     expect(last.body.health.status).toBe("ok")
     expect((await makeProduct(server, "Lamp")).status).toBe(201)
   })
-  it.each([["53100", "full"], ["25006", "read_only"], ["58030", "failing"], ["23505", undefined], ["57014", undefined]])("knows SQLSTATE %s as %s", (code, failure) => {
+  it.each([
+    ["53100", "full"],
+    ["25006", "read_only"],
+    ["58030", "failing"],
+    ["23505", undefined],
+    ["57014", undefined]
+  ])("knows SQLSTATE %s as %s", (code, failure) => {
     const cause = Object.assign(new pg.DatabaseError("said", 4, "error"), { code })
     expect(storageFailureOf(pgError(cause, "query"))).toBe(failure)
   })
 })
 
 describe("a full disk under SQLite", () => {
-  const full = async (): Promise<{ readonly server: Serving; readonly setPages: (count: number) => Promise<void>; readonly path: string }> => {
+  const full = async (): Promise<{
+    readonly server: Serving
+    readonly setPages: (count: number) => Promise<void>
+    readonly path: string
+  }> => {
     const path = join(await folderOfItsOwn(), "full.sqlite")
     const database: Database = { kind: "sqlite", path }
     const server = await serve("sqlite", { database })
@@ -152,8 +187,18 @@ describe("a full disk under SQLite", () => {
       if (got.status === 201) acknowledged.push(name)
       else refused = got
     }
-    expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "30" }, body: { message: expect.stringMatching(/disk .*full/) } })
-    expect(await health(server)).toMatchObject({ status: 503, body: { message: expect.stringMatching(/full/), health: { status: "degraded", reason: "full", database: "sqlite" } } })
+    expect(refused).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "30" },
+      body: { message: expect.stringMatching(/disk .*full/) }
+    })
+    expect(await health(server)).toMatchObject({
+      status: 503,
+      body: {
+        message: expect.stringMatching(/full/),
+        health: { status: "degraded", reason: "full", database: "sqlite" }
+      }
+    })
     const listed = await server.ask("/api/v1/products?per_page=1")
     expect([listed.status, listed.body.meta.total]).toEqual([200, acknowledged.length])
     await setPages(1_000_000)
@@ -161,7 +206,10 @@ describe("a full disk under SQLite", () => {
     const last = await makeProduct(server, "The last lamp")
     expect(last.status).toBe(201)
     const other = new DatabaseSync(path, { readOnly: true })
-    const kept = other.prepare("select name from products order by id").all().map((row) => row["name"])
+    const kept = other
+      .prepare("select name from products order by id")
+      .all()
+      .map((row) => row["name"])
     other.close()
     expect(kept).toEqual([...acknowledged, "The last lamp"])
   })

@@ -50,19 +50,29 @@ describe("over a socket", () => {
     expect((await bare.arrayBuffer()).byteLength).toBe(0)
   })
   it("a body without an announced length is counted as it comes", async () => {
-    const stream = (length: number) => new ReadableStream({
-      start: (to) => {
-        for (let left = length; left > 0; left -= 65_536) to.enqueue(new Uint8Array(Math.min(left, 65_536)).fill(0x20))
-        to.close()
-      }
-    })
-    const send = (length: number) => fetch(`${http.url}/api/v1/products`, { method: "POST", headers, body: stream(length), duplex: "half" } as RequestInit)
+    const stream = (length: number) =>
+      new ReadableStream({
+        start: (to) => {
+          for (let left = length; left > 0; left -= 65_536)
+            to.enqueue(new Uint8Array(Math.min(left, 65_536)).fill(0x20))
+          to.close()
+        }
+      })
+    const send = (length: number) =>
+      fetch(`${http.url}/api/v1/products`, {
+        method: "POST",
+        headers,
+        body: stream(length),
+        duplex: "half"
+      } as RequestInit)
     expect((await send(1_048_576)).status).toBe(422)
     expect((await send(1_048_577)).status).toBe(413)
     expect((await send(5_000_000)).status).toBe(413)
   })
   it("a body announced far too long is refused without waiting for it, and the connection ends", async () => {
-    const got = await raw(head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 99999999999"]) + "{")
+    const got = await raw(
+      head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 99999999999"]) + "{"
+    )
     expect(got).toMatch(/^HTTP\/1\.1 413 /)
     expect(got.toLowerCase()).toContain("connection: close")
     await stillServes()
@@ -76,9 +86,14 @@ describe("over a socket", () => {
     await stillServes()
   })
   it.each([
-    ["no HTTP at all", "hello there\r\n\r\n"], ["a TLS greeting", new Uint8Array([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00, 0x00, 0xa1, 0x03, 0x03])],
-    ["both a length and chunks", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
-    ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"], ["a chunk of no size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
+    ["no HTTP at all", "hello there\r\n\r\n"],
+    ["a TLS greeting", new Uint8Array([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00, 0x00, 0xa1, 0x03, 0x03])],
+    [
+      "both a length and chunks",
+      "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    ],
+    ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"],
+    ["a chunk of no size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
   ])("%s is answered with 400 as JSON, and the server goes on", async (_, text) => {
     const got = await raw(text)
     expect(got).toMatch(/^HTTP\/1\.1 400 /)
@@ -86,7 +101,12 @@ describe("over a socket", () => {
     await stillServes()
   })
   it("who expects to be told to go on is told so; any other expectation fails, as JSON", async () => {
-    const sent = (expectation: string): string => head("POST /api/v1/product_groups HTTP/1.1", ["Content-Type: application/json", `Expect: ${expectation}`, "Content-Length: 13"]) + `{"name":"Go"}`
+    const sent = (expectation: string): string =>
+      head("POST /api/v1/product_groups HTTP/1.1", [
+        "Content-Type: application/json",
+        `Expect: ${expectation}`,
+        "Content-Length: 13"
+      ]) + `{"name":"Go"}`
     expect(await raw(sent("100-continue"))).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
     const other = await raw(sent("a-miracle"))
     expect(other).toMatch(/^HTTP\/1\.1 417 /)
@@ -94,14 +114,34 @@ describe("over a socket", () => {
     await stillServes()
   })
   it("who sends a long body without a token is told so, and may ask again on the same connection", async () => {
-    const sent = (authorization: ReadonlyArray<string>) => ["POST /api/v1/products HTTP/1.1", "Host: x", ...authorization, "Content-Type: application/json", "Content-Length: 3000000", "", ""].join("\r\n") + " ".repeat(3_000_000)
+    const sent = (authorization: ReadonlyArray<string>) =>
+      [
+        "POST /api/v1/products HTTP/1.1",
+        "Host: x",
+        ...authorization,
+        "Content-Type: application/json",
+        "Content-Length: 3000000",
+        "",
+        ""
+      ].join("\r\n") + " ".repeat(3_000_000)
     const got = await raw(sent([]) + sent([`Authorization: Bearer ${owner_token}`, "Connection: close"]), 2)
     expect(got.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 413"])
-    expect(got.toLowerCase().match(/^connection: .*$/gm)?.map((line) => line.trim())).toEqual(["connection: keep-alive", "connection: close"])
+    expect(
+      got
+        .toLowerCase()
+        .match(/^connection: .*$/gm)
+        ?.map((line) => line.trim())
+    ).toEqual(["connection: keep-alive", "connection: close"])
   })
   it("who offers to speak another protocol is answered in this one, body and all", async () => {
     const body = `{"name":"Upgraded"}`
-    const offer = ["Content-Type: application/json", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA", `Content-Length: ${body.length}`]
+    const offer = [
+      "Content-Type: application/json",
+      "Connection: Upgrade, HTTP2-Settings",
+      "Upgrade: h2c",
+      "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
+      `Content-Length: ${body.length}`
+    ]
     expect(await raw(head("POST /api/v1/product_groups HTTP/1.1", offer) + body)).toMatch(/^HTTP\/1\.1 201 /)
   })
   it("headers without end are refused", async () => {
@@ -109,7 +149,9 @@ describe("over a socket", () => {
     await stillServes()
   })
   it("a target as proxies send it is understood, one that is nonsense is 404", async () => {
-    expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(
+      /^HTTP\/1\.1 200 /
+    )
     expect(await raw(head("GET * HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 (400|404) /)
     expect(await raw(head("GET /%%%/%c0%ae HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 404 /)
   })
@@ -118,7 +160,11 @@ describe("over a socket", () => {
       const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
       socket.on("error", () => {})
       await once(socket, "connect")
-      socket.write(times % 2 === 0 ? head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 1000"]) + `{"na` : head("GET /api/v1/openapi.json HTTP/1.1"))
+      socket.write(
+        times % 2 === 0
+          ? head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 1000"]) + `{"na`
+          : head("GET /api/v1/openapi.json HTTP/1.1")
+      )
       await new Promise((resolve) => setImmediate(resolve))
       socket.resetAndDestroy()
     }
@@ -133,36 +179,78 @@ describe("over a socket", () => {
 })
 
 describe("a socket before something else than the pipeline", () => {
-  const listening = async <A>(answer: Effect.Effect<HttpResponse>, use: (url: string, said: () => string) => Promise<A>): Promise<A> => {
+  const listening = async <A>(
+    answer: Effect.Effect<HttpResponse>,
+    use: (url: string, said: () => string) => Promise<A>
+  ): Promise<A> => {
     let said = ""
-    const log = makeLog({ write: (text) => { said += text }, human: false, least: "info" })
+    const log = makeLog({
+      write: (text) => {
+        said += text
+      },
+      human: false,
+      least: "info"
+    })
     const http = await listenOn({ host: "127.0.0.1", port: 0, log, answer: () => answer })
-    try { return await use(http.url, () => said) } finally { await http.stop(1_000) }
+    try {
+      return await use(http.url, () => said)
+    } finally {
+      await http.stop(1_000)
+    }
   }
   it("interrupts what is asked by a client that has hung up, and says nothing", async () => {
-    let begin = (): void => {}, end = (): void => {}
-    const begun = new Promise<void>((resolve) => { begin = resolve }), interrupted = new Promise<void>((resolve) => { end = resolve })
-    await listening(Effect.onInterrupt(Effect.andThen(Effect.sync(() => begin()), Effect.never), () => Effect.sync(() => end())), async (url, said) => {
-      const giving_up = new AbortController()
-      const asked = fetch(url, { signal: giving_up.signal })
-      await begun
-      giving_up.abort()
-      await expect(asked).rejects.toThrow()
-      await interrupted
-      expect(said()).toBe("")
-    })
+    let begin = (): void => {},
+      end = (): void => {}
+    const begun = new Promise<void>((resolve) => {
+        begin = resolve
+      }),
+      interrupted = new Promise<void>((resolve) => {
+        end = resolve
+      })
+    await listening(
+      Effect.onInterrupt(
+        Effect.andThen(
+          Effect.sync(() => begin()),
+          Effect.never
+        ),
+        () => Effect.sync(() => end())
+      ),
+      async (url, said) => {
+        const giving_up = new AbortController()
+        const asked = fetch(url, { signal: giving_up.signal })
+        await begun
+        giving_up.abort()
+        await expect(asked).rejects.toThrow()
+        await interrupted
+        expect(said()).toBe("")
+      }
+    )
   })
-  it("tells a fault as 500 without its words, ends the connection and logs it", () => listening(Effect.die(new Error("a secret")), async (url, said) => {
-    const response = await fetch(url)
-    expect([response.status, response.headers.get("connection"), await response.json()]).toEqual([500, "close", { message: "Something went wrong here." }])
-    expect(said()).toContain("request failed outside the pipeline")
-    expect(said()).toContain("a secret")
-  }))
+  it("tells a fault as 500 without its words, ends the connection and logs it", () =>
+    listening(Effect.die(new Error("a secret")), async (url, said) => {
+      const response = await fetch(url)
+      expect([response.status, response.headers.get("connection"), await response.json()]).toEqual([
+        500,
+        "close",
+        { message: "Something went wrong here." }
+      ])
+      expect(said()).toContain("request failed outside the pipeline")
+      expect(said()).toContain("a secret")
+    }))
   it("has no body where there is none to have, and says so", async () => {
-    for (const [status, length] of [[204, null], [304, null], [200, "0"]] as const) {
+    for (const [status, length] of [
+      [204, null],
+      [304, null],
+      [200, "0"]
+    ] as const) {
       await listening(Effect.succeed({ status, headers: { etag: `"1"` }, body: undefined }), async (url) => {
         const response = await fetch(url)
-        expect([response.status, response.headers.get("content-length"), response.headers.get("transfer-encoding"), response.headers.get("etag")]).toEqual([status, length, null, `"1"`])
+        expect([
+          response.status,
+          response.headers.get("content-length"),
+          response.headers.get("transfer-encoding"),
+          response.headers.get("etag")
+        ]).toEqual([status, length, null, `"1"`])
       })
     }
   })

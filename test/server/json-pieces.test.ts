@@ -4,16 +4,33 @@ import { wire_body_depth_max } from "../../core/kernel/body-limits.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import { parseInPieces, parsePlain } from "../../server/json-pieces.ts"
 
-const long = "x".repeat(150_000), spaces = " ".repeat(150_000)
-const rows = (count: number): ReadonlyArray<Json> => Array.from({ length: count }, (_, at) => ({ id: at, name: `Lamp "${at}" [\\{`, tags: [at, null, true, { a: [] }], note: at % 7 === 0 ? "€\u2028\\" : "" }))
+const long = "x".repeat(150_000),
+  spaces = " ".repeat(150_000)
+const rows = (count: number): ReadonlyArray<Json> =>
+  Array.from({ length: count }, (_, at) => ({
+    id: at,
+    name: `Lamp "${at}" [\\{`,
+    tags: [at, null, true, { a: [] }],
+    note: at % 7 === 0 ? "€\u2028\\" : ""
+  }))
 const many = JSON.stringify(rows(5_000))
 
 it.each<[string, string]>([
-  ["a list of objects", many], ["an object that holds lists", JSON.stringify({ replica_id: 1, commands: rows(4_000), more: { inner: { rows: rows(3_000), last: 1 } }, end: null })],
-  ["white space everywhere", JSON.stringify({ a: rows(3_000), b: [[rows(2_000)], 1] }, null, 2)], ["one long text", JSON.stringify(long)], ["a long text in a list", JSON.stringify([1, long, 2])],
-  ["a long text in an object", JSON.stringify({ a: 1, b: long, c: { d: long } })], ["a long name", JSON.stringify({ [long]: [1], [`${long}2`]: rows(3_000) })],
-  ["an empty list in white space", `[${spaces}]`], ["an empty object in white space", `{${spaces}}`], ["a value in white space", `${spaces}[1]${spaces}`],
-  ["names given twice", `{"a":${many},"b":1,"a":${JSON.stringify(rows(2))}}`], ["names that mean something", `{"__proto__":${many},"constructor":${many},"\\u005f_proto__":{"x":1},"toString":1}`],
+  ["a list of objects", many],
+  [
+    "an object that holds lists",
+    JSON.stringify({ replica_id: 1, commands: rows(4_000), more: { inner: { rows: rows(3_000), last: 1 } }, end: null })
+  ],
+  ["white space everywhere", JSON.stringify({ a: rows(3_000), b: [[rows(2_000)], 1] }, null, 2)],
+  ["one long text", JSON.stringify(long)],
+  ["a long text in a list", JSON.stringify([1, long, 2])],
+  ["a long text in an object", JSON.stringify({ a: 1, b: long, c: { d: long } })],
+  ["a long name", JSON.stringify({ [long]: [1], [`${long}2`]: rows(3_000) })],
+  ["an empty list in white space", `[${spaces}]`],
+  ["an empty object in white space", `{${spaces}}`],
+  ["a value in white space", `${spaces}[1]${spaces}`],
+  ["names given twice", `{"a":${many},"b":1,"a":${JSON.stringify(rows(2))}}`],
+  ["names that mean something", `{"__proto__":${many},"constructor":${many},"\\u005f_proto__":{"x":1},"toString":1}`],
   ["white space around names", `{ "a" \n:\t ${many} , "b":${spaces}1 }`]
 ])("%s", async (_, text) => {
   expect(text.length).toBeGreaterThan(140_000)
@@ -22,19 +39,37 @@ it.each<[string, string]>([
 })
 
 it.each<[string, string]>([
-  ["a comma too many at the end of a list", `[${many},]`], ["one at its beginning", `[,${many}]`], ["two in a row", `[${many},,1]`], ["one in white space", `[1,${spaces},2]`],
-  ["one at the end of an object", `{"a":${many},}`], ["cut off", many.slice(0, -1)], ["cut off in a text", many.slice(0, -20)], ["something behind it", `${many} 1`], ["another bracket behind it", `${many}]`],
-  ["closed by the other bracket", `${many.slice(0, -1)}}`], ["a list in it closed by the other bracket", `[${many.slice(0, -1)}},1]`], ["no name", `{${many}}`], ["a name that is none", `{a:${many}}`],
-  ["no colon", `{"a" ${many}}`], ["no value", `{"a":${spaces}}`], ["no comma", `[${many} ${many}]`], ["a bracket before it", `]${many}`], ["no value before a comma", `{"a":${spaces},"b":${many}}`],
-  ["single quotes", `['${long}']`], ["nothing that JSON knows", `{"a":nonsense${long}}`]
+  ["a comma too many at the end of a list", `[${many},]`],
+  ["one at its beginning", `[,${many}]`],
+  ["two in a row", `[${many},,1]`],
+  ["one in white space", `[1,${spaces},2]`],
+  ["one at the end of an object", `{"a":${many},}`],
+  ["cut off", many.slice(0, -1)],
+  ["cut off in a text", many.slice(0, -20)],
+  ["something behind it", `${many} 1`],
+  ["another bracket behind it", `${many}]`],
+  ["closed by the other bracket", `${many.slice(0, -1)}}`],
+  ["a list in it closed by the other bracket", `[${many.slice(0, -1)}},1]`],
+  ["no name", `{${many}}`],
+  ["a name that is none", `{a:${many}}`],
+  ["no colon", `{"a" ${many}}`],
+  ["no value", `{"a":${spaces}}`],
+  ["no comma", `[${many} ${many}]`],
+  ["a bracket before it", `]${many}`],
+  ["no value before a comma", `{"a":${spaces},"b":${many}}`],
+  ["single quotes", `['${long}']`],
+  ["nothing that JSON knows", `{"a":nonsense${long}}`]
 ])("%s is refused as it is at once", async (_, text) => {
-  expect(() => { JSON.parse(text) }).toThrow(SyntaxError)
+  expect(() => {
+    JSON.parse(text)
+  }).toThrow(SyntaxError)
   await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(SyntaxError)
 })
 
 it("what nests too deep is refused in words, wherever in it", async () => {
   const deep = "[".repeat(3_000) + "]".repeat(3_000)
-  for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`]) await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(`deeper than ${wire_body_depth_max} levels`)
+  for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`])
+    await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(`deeper than ${wire_body_depth_max} levels`)
   const within = (levels: number) => `[${many},${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}]`
   await expect(parseInPieces(within(wire_body_depth_max), wire_body_depth_max)).resolves.toBeDefined()
   await expect(parseInPieces(within(wire_body_depth_max + 1), wire_body_depth_max)).rejects.toThrow("deeper")

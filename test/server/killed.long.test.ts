@@ -23,18 +23,31 @@ const writing = (server: ServerProcess, round: number, acknowledged: Acknowledge
     for (let at = 0; !stopped; at++) {
       const name = `r${round} c${number} w${at}`
       try {
-        const response = await fetch(`${server.url}/api/v1/products`, { method: "POST", headers, body: JSON.stringify({ name, sku: name }) })
-        const { product } = await response.json() as { product: { id: number } }
+        const response = await fetch(`${server.url}/api/v1/products`, {
+          method: "POST",
+          headers,
+          body: JSON.stringify({ name, sku: name })
+        })
+        const { product } = (await response.json()) as { product: { id: number } }
         if (response.status === 201) acknowledged.set(product.id, name)
         else {
           refused.add(response.status)
           await pause(20)
         }
-      } catch { return }
+      } catch {
+        return
+      }
     }
   }
   const done = Promise.all([0, 1, 2, 3].map(client))
-  return { refused, stop: async () => { stopped = true; await done }, gone: () => done }
+  return {
+    refused,
+    stop: async () => {
+      stopped = true
+      await done
+    },
+    gone: () => done
+  }
 }
 const acknowledged_per_kill_min = 3
 /** In the middle of writes: some have been answered, more are under way. */
@@ -57,7 +70,11 @@ const killAgainAndAgain = async (times: number, env: Env): Promise<Acknowledged>
   return acknowledged
 }
 
-interface Kept { readonly products: Map<number, string>; readonly positions: ReadonlyArray<number>; readonly created: ReadonlyArray<number> }
+interface Kept {
+  readonly products: Map<number, string>
+  readonly positions: ReadonlyArray<number>
+  readonly created: ReadonlyArray<number>
+}
 const holdsTogether = (times: number, acknowledged: Acknowledged, { products, positions, created }: Kept): void => {
   expect(acknowledged.size).toBeGreaterThanOrEqual(times * acknowledged_per_kill_min)
   const lost = [...acknowledged].filter(([id, name]) => products.get(id) !== name)
@@ -70,14 +87,25 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
 describe("a server killed in the middle of writes", () => {
   it("has kept every write it acknowledged, 30 times over, in its own database", async () => {
     const folder = await folderOfItsOwn()
-    const acknowledged = await killAgainAndAgain(30, { FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token, FLIGHTCASE_RATE_LIMIT: "10000", FLIGHTCASE_LOG: "info" })
+    const acknowledged = await killAgainAndAgain(30, {
+      FLIGHTCASE_DATA: folder,
+      FLIGHTCASE_TOKEN: token,
+      FLIGHTCASE_RATE_LIMIT: "10000",
+      FLIGHTCASE_LOG: "info"
+    })
     const database = new DatabaseSync(join(folder, "flightcase.sqlite"))
     const rows = <A>(sql: string): Array<A> => database.prepare(sql).all() as Array<A>
     expect(rows("pragma integrity_check")).toEqual([{ integrity_check: "ok" }])
     holdsTogether(30, acknowledged, {
-      products: new Map(rows<{ id: number; name: string }>("select id, name from products").map((row) => [row.id, row.name])),
-      positions: rows<{ position: number }>("select position from journal order by position").map((row) => row.position),
-      created: rows<{ id: number }>("select json_extract(data, '$.id') as id from journal where type = 'product.created'").map((row) => row.id)
+      products: new Map(
+        rows<{ id: number; name: string }>("select id, name from products").map((row) => [row.id, row.name])
+      ),
+      positions: rows<{ position: number }>("select position from journal order by position").map(
+        (row) => row.position
+      ),
+      created: rows<{ id: number }>(
+        "select json_extract(data, '$.id') as id from journal where type = 'product.created'"
+      ).map((row) => row.id)
     })
     database.close()
   })
@@ -86,23 +114,43 @@ describe("a server killed in the middle of writes", () => {
 describe("a Postgres that keeps its word, and what is killed in the middle of writes", () => {
   // The run's own Postgres commits to memory alone: nothing could be told by what it keeps.
   let postgres: PostgresServer
-  beforeAll(async () => { postgres = await startPostgres(DURABLE) })
+  beforeAll(async () => {
+    postgres = await startPostgres(DURABLE)
+  })
   afterAll(() => postgres.stop())
   const serverOn = async (url: string): Promise<Env> => ({
-    DATABASE_URL: url, FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters", FLIGHTCASE_TOKEN: token, FLIGHTCASE_RATE_LIMIT: "10000", FLIGHTCASE_DATA: await folderOfItsOwn()
+    DATABASE_URL: url,
+    FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
+    FLIGHTCASE_TOKEN: token,
+    FLIGHTCASE_RATE_LIMIT: "10000",
+    FLIGHTCASE_DATA: await folderOfItsOwn()
   })
   const kept = async (url: string): Promise<Kept> => {
     const client = new pg.Client(url)
     await client.connect()
     const rows = async <A>(sql: string): Promise<Array<A>> => (await client.query(sql)).rows as Array<A>
     try {
-      for (const setting of Object.keys(DURABLE)) expect(await rows(`show ${setting}`), setting).toEqual([{ [setting]: "on" }])
+      for (const setting of Object.keys(DURABLE))
+        expect(await rows(`show ${setting}`), setting).toEqual([{ [setting]: "on" }])
       return {
-        products: new Map((await rows<{ id: string; name: string }>("select id, name from products")).map((row) => [Number(row.id), row.name])),
-        positions: (await rows<{ position: string }>("select position from journal order by position")).map((row) => Number(row.position)),
-        created: (await rows<{ id: string }>("select cast(data ->> 'id' as bigint) as id from journal where type = 'product.created'")).map((row) => Number(row.id))
+        products: new Map(
+          (await rows<{ id: string; name: string }>("select id, name from products")).map((row) => [
+            Number(row.id),
+            row.name
+          ])
+        ),
+        positions: (await rows<{ position: string }>("select position from journal order by position")).map((row) =>
+          Number(row.position)
+        ),
+        created: (
+          await rows<{ id: string }>(
+            "select cast(data ->> 'id' as bigint) as id from journal where type = 'product.created'"
+          )
+        ).map((row) => Number(row.id))
       }
-    } finally { await client.end() }
+    } finally {
+      await client.end()
+    }
   }
 
   it("every write a server acknowledged is there when the server is killed, 8 times over", async () => {

@@ -6,11 +6,14 @@ const minute_start = Date.parse("2026-06-18T12:00:00.000Z")
 
 describe.each(engines)("rate limits on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine, { rate_limit: undefined }) })
+  beforeAll(async () => {
+    server = await serve(engine, { rate_limit: undefined })
+  })
   afterAll(() => server.close())
   const tokenOf = async (json: object = {}): Promise<string> =>
     (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["*"], ...json } })).body.token.secret
-  const limitTo = (rate_limit: number) => server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
+  const limitTo = (rate_limit: number) =>
+    server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
 
   it("a token may ask 600 times a minute unless told otherwise, and every answer says what is left", async () => {
     server.setClock(minute_start)
@@ -31,7 +34,10 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect(third.status).toBe(429)
     expect(Object.keys(third.body)).toEqual(["message"])
     expect(third.headers).toMatchObject({
-      "x-ratelimit-limit": "2", "x-ratelimit-remaining": "0", "retry-after": "43", "x-ratelimit-reset": String((minute_start + 120_000) / 1000)
+      "x-ratelimit-limit": "2",
+      "x-ratelimit-remaining": "0",
+      "retry-after": "43",
+      "x-ratelimit-reset": String((minute_start + 120_000) / 1000)
     })
     server.setClock(minute_start + 120_000)
     expect((await server.ask("/api/v1/products", { token })).status).toBe(200)
@@ -40,7 +46,8 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 180_000)
     const narrow = await tokenOf({ rate_limit_per_minute: 2 })
     const other = await tokenOf()
-    for (let times = 0; times < 2; times++) expect((await server.ask("/api/v1/products", { token: narrow })).status).toBe(200)
+    for (let times = 0; times < 2; times++)
+      expect((await server.ask("/api/v1/products", { token: narrow })).status).toBe(200)
     expect((await server.ask("/api/v1/products", { token: narrow })).status).toBe(429)
     expect((await server.ask("/api/v1/products", { token: other })).status).toBe(200)
   })
@@ -49,7 +56,10 @@ describe.each(engines)("rate limits on %s", (engine) => {
     const token = await tokenOf()
     expect((await server.ask("/api/v1/products", { token })).headers["x-ratelimit-limit"]).toBe("600")
     expect((await limitTo(2)).status).toBe(200)
-    expect((await server.ask("/api/v1/products", { token })).headers).toMatchObject({ "x-ratelimit-limit": "2", "x-ratelimit-remaining": "0" })
+    expect((await server.ask("/api/v1/products", { token })).headers).toMatchObject({
+      "x-ratelimit-limit": "2",
+      "x-ratelimit-remaining": "0"
+    })
     expect((await server.ask("/api/v1/products", { token })).status).toBe(429)
     server.setClock(minute_start + 300_000)
     expect((await limitTo(600)).status).toBe(200)
@@ -58,20 +68,28 @@ describe.each(engines)("rate limits on %s", (engine) => {
   })
   const misses = async (times: number, sent: { readonly token?: string | null; readonly from?: string } = {}) => {
     const statuses: Array<number> = []
-    for (let time = 0; time < times; time++) statuses.push((await server.ask("/api/v1/products", { token: null, ...sent })).status)
+    for (let time = 0; time < times; time++)
+      statuses.push((await server.ask("/api/v1/products", { token: null, ...sent })).status)
     return statuses
   }
   const of = (status: number, times: number): ReadonlyArray<number> => Array.from({ length: times }, () => status)
   it("without a token an address may ask 20 times a minute; one too many is told when to come back", async () => {
     server.setClock(minute_start + 360_000)
     const first = await server.ask("/api/v1/products", { token: null })
-    expect([first.status, first.headers["x-ratelimit-limit"], first.headers["x-ratelimit-remaining"]]).toEqual([401, "20", "19"])
+    expect([first.status, first.headers["x-ratelimit-limit"], first.headers["x-ratelimit-remaining"]]).toEqual([
+      401,
+      "20",
+      "19"
+    ])
     expect(await misses(19)).toEqual(of(401, 19))
     server.setClock(minute_start + 377_500)
     const refused = await server.ask("/api/v1/products", { token: null })
     expect([refused.status, Object.keys(refused.body)]).toEqual([429, ["message"]])
     expect(refused.headers).toMatchObject({
-      "x-ratelimit-limit": "20", "x-ratelimit-remaining": "0", "retry-after": "43", "x-ratelimit-reset": String((minute_start + 420_000) / 1000)
+      "x-ratelimit-limit": "20",
+      "x-ratelimit-remaining": "0",
+      "retry-after": "43",
+      "x-ratelimit-reset": String((minute_start + 420_000) / 1000)
     })
     expect(await misses(1, { from: "192.0.2.2" })).toEqual([401])
     server.setClock(minute_start + 420_000)
@@ -80,7 +98,8 @@ describe.each(engines)("rate limits on %s", (engine) => {
   it("wrong tokens count against the address like none at all, on every path", async () => {
     server.setClock(minute_start + 480_000)
     expect(await misses(10, { token: "nobody-has-this-token" })).toEqual(of(401, 10))
-    for (let time = 0; time < 10; time++) expect((await server.ask(`/api/v1/nowhere/${time}`, { token: `1|guess-${time}` })).status).toBe(401)
+    for (let time = 0; time < 10; time++)
+      expect((await server.ask(`/api/v1/nowhere/${time}`, { token: `1|guess-${time}` })).status).toBe(401)
     expect(await misses(2, { token: "1|one-more-guess" })).toEqual([429, 429])
   })
   it("a token that holds opens what it opens, whatever others behind the same address have missed", async () => {
@@ -95,7 +114,8 @@ describe.each(engines)("rate limits on %s", (engine) => {
   })
   it("the setting for addresses acts at once", async () => {
     server.setClock(minute_start + 600_000)
-    const limit = (anonymous_rate_limit: number) => server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { anonymous_rate_limit } } })
+    const limit = (anonymous_rate_limit: number) =>
+      server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { anonymous_rate_limit } } })
     expect((await limit(2)).status).toBe(200)
     expect(await misses(3)).toEqual([401, 401, 429])
     expect((await limit(4)).status).toBe(200)
@@ -109,6 +129,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect(await misses(1, { from: "2001:db8:1:3::1" })).toEqual([401])
   })
   it("health answers without a token as often as it is asked", async () => {
-    for (let times = 0; times < 100; times++) expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
+    for (let times = 0; times < 100; times++)
+      expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
   })
 })

@@ -4,16 +4,35 @@ import { type LogOptions, makeLog } from "../../server/log.ts"
 const at = new Date("2026-06-18T12:34:56.789Z")
 const logTo = (options: Partial<LogOptions> = {}) => {
   const written: Array<string> = []
-  return { written, log: makeLog({ write: (text) => { written.push(text) }, human: false, least: "info", now: () => at, ...options }) }
+  return {
+    written,
+    log: makeLog({
+      write: (text) => {
+        written.push(text)
+      },
+      human: false,
+      least: "info",
+      now: () => at,
+      ...options
+    })
+  }
 }
 
 describe("the log", () => {
   it("says each event in one line of JSON, whatever is in it", () => {
     const { log, written } = logTo()
-    log.at("info", "request", { path: "/a\n\"b\"", nothing: null, missing: undefined, big: 2n ** 60n, list: [1] })
+    log.at("info", "request", { path: '/a\n"b"', nothing: null, missing: undefined, big: 2n ** 60n, list: [1] })
     log.flush()
     expect(written.join("").split("\n")).toHaveLength(2)
-    expect(JSON.parse(written[0]!)).toEqual({ time: at.toISOString(), level: "info", event: "request", path: "/a\n\"b\"", nothing: null, big: "1152921504606846976", list: [1] })
+    expect(JSON.parse(written[0]!)).toEqual({
+      time: at.toISOString(),
+      level: "info",
+      event: "request",
+      path: '/a\n"b"',
+      nothing: null,
+      big: "1152921504606846976",
+      list: [1]
+    })
   })
   it("says errors with their causes, at once", () => {
     const { log, written } = logTo()
@@ -25,8 +44,15 @@ describe("the log", () => {
     const { log, written } = logTo()
     for (let number = 0; number < 1_000; number++) log.at("info", "request", { number })
     log.at("warn", "last")
-    const lines = written.join("").trim().split("\n").map((line) => JSON.parse(line))
-    expect(lines.map((line) => line.number ?? line.event)).toEqual([...Array.from({ length: 1_000 }, (_, number) => number), "last"])
+    const lines = written
+      .join("")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    expect(lines.map((line) => line.number ?? line.event)).toEqual([
+      ...Array.from({ length: 1_000 }, (_, number) => number),
+      "last"
+    ])
     expect(written.length).toBeLessThan(100)
   })
   it("says nothing below its level", () => {

@@ -13,29 +13,59 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
   let long: ReadonlyArray<Endpoint>
   beforeAll(async () => {
     server = await serve(engine, { long_bodies_bytes_max: budget })
-    long = server.app.catalogue.endpoints.filter(({ body_max }) => body_max !== undefined && body_max > json_body_bytes_max)
+    long = server.app.catalogue.endpoints.filter(
+      ({ body_max }) => body_max !== undefined && body_max > json_body_bytes_max
+    )
   })
   afterAll(() => server.close())
-  interface Sending { readonly target: string; readonly token: string | undefined; readonly length?: number; readonly body?: () => Promise<Uint8Array> }
+  interface Sending {
+    readonly target: string
+    readonly token: string | undefined
+    readonly length?: number
+    readonly body?: () => Promise<Uint8Array>
+  }
   /** Says whether the body was asked for. */
-  const send = async ({ target, token, length = 2 * json_body_bytes_max, body = () => Promise.resolve(new TextEncoder().encode("{}")) }: Sending) => {
+  const send = async ({
+    target,
+    token,
+    length = 2 * json_body_bytes_max,
+    body = () => Promise.resolve(new TextEncoder().encode("{}"))
+  }: Sending) => {
     let read = false
     const reply: HttpResponse = await server.app.ask({
-      method: "POST", target, remote_address: "192.0.2.1",
-      headers: { "content-type": "application/json", "content-length": String(length), ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
-      body: () => { read = true; return body() }
+      method: "POST",
+      target,
+      remote_address: "192.0.2.1",
+      headers: {
+        "content-type": "application/json",
+        "content-length": String(length),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` })
+      },
+      body: () => {
+        read = true
+        return body()
+      }
     })
     return { read, status: reply.status, headers: reply.headers, body: JSON.parse(String(reply.body)) }
   }
   const pathOf = ({ path }: Endpoint): string => path.replace(/\{\w+\}/g, "1")
-  const tokenOf = async (abilities: ReadonlyArray<string>, roles: ReadonlyArray<string> = ["Admin"]): Promise<string> => {
+  const tokenOf = async (
+    abilities: ReadonlyArray<string>,
+    roles: ReadonlyArray<string> = ["Admin"]
+  ): Promise<string> => {
     const name = `Person ${Math.random()}`
-    const { body: { user } } = await server.ask("/api/v1/users", { json: { name, email: `${name.replace(/\W/g, "")}@example.com`, roles, active: true } })
+    const {
+      body: { user }
+    } = await server.ask("/api/v1/users", {
+      json: { name, email: `${name.replace(/\W/g, "")}@example.com`, roles, active: true }
+    })
     return (await server.ask("/api/v1/tokens", { json: { name, abilities, user_id: user.id } })).body.token.secret
   }
 
   it("is read by no endpoint for somebody without a token, or with one that may not", async () => {
-    expect(long.map(({ name }) => name).toSorted()).toEqual(expect.arrayContaining(["replicas.deliver", "replicas.push", "system.begin_restore", "system.restore_events"]))
+    expect(long.map(({ name }) => name).toSorted()).toEqual(
+      expect.arrayContaining(["replicas.deliver", "replicas.push", "system.begin_restore", "system.restore_events"])
+    )
     const products = await tokenOf(["products:read", "products:write"])
     for (const endpoint of long) {
       expect([endpoint.name, endpoint.public]).toEqual([endpoint.name, false])
@@ -48,31 +78,62 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
   })
   it("is read by no restore for anybody but the owner", async () => {
     const everything = await tokenOf(["*"])
-    expect(await send({ target: "/api/v1/system/restores", token: everything })).toMatchObject({ status: 403, read: false })
-    expect(await send({ target: "/api/v1/system/restores", token: owner_token })).toMatchObject({ status: 422, read: true })
+    expect(await send({ target: "/api/v1/system/restores", token: everything })).toMatchObject({
+      status: 403,
+      read: false
+    })
+    expect(await send({ target: "/api/v1/system/restores", token: owner_token })).toMatchObject({
+      status: 422,
+      read: true
+    })
   })
   it("with commands is read for a device: its own token, the query, or its person's having one says so", async () => {
     const target = "/api/v1/sync/commands"
     const [mine, theirs] = [await tokenOf(["sync:read", "sync:write"]), await tokenOf(["sync:read", "sync:write"])]
     expect(await send({ target, token: mine })).toMatchObject({ status: 404, read: false })
-    const enrolled = (token: string, more: object = {}) => server.ask("/api/v1/sync/replicas", { json: { name: "van", ...more }, token })
-    const { body: { replica } } = await enrolled(mine)
-    const { body: { replica: other, token: own } } = await enrolled(theirs, { public_key: "A".repeat(43) })
+    const enrolled = (token: string, more: object = {}) =>
+      server.ask("/api/v1/sync/replicas", { json: { name: "van", ...more }, token })
+    const {
+      body: { replica }
+    } = await enrolled(mine)
+    const {
+      body: { replica: other, token: own }
+    } = await enrolled(theirs, { public_key: "A".repeat(43) })
     expect(await send({ target, token: mine })).toMatchObject({ status: 422, read: true })
-    expect(await send({ target: `${target}?replica_id=${replica.id}`, token: mine })).toMatchObject({ status: 422, read: true })
-    expect(await send({ target: `${target}?replica_id=${other.id}`, token: mine })).toMatchObject({ status: 404, read: false })
+    expect(await send({ target: `${target}?replica_id=${replica.id}`, token: mine })).toMatchObject({
+      status: 422,
+      read: true
+    })
+    expect(await send({ target: `${target}?replica_id=${other.id}`, token: mine })).toMatchObject({
+      status: 404,
+      read: false
+    })
     expect(await send({ target, token: own.secret })).toMatchObject({ status: 422, read: true })
     expect(await send({ target, token: owner_token })).toMatchObject({ status: 422, read: true })
     await server.ask(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })
-    expect(await send({ target, token: mine })).toMatchObject({ status: 403, read: false, body: { errors: { replica: ["revoked"] } } })
+    expect(await send({ target, token: mine })).toMatchObject({
+      status: 403,
+      read: false,
+      body: { errors: { replica: ["revoked"] } }
+    })
   })
   it("waits for none of the others: beyond what may be held at once it is to be sent again, and room comes back", async () => {
     const target = "/api/v1/sync/bundles"
     let arrive: (bytes: Uint8Array) => void = () => {}
     let first: ReturnType<typeof send> | undefined
-    const arriving = new Promise<Uint8Array>((resolve) => { arrive = resolve })
+    const arriving = new Promise<Uint8Array>((resolve) => {
+      arrive = resolve
+    })
     await new Promise<void>((resolve) => {
-      first = send({ target, token: owner_token, length: 3 * json_body_bytes_max, body: () => { resolve(); return arriving } })
+      first = send({
+        target,
+        token: owner_token,
+        length: 3 * json_body_bytes_max,
+        body: () => {
+          resolve()
+          return arriving
+        }
+      })
     })
     const second = await send({ target, token: owner_token, length: 2 * json_body_bytes_max })
     expect(second).toMatchObject({ status: 503, read: false, headers: { "retry-after": "2" } })
@@ -80,18 +141,41 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
     expect((await send({ target, token: owner_token, length: 1_000 })).status).toBe(422)
     arrive(new TextEncoder().encode("{}"))
     expect((await first)!.status).toBe(422)
-    expect(await send({ target, token: owner_token, length: 2 * json_body_bytes_max })).toMatchObject({ status: 422, read: true })
+    expect(await send({ target, token: owner_token, length: 2 * json_body_bytes_max })).toMatchObject({
+      status: 422,
+      read: true
+    })
   })
   it("that breaks off gives its room back", async () => {
     const target = "/api/v1/sync/bundles"
     for (let times = 0; times < 5; times++) {
-      expect((await send({ target, token: owner_token, length: 3 * json_body_bytes_max, body: () => Promise.reject(new Error("the client hung up")) })).status).toBe(500)
+      expect(
+        (
+          await send({
+            target,
+            token: owner_token,
+            length: 3 * json_body_bytes_max,
+            body: () => Promise.reject(new Error("the client hung up"))
+          })
+        ).status
+      ).toBe(500)
     }
     let giveUp = (): void => {}
-    const given = server.app.ask({
-      method: "POST", target, remote_address: "192.0.2.1", headers: { authorization: `Bearer ${owner_token}`, "content-length": String(3 * json_body_bytes_max) },
-      body: () => { setImmediate(() => giveUp()); return new Promise(() => {}) }
-    }, (stop) => { giveUp = stop })
+    const given = server.app.ask(
+      {
+        method: "POST",
+        target,
+        remote_address: "192.0.2.1",
+        headers: { authorization: `Bearer ${owner_token}`, "content-length": String(3 * json_body_bytes_max) },
+        body: () => {
+          setImmediate(() => giveUp())
+          return new Promise(() => {})
+        }
+      },
+      (stop) => {
+        giveUp = stop
+      }
+    )
     await given.catch(() => undefined)
     expect((await send({ target, token: owner_token, length: 3 * json_body_bytes_max })).status).toBe(422)
   })

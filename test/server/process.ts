@@ -13,7 +13,9 @@ export interface ServerProcess {
   readonly stdout: () => string
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   /** Sends a signal and waits for the end. */
-  readonly kill: (signal: NodeJS.Signals) => Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+  readonly kill: (
+    signal: NodeJS.Signals
+  ) => Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
 }
 export type Env = { readonly [name: string]: string | undefined }
 
@@ -34,12 +36,20 @@ export const cleanUp = async (): Promise<void> => {
 
 /** Starts the server; does not wait for it to listen. */
 export const launch = (env: Env): Omit<ServerProcess, "url"> & { readonly listening: Promise<string> } => {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST)/.test(name)))
-  const child = spawn(process.execPath, [main], { env: { ...inherited, FLIGHTCASE_PORT: "0", ...env }, stdio: ["ignore", "pipe", "pipe"] })
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST)/.test(name))
+  )
+  const child = spawn(process.execPath, [main], {
+    env: { ...inherited, FLIGHTCASE_PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
   let stderr = ""
   let stdout = ""
   child.stdout.on("data", (part) => (stdout += part))
-  const ended = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as NodeJS.Signals | null }))
+  const ended = once(child, "close").then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null
+  }))
   const listening = new Promise<string>((resolve, reject) => {
     child.stderr.on("data", (part) => {
       stderr += part
@@ -50,7 +60,11 @@ export const launch = (env: Env): Omit<ServerProcess, "url"> & { readonly listen
   })
   listening.catch(() => {})
   return {
-    pid: child.pid!, stderr: () => stderr, stdout: () => stdout, ended, listening,
+    pid: child.pid!,
+    stderr: () => stderr,
+    stdout: () => stdout,
+    ended,
+    listening,
     kill: (signal) => {
       child.kill(signal)
       return ended

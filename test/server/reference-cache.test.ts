@@ -6,34 +6,44 @@ import { engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
-const namesOf = (id: number) => Effect.gen(function*() {
-  const store = yield* Store
-  const [one] = yield* store.getMany(product_groups, [id])
-  const [same] = yield* store.find(product_groups, { id })
-  return [one?.name, same?.name]
-})
-const renamedUnseen = (id: number, name: string) => Effect.flatMap(Store, (store) =>
-  store.apply([{ op: "update", table: product_groups, key: id, set: { name } }]))
+const namesOf = (id: number) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const [one] = yield* store.getMany(product_groups, [id])
+    const [same] = yield* store.find(product_groups, { id })
+    return [one?.name, same?.name]
+  })
+const renamedUnseen = (id: number, name: string) =>
+  Effect.flatMap(Store, (store) => store.apply([{ op: "update", table: product_groups, key: id, set: { name } }]))
 
 describe.each(engines)("rows kept between requests on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine) })
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
   afterAll(() => server.close())
   const made = async (path: string, json: object) => {
     const got = await server.ask(path, { json })
     expect(got.status).toBe(201)
     return got.body
   }
-  const group = async (name: string): Promise<number> => (await made("/api/v1/product_groups", { name })).product_group.id
+  const group = async (name: string): Promise<number> =>
+    (await made("/api/v1/product_groups", { name })).product_group.id
 
   it("a name changed, a field added or taken away is in the next answer", async () => {
     const product_group_id = await group("Lamps")
-    const { product: { id } } = await made("/api/v1/products", { name: "Par 64", product_group_id })
+    const {
+      product: { id }
+    } = await made("/api/v1/products", { name: "Par 64", product_group_id })
     const shown = async () => (await server.ask(`/api/v1/products/${id}`)).body.product
     expect(await shown()).toMatchObject({ product_group_name: "Lamps", custom_fields: {} })
     await server.ask(`/api/v1/product_groups/${product_group_id}`, { method: "PUT", json: { name: "Lights" } })
     expect((await shown()).product_group_name).toBe("Lights")
-    const { custom_field } = await made("/api/v1/custom_fields", { name: "Watts", module_type: "Product", field_type: 2 })
+    const { custom_field } = await made("/api/v1/custom_fields", {
+      name: "Watts",
+      module_type: "Product",
+      field_type: 2
+    })
     expect((await shown()).custom_fields).toEqual({ Watts: null })
     await server.ask(`/api/v1/custom_fields/${custom_field.id}`, { method: "PUT", json: { is_active: false } })
     expect((await shown()).custom_fields).toEqual({})
@@ -57,16 +67,22 @@ describe.each(engines)("rows kept between requests on %s", (engine) => {
     const id = await group("Hoists")
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Hoists", "Hoists"])
-    const within = await server.run(Effect.gen(function*() {
-      const store = yield* Store
-      const seen: Array<unknown> = []
-      yield* Effect.exit(store.transaction(Effect.gen(function*() {
-        yield* renamedUnseen(id, "Never")
-        seen.push(...yield* namesOf(id))
-        return yield* Effect.die("taken back")
-      })))
-      return seen
-    }))
+    const within = await server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        const seen: Array<unknown> = []
+        yield* Effect.exit(
+          store.transaction(
+            Effect.gen(function* () {
+              yield* renamedUnseen(id, "Never")
+              seen.push(...(yield* namesOf(id)))
+              return yield* Effect.die("taken back")
+            })
+          )
+        )
+        return seen
+      })
+    )
     expect(within).toEqual(["Never", "Never"])
     expect(await server.run(namesOf(id))).toEqual(["Hoists", "Hoists"])
     server.setClock(noon + 1_000)
@@ -76,7 +92,9 @@ describe.each(engines)("rows kept between requests on %s", (engine) => {
     const id = await group("Desks")
     for (let time = 0; time < 2; time++) {
       const [row] = await server.run(Effect.flatMap(Store, (store) => store.getMany(product_groups, [id])))
-      expect(() => { (row as { name: string }).name = "Mine" }).toThrow(TypeError)
+      expect(() => {
+        ;(row as { name: string }).name = "Mine"
+      }).toThrow(TypeError)
     }
   })
 })

@@ -24,7 +24,12 @@ export interface Sent {
   readonly headers?: { readonly [name: string]: string }
   readonly from?: string
 }
-export interface Got { readonly status: number; readonly headers: { readonly [name: string]: string }; readonly text: string; readonly body: any }
+export interface Got {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  readonly text: string
+  readonly body: any
+}
 export interface Serving {
   readonly app: ServerApp
   readonly ask: (target: string, sent?: Sent) => Promise<Got>
@@ -55,47 +60,85 @@ const isStartedAlike = ({ owner_token, slices, services, onOwnerToken }: ServeOp
 
 const isTheMachinesTime = (): boolean => Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 60_000
 
-export const serve = async (engine: Engine = "sqlite", { undescribed, ...options }: ServeOptions = {}): Promise<Serving> => {
-  const database = engine === "pg" ? await freshDatabase(isStartedAlike(options) ? startedServer : undefined) : undefined
+export const serve = async (
+  engine: Engine = "sqlite",
+  { undescribed, ...options }: ServeOptions = {}
+): Promise<Serving> => {
+  const database =
+    engine === "pg" ? await freshDatabase(isStartedAlike(options) ? startedServer : undefined) : undefined
   let stopped: number | undefined
-  const app = described(await openServerApp({
-    database: database === undefined ? { kind: "sqlite", path: ":memory:" } : { kind: "pg", url: database.url, connections_max: 5 },
-    ...plain_options, services: clockAt(() => stopped ?? Date.now()), ...options
-  }), undescribed)
+  const app = described(
+    await openServerApp({
+      database:
+        database === undefined
+          ? { kind: "sqlite", path: ":memory:" }
+          : { kind: "pg", url: database.url, connections_max: 5 },
+      ...plain_options,
+      services: clockAt(() => stopped ?? Date.now()),
+      ...options
+    }),
+    undescribed
+  )
   return {
     app,
     run: app.run,
-    setClock: (millis) => { stopped = millis },
+    setClock: (millis) => {
+      stopped = millis
+    },
     ask: (target, sent = {}) => askOf(app, target, sent),
     close: async () => {
       // Whatever a suite did, nothing it leaves names a row that has gone. A database of the suite's own may be a damaged one.
-      const dangling = options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
+      const dangling =
+        options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
       await app.close()
       await database?.drop()
-      if (dangling.length > 0) throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
+      if (dangling.length > 0)
+        throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
     }
   }
 }
 
-export const askOf = async (app: Pick<ServerApp, "ask">, target: string, { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" }: Sent): Promise<Got> => {
-  const body = bytes === undefined ? json === undefined ? "" : JSON.stringify(json) : bytes
+export const askOf = async (
+  app: Pick<ServerApp, "ask">,
+  target: string,
+  { method, json, bytes, token = owner_token, headers = {}, from = "192.0.2.1" }: Sent
+): Promise<Got> => {
+  const body = bytes === undefined ? (json === undefined ? "" : JSON.stringify(json)) : bytes
   const raw = typeof body === "string" ? Buffer.from(body) : body
-  return gotOf(await app.ask({
-    method: method ?? (raw.length > 0 ? "POST" : "GET"), target, remote_address: from,
-    headers: {
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-      ...(raw.length > 0 ? { "content-type": "application/json" } : {}), ...headers
-    },
-    body: async (max) => raw.length > max ? "too long" : raw
-  }))
+  return gotOf(
+    await app.ask({
+      method: method ?? (raw.length > 0 ? "POST" : "GET"),
+      target,
+      remote_address: from,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(raw.length > 0 ? { "content-type": "application/json" } : {}),
+        ...headers
+      },
+      body: async (max) => (raw.length > max ? "too long" : raw)
+    })
+  )
 }
 const gotOf = (reply: HttpResponse): Got => {
-  const text = reply.body === undefined ? "" : typeof reply.body === "string" ? reply.body : Buffer.from(reply.body).toString("utf8")
-  return { status: reply.status, headers: reply.headers, text, body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined }
+  const text =
+    reply.body === undefined
+      ? ""
+      : typeof reply.body === "string"
+        ? reply.body
+        : Buffer.from(reply.body).toString("utf8")
+  return {
+    status: reply.status,
+    headers: reply.headers,
+    text,
+    body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined
+  }
 }
 
 /** The same server, each of whose answers is held against what openapi.json says of it, however it is asked. */
-export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalogue">>(app: App, undescribed: (problem: string) => void = fails): App => {
+export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalogue">>(
+  app: App,
+  undescribed: (problem: string) => void = fails
+): App => {
   const held = (asked: HttpRequest, reply: HttpResponse): HttpResponse => {
     const wrong = answerProblem(app.catalogue, asked.method, asked.target, gotOf(reply))
     if (wrong !== undefined) undescribed(wrong)
@@ -117,9 +160,12 @@ const fails = (problem: string): never => {
 export const clockAt = (now: () => number): Context.Context<never> => {
   const live = Context.get(Context.empty(), Clock.Clock)
   return Context.make(Clock.Clock, {
-    currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now),
-    currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(), currentTimeNanos: live.currentTimeNanos,
-    monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(), monotonicTimeNanos: live.monotonicTimeNanos,
+    currentTimeMillisUnsafe: now,
+    currentTimeMillis: Effect.sync(now),
+    currentTimeNanosUnsafe: () => live.currentTimeNanosUnsafe(),
+    currentTimeNanos: live.currentTimeNanos,
+    monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: live.monotonicTimeNanos,
     sleep: (duration) => live.sleep(duration)
   }) as Context.Context<never>
 }

@@ -25,7 +25,8 @@ describe("a start", () => {
     const ask = (url: string) => fetch(`${url}/api/v1/products`, { headers: { authorization: `Bearer ${told[0]}` } })
     expect((await ask(first.url)).status).toBe(200)
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
-    for (const file of ["flightcase.sqlite", "flightcase.sqlite-wal", "key"]) expect((await stat(join(folder, file))).mode & 0o777, file).toBe(0o600)
+    for (const file of ["flightcase.sqlite", "flightcase.sqlite-wal", "key"])
+      expect((await stat(join(folder, file))).mode & 0o777, file).toBe(0o600)
     const kept = await readFile(join(folder, "key"), "utf8")
     expect(await first.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     const second = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
@@ -38,11 +39,29 @@ describe("a start", () => {
   })
   it("takes the owner's token from FLIGHTCASE_TOKEN, tells it nowhere, and says each event in a line of JSON", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
-    expect((await fetch(`${server.url}/api/v1/products?q[name_cont]=secret-query`, { headers: { ...headers, "x-request-id": "from-the-till" } })).status).toBe(200)
+    expect(
+      (
+        await fetch(`${server.url}/api/v1/products?q[name_cont]=secret-query`, {
+          headers: { ...headers, "x-request-id": "from-the-till" }
+        })
+      ).status
+    ).toBe(200)
     await server.kill("SIGTERM")
-    const lines = server.stderr().trim().split("\n").map((line) => JSON.parse(line))
+    const lines = server
+      .stderr()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
     expect(lines.map((line) => line.event)).toEqual(["listening", "request", "stopping", "stopped"])
-    expect(lines[1]).toMatchObject({ level: "info", request_id: "from-the-till", method: "GET", path: "/api/v1/products", status: 200, user_id: 1, token_id: 1 })
+    expect(lines[1]).toMatchObject({
+      level: "info",
+      request_id: "from-the-till",
+      method: "GET",
+      path: "/api/v1/products",
+      status: 200,
+      user_id: 1,
+      token_id: 1
+    })
     expect(server.stderr()).not.toContain(token)
     expect(server.stderr()).not.toContain("secret-query")
   })
@@ -56,7 +75,12 @@ describe("a start", () => {
   })
   it("on Postgres serves from there, and two servers that start at once make one owner", async () => {
     const database = await freshDatabase()
-    const env = { DATABASE_URL: database.url, FLIGHTCASE_KEY: key, FLIGHTCASE_TOKEN: token, FLIGHTCASE_DATA: await folderOfItsOwn() }
+    const env = {
+      DATABASE_URL: database.url,
+      FLIGHTCASE_KEY: key,
+      FLIGHTCASE_TOKEN: token,
+      FLIGHTCASE_DATA: await folderOfItsOwn()
+    }
     const [one, other] = await Promise.all([startServer(env), startServer(env)])
     const made = await fetch(`${one.url}/api/v1/products`, { method: "POST", headers, body: `{"name":"Lamp"}` })
     expect(made.status).toBe(201)
@@ -72,7 +96,10 @@ describe("a start", () => {
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     expect(limit).toBe("77")
-    expect(await Promise.all([one.kill("SIGTERM"), other.kill("SIGTERM")])).toEqual([{ code: 0, signal: null }, { code: 0, signal: null }])
+    expect(await Promise.all([one.kill("SIGTERM"), other.kill("SIGTERM")])).toEqual([
+      { code: 0, signal: null },
+      { code: 0, signal: null }
+    ])
     await database.drop()
   })
 })
@@ -98,8 +125,17 @@ describe("what the surroundings say is checked", () => {
   it("what is not said is as the surface promises", async () => {
     const folder = join(await folderOfItsOwn(), "data")
     expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
-      host: "127.0.0.1", port: 4480, data_folder: folder, database: { kind: "sqlite", path: join(folder, "flightcase.sqlite") }, key,
-      owner_token: undefined, public_url: undefined, rate_limit: undefined, anonymous_rate_limit: undefined, trusted_proxies: 0, log_level: "info"
+      host: "127.0.0.1",
+      port: 4480,
+      data_folder: folder,
+      database: { kind: "sqlite", path: join(folder, "flightcase.sqlite") },
+      key,
+      owner_token: undefined,
+      public_url: undefined,
+      rate_limit: undefined,
+      anonymous_rate_limit: undefined,
+      trusted_proxies: 0,
+      log_level: "info"
     })
   })
 })
@@ -107,7 +143,10 @@ describe("what the surroundings say is checked", () => {
 describe("a wrong start is one clear line and exit 1", () => {
   const refused = async (env: Env): Promise<string> => {
     const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token, ...env })
-    const ended = server.listening.then(() => server.kill("SIGKILL"), () => server.ended)
+    const ended = server.listening.then(
+      () => server.kill("SIGKILL"),
+      () => server.ended
+    )
     expect(await ended).toEqual({ code: 1, signal: null })
     const lines = server.stderr().trimEnd().split("\n")
     expect(lines).toHaveLength(1)
@@ -122,10 +161,18 @@ describe("a wrong start is one clear line and exit 1", () => {
     taken.close()
   })
   it.each([
-    ["a Postgres that does not answer", { DATABASE_URL: "postgres://somebody:hidden-password@127.0.0.1:1/x", FLIGHTCASE_KEY: key }, /127\.0\.0\.1:1\/x: nothing answers/],
+    [
+      "a Postgres that does not answer",
+      { DATABASE_URL: "postgres://somebody:hidden-password@127.0.0.1:1/x", FLIGHTCASE_KEY: key },
+      /127\.0\.0\.1:1\/x: nothing answers/
+    ],
     ["an address of another machine", { FLIGHTCASE_HOST: "192.0.2.1" }, /FLIGHTCASE_HOST/],
     ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
-    ["a host nobody knows", { DATABASE_URL: "postgres://nowhere.invalid/x", FLIGHTCASE_KEY: key }, /nowhere\.invalid\/x: its host name is not known/]
+    [
+      "a host nobody knows",
+      { DATABASE_URL: "postgres://nowhere.invalid/x", FLIGHTCASE_KEY: key },
+      /nowhere\.invalid\/x: its host name is not known/
+    ]
   ])("when there is %s", async (_, env, words) => {
     const line = await refused(env)
     expect(line).toMatch(words)
@@ -154,7 +201,10 @@ describe("a wrong start is one clear line and exit 1", () => {
   })
   it("when the database is no database", async () => {
     const folder = await folderOfItsOwn()
-    await writeFile(join(folder, "flightcase.sqlite"), "this is a shopping list, not a database, and long enough to be told apart from one".repeat(20))
+    await writeFile(
+      join(folder, "flightcase.sqlite"),
+      "this is a shopping list, not a database, and long enough to be told apart from one".repeat(20)
+    )
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
   })
   it("when another server is at work in the folder, by whatever name it is called, until that one is gone", async () => {
@@ -162,7 +212,8 @@ describe("a wrong start is one clear line and exit 1", () => {
     const link = `${folder}-link`
     await symlink(folder, link)
     const first = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
-    for (const name of [folder, link]) expect(await refused({ FLIGHTCASE_DATA: name })).toMatch(/another Flightcase server .*FLIGHTCASE_DATA/)
+    for (const name of [folder, link])
+      expect(await refused({ FLIGHTCASE_DATA: name })).toMatch(/another Flightcase server .*FLIGHTCASE_DATA/)
     expect((await fetch(`${first.url}/api/v1/products`, { headers })).status).toBe(200)
     // A killed one leaves nothing that would keep the next from starting.
     await first.kill("SIGKILL")
@@ -188,14 +239,19 @@ describe("a stop", () => {
     const slow = connect(Number(port), "127.0.0.1")
     await once(slow, "connect")
     const body = `{"name":"In flight"}`
-    slow.write(`POST /api/v1/products HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`)
+    slow.write(
+      `POST /api/v1/products HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`
+    )
     let got = ""
     slow.on("data", (part) => (got += part))
     // Answered, so the server has read what came before it.
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     const ended = server.kill("SIGTERM")
     for (let tries = 0; tries < 200; tries++) {
-      const open = await fetch(`${server.url}/api/v1/system/health`).then(() => true, () => false)
+      const open = await fetch(`${server.url}/api/v1/system/health`).then(
+        () => true,
+        () => false
+      )
       if (!open) break
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
@@ -211,7 +267,11 @@ describe("a stop", () => {
     await once(silent, "listening")
     const { port } = silent.address() as { port: number }
     const asked = once(silent, "connection")
-    const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), DATABASE_URL: `postgres://x@127.0.0.1:${port}/x`, FLIGHTCASE_KEY: key })
+    const server = launch({
+      FLIGHTCASE_DATA: await folderOfItsOwn(),
+      DATABASE_URL: `postgres://x@127.0.0.1:${port}/x`,
+      FLIGHTCASE_KEY: key
+    })
     const [connection] = await asked
     const signalled = performance.now()
     expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
@@ -233,7 +293,10 @@ describe("a stop", () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const first = await fetch(`${server.url}/api/v1/sync/shape?table=journal&offset=now`, { headers })
     const handle = first.headers.get("electric-handle")
-    const waiting = fetch(`${server.url}/api/v1/sync/shape?table=journal&offset=${first.headers.get("electric-offset")}&handle=${handle}&live=true`, { headers })
+    const waiting = fetch(
+      `${server.url}/api/v1/sync/shape?table=journal&offset=${first.headers.get("electric-offset")}&handle=${handle}&live=true`,
+      { headers }
+    )
     // The wait has begun once the server has answered what was asked after it.
     await new Promise((resolve) => setTimeout(resolve, 200))
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)

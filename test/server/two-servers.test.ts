@@ -28,17 +28,34 @@ const somebody = async (ask: Ask, name: string) => {
     return Object.values<any>(body)[0]
   }
   const role = await made("roles", { name: `${name}'s role`, permissions: ["products.create"] })
-  const user = await made("users", { name, email: `${name.toLowerCase()}@example.com`, roles: [role.name], active: true })
+  const user = await made("users", {
+    name,
+    email: `${name.toLowerCase()}@example.com`,
+    roles: [role.name],
+    active: true
+  })
   const token = await made("tokens", { name, abilities: ["*"], user_id: user.id })
-  return { role_id: role.id as number, user_id: user.id as number, token_id: token.id as number, secret: token.secret as string }
+  return {
+    role_id: role.id as number,
+    user_id: user.id as number,
+    token_id: token.id as number,
+    secret: token.secret as string
+  }
 }
 type Somebody = Awaited<ReturnType<typeof somebody>>
-const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> => (await ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })).status
+const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> =>
+  (await ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })).status
 
 /** Resolves once the server hears what others commit: it tells its listeners once that it listens, and of each notice. */
 const listens = async (app: ServerApp, url: string): Promise<void> => {
   let heard = 0
-  const stop = await app.run(Effect.map(ServerContext, (hosting) => hosting.onCommit(() => { heard++ })))
+  const stop = await app.run(
+    Effect.map(ServerContext, (hosting) =>
+      hosting.onCommit(() => {
+        heard++
+      })
+    )
+  )
   const client = new pg.Client(url)
   await client.connect()
   for (let tries = 0; heard < 2; tries++) {
@@ -56,7 +73,11 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
   beforeAll(async () => {
     database = await freshDatabase()
     const options = {
-      database: { kind: "pg", url: database.url, connections_max: 3 }, key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000, services: clockAt(() => noon)
+      database: { kind: "pg", url: database.url, connections_max: 3 },
+      key: "key-of-the-tests-which-is-long",
+      owner_token,
+      rate_limit: 1_000_000,
+      services: clockAt(() => noon)
     } as const
     one = await openServerApp(options)
     other = await openServerApp(options)
@@ -80,8 +101,16 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
 
   it.each<[string, number, (who: Somebody) => [string, Sent]]>([
     ["a token revoked", 401, (who) => [`/api/v1/tokens/${who.token_id}`, { method: "DELETE" }]],
-    ["a role changed", 403, (who) => [`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } }]],
-    ["a user given other roles", 403, (who) => [`/api/v1/users/${who.user_id}`, { method: "PUT", json: { roles: [] } }]],
+    [
+      "a role changed",
+      403,
+      (who) => [`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } }]
+    ],
+    [
+      "a user given other roles",
+      403,
+      (who) => [`/api/v1/users/${who.user_id}`, { method: "PUT", json: { roles: [] } }]
+    ],
     ["a user deactivated", 403, (who) => [`/api/v1/users/${who.user_id}`, { method: "DELETE" }]]
   ])("%s at one is refused at the other", async (what, status, change) => {
     const who = await somebody(here, what.replaceAll(" ", "-"))
@@ -100,7 +129,9 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
     expect(await eventually(() => makesProducts(there, who), 201)).toBe(201)
   })
   it("a device revoked at one is told so at the other", async () => {
-    const { body: { replica, token } } = await here("/api/v1/sync/replicas", { json: { name: "van", public_key: "A".repeat(43) } })
+    const {
+      body: { replica, token }
+    } = await here("/api/v1/sync/replicas", { json: { name: "van", public_key: "A".repeat(43) } })
     const asked = async () => (await there("/api/v1/products", { token: token.secret })).status
     expect(await asked()).toBe(200)
     expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
@@ -109,14 +140,18 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
   it("settings changed at one are those of the other", async () => {
     const name = async () => (await there("/api/v1/settings/company")).body.settings.name
     await name()
-    expect((await here("/api/v1/settings/company", { method: "PUT", json: { settings: { name: "Another house" } } })).status).toBe(200)
+    expect(
+      (await here("/api/v1/settings/company", { method: "PUT", json: { settings: { name: "Another house" } } })).status
+    ).toBe(200)
     expect(await eventually(name, "Another house")).toBe("Another house")
   })
   it("a row that answers are made with, renamed at one, has its new name at the other", async () => {
-    const made = async (json: object) => (await here("/api/v1/product_groups", { json })).body.product_group.id as number
+    const made = async (json: object) =>
+      (await here("/api/v1/product_groups", { json })).body.product_group.id as number
     const parent = await made({ name: "Cables" })
     const child = await made({ name: "Short cables", parent_id: parent })
-    const parentName = async () => (await there(`/api/v1/product_groups/${child}?include=parent`)).body.product_group.parent.name
+    const parentName = async () =>
+      (await there(`/api/v1/product_groups/${child}?include=parent`)).body.product_group.parent.name
     expect(await parentName()).toBe("Cables")
     await here(`/api/v1/product_groups/${parent}`, { method: "PUT", json: { name: "Leads" } })
     expect(await eventually(parentName, "Leads")).toBe("Leads")
@@ -128,7 +163,9 @@ const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, 
 
 describe.each(engines)("what another server changed without being heard, on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine) })
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
   afterAll(() => server.close())
 
   it.each<[string, number, (who: Somebody) => RowChange]>([
@@ -146,8 +183,13 @@ describe.each(engines)("what another server changed without being heard, on %s",
   })
   it("settings are believed for less than a second", async () => {
     server.setClock(noon)
-    const expiry = async () => (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body.token.expires_at
-    expect((await server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { token_expiration_days: 30 } } })).status).toBe(200)
+    const expiry = async () =>
+      (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body.token
+        .expires_at
+    expect(
+      (await server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { token_expiration_days: 30 } } }))
+        .status
+    ).toBe(200)
     expect(await expiry()).toBe("2026-07-18T12:00:00.000Z")
     // Read once more outside of a transaction, it is kept.
     expect((await server.ask("/api/v1/products")).status).toBe(200)

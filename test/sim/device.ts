@@ -62,9 +62,18 @@ interface Opening {
 
 export const openDevice = async (opening: Opening): Promise<Device> => {
   const { chance: random, faults, folder, id, house: server } = opening
-  const trace: Trace = (line) => opening.trace(line.startsWith("  ") ? `  device ${id}:${line.slice(1)}` : `device ${id}: ${line}`)
+  const trace: Trace = (line) =>
+    opening.trace(line.startsWith("  ") ? `  device ${id}:${line.slice(1)}` : `device ${id}: ${line}`)
   const made = await template()
-  const filled = random.pick<Filled>(["events", "events", "events", "events", "rows", "rows", random.happens(0.2) ? "empty" : "events"])
+  const filled = random.pick<Filled>([
+    "events",
+    "events",
+    "events",
+    "events",
+    "rows",
+    "rows",
+    random.happens(0.2) ? "empty" : "events"
+  ])
   // Beside the product's own choice, one that loses the end of the replica with the power: it can be had again.
   const synchronous = random.pick(["full", "full", "normal"] as const)
   let generation = 0
@@ -74,16 +83,28 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
   copyDatabase(made.outbox(id), outboxAt(0))
   trace(`filled from ${filled}, synchronous ${synchronous}`)
 
-  let cut = false, online = true, old = false, skew = 0
+  let cut = false,
+    online = true,
+    old = false,
+    skew = 0
   const cutPower = (): void => {
     const replica = afterPowerCut(random, replicaAt(generation), replicaAt(generation + 1))
     const outbox = afterPowerCut(random, outboxAt(generation), outboxAt(generation + 1))
     cut = true
     opening.tally.torn_pages += replica.torn_pages + outbox.torn_pages
-    trace(`  the power is cut; ${replica.lost_bytes} bytes of the replica and ${outbox.lost_bytes} of the outbox were never written, ${replica.torn_pages} and ${outbox.torn_pages} pages are torn`)
+    trace(
+      `  the power is cut; ${replica.lost_bytes} bytes of the replica and ${outbox.lost_bytes} of the outbox were never written, ${replica.torn_pages} and ${outbox.torn_pages} pages are torn`
+    )
   }
-  const fuse: FailureCountdown = { left: undefined, blown: () => { if (random.happens(faults.power)) cutPower() } }
-  const drawSkew = (): void => { skew = faults.skew_millis === 0 ? 0 : Math.round((random.next() * 2 - 1) * faults.skew_millis) }
+  const fuse: FailureCountdown = {
+    left: undefined,
+    blown: () => {
+      if (random.happens(faults.power)) cutPower()
+    }
+  }
+  const drawSkew = (): void => {
+    skew = faults.skew_millis === 0 ? 0 : Math.round((random.next() * 2 - 1) * faults.skew_millis)
+  }
   const viewer = (): Viewer => userOf(id, opening.grants())
   const acknowledged = new Set<string>()
   const hear = <A extends QueryResult>(answer: A): A => {
@@ -93,23 +114,39 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
 
   const openFiles = () => {
     const outbox = openOutboxAt(outboxAt(generation))
-    const runtime = ManagedRuntime.make(Layer.mergeAll(
-      Layer.provide(faultyStore(fuse), Sqlite.layer({ path: replicaAt(generation), synchronous })), Layer.succeed(Clock.Clock, clockAt(() => opening.now() + skew))))
+    const runtime = ManagedRuntime.make(
+      Layer.mergeAll(
+        Layer.provide(faultyStore(fuse), Sqlite.layer({ path: replicaAt(generation), synchronous })),
+        Layer.succeed(
+          Clock.Clock,
+          clockAt(() => opening.now() + skew)
+        )
+      )
+    )
     return { outbox, runtime }
   }
   const boot = ({ outbox, runtime }: ReturnType<typeof openFiles>) => {
     const replica: Replica = makeReplica({
-      catalogue, outbox, replica_id: id, commandId: opening.uuid, viewer: Effect.sync(viewer),
+      catalogue,
+      outbox,
+      replica_id: id,
+      commandId: opening.uuid,
+      viewer: Effect.sync(viewer),
       at: (step) => {
         if (!random.happens(faults.crash)) return
         if (random.happens(faults.power)) cutPower()
         throw new Crash(step)
       }
     })
-    const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => runtime.runPromise(Effect.provide(effect, replica.runtime))
+    const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> =>
+      runtime.runPromise(Effect.provide(effect, replica.runtime))
     const conflicts = conflictsOver({
-      outbox, ask: (request, plan, again) => run(told(replica.ask(request, plan, again))), runDue: () => run(replica.open),
-      base: async () => (await run(replica.position)).position, commandId: opening.uuid, now: () => new Date(opening.now() + skew).toISOString()
+      outbox,
+      ask: (request, plan, again) => run(told(replica.ask(request, plan, again))),
+      runDue: () => run(replica.open),
+      base: async () => (await run(replica.position)).position,
+      commandId: opening.uuid,
+      now: () => new Date(opening.now() + skew).toISOString()
     })
     return { outbox, runtime, replica, run, conflicts }
   }
@@ -133,23 +170,42 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
   const network = flakyNetwork({ chance: random, faults, house: server, viewer, online: () => online, trace })
 
   const self: Device = {
-    id, viewer, acknowledged,
+    id,
+    viewer,
+    acknowledged,
     outbox: () => process.outbox,
     online: () => online,
-    setOnline: (value) => { online = value },
+    setOnline: (value) => {
+      online = value
+    },
     isOld: () => old,
     setOld: async (value) => {
       old = value
-      await server.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run("update replicas set schema_version = ? where id = ?", [value ? 0 : 1, id])))))
+      await server.run(
+        Effect.flatMap(Store, (store) =>
+          store.transaction(
+            Effect.asVoid(store.run("update replicas set schema_version = ? where id = ?", [value ? 0 : 1, id]))
+          )
+        )
+      )
     },
-    light: (statements) => { fuse.left = statements },
+    light: (statements) => {
+      fuse.left = statements
+    },
     run: (effect) => process.run(effect),
     look: (sql, values = []) => process.run(Effect.flatMap(Store, (store) => store.run<Row>(sql, values))),
     ask: async (request) => hear(await process.run(told(process.replica.ask(request, false)))),
     sync: async () => {
       await process.conflicts.release()
       try {
-        await syncOnce({ profile: { replica_id: id }, outbox: process.outbox, replica: process.replica, remote: network, run: process.run, snapshot_beyond: opening.snapshot_beyond })
+        await syncOnce({
+          profile: { replica_id: id },
+          outbox: process.outbox,
+          replica: process.replica,
+          remote: network,
+          run: process.run,
+          snapshot_beyond: opening.snapshot_beyond
+        })
       } catch (error) {
         if (!(error instanceof RemoteError) || error.status !== 426 || !old) throw error
         trace("  is too old to send")
@@ -160,8 +216,18 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
       if (open.length === 0) return
       const { id: command, n, payload } = random.pick(open)
       const how = random.pick<ResolutionRequest>([
-        { retry: true }, { drop: true }, { drop: true, with_dependants: true }, { substitute: true }, { split: true },
-        { amend: { ...payload.body, ...(random.happens(0.5) ? { asset_number: `A-${random.below(40)}` } : {}), ...(random.happens(0.5) ? { name: "Amended" } : {}) } }
+        { retry: true },
+        { drop: true },
+        { drop: true, with_dependants: true },
+        { substitute: true },
+        { split: true },
+        {
+          amend: {
+            ...payload.body,
+            ...(random.happens(0.5) ? { asset_number: `A-${random.below(40)}` } : {}),
+            ...(random.happens(0.5) ? { name: "Amended" } : {})
+          }
+        }
       ])
       const { status } = hear(await process.conflicts.resolve(command, how))
       trace(`  settles command ${n} by ${JSON.stringify(how)}: ${status}`)
@@ -179,7 +245,9 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
       } else process = boot(process)
       for (;;) {
         // Opening may crash as well; the next opening must still come through.
-        try { return await process.run(process.replica.open) } catch (error) {
+        try {
+          return await process.run(process.replica.open)
+        } catch (error) {
           if (!isCrash(error)) throw error
           if (!cut) continue
           await closeFiles()

@@ -13,25 +13,39 @@ export const fastFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 /** How a connection has its commits reach the disk: `full` syncs the log at each commit, `normal` only before a checkpoint, `off` never. */
 export type Synchronous = "full" | "normal" | "off"
-const modes: { readonly [said: string]: Synchronous } = { full: "full", extra: "full", normal: "normal", off: "off", "3": "full", "2": "full", "1": "normal", "0": "off" }
+const modes: { readonly [said: string]: Synchronous } = {
+  full: "full",
+  extra: "full",
+  normal: "normal",
+  off: "off",
+  "3": "full",
+  "2": "full",
+  "1": "normal",
+  "0": "off"
+}
 /** What each file's connection was really told: nobody's word is taken for it. */
 const told = new Map<string, Synchronous>()
 const { exec } = DatabaseSync.prototype
-DatabaseSync.prototype.exec = function(this: DatabaseSync, sql: string): void {
+DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string): void {
   const said = /\bsynchronous\s*=\s*(\w+)/i.exec(sql)?.[1]?.toLowerCase()
   const path = said === undefined ? null : this.location()
   if (path !== null) told.set(path, modes[said!] ?? "off")
   exec.call(this, sql)
 }
 
-const header_bytes = 32, frame_header_bytes = 24
+const header_bytes = 32,
+  frame_header_bytes = 24
 /** Where the last commit ends in a write-ahead log (https://www.sqlite.org/fileformat2.html#walformat); 0 where there is none. */
 export const committedBytes = (wal: Buffer): number => {
   if (wal.length < header_bytes) return 0
   const page_bytes = wal.readUInt32BE(8)
   const salts = wal.subarray(16, 24)
   let committed = 0
-  for (let at = header_bytes; at + frame_header_bytes + page_bytes <= wal.length; at += frame_header_bytes + page_bytes) {
+  for (
+    let at = header_bytes;
+    at + frame_header_bytes + page_bytes <= wal.length;
+    at += frame_header_bytes + page_bytes
+  ) {
     // Frames of an earlier round are left behind the present one's.
     if (!wal.subarray(at + 8, at + 16).equals(salts)) break
     if (wal.readUInt32BE(at + 4) !== 0) committed = at + frame_header_bytes + page_bytes
@@ -48,15 +62,21 @@ const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> =>
   const pages_max = wal.readUInt32BE(last + 4)
   for (let at = header_bytes; at <= last; at += frame_header_bytes + page_bytes) {
     const number = wal.readUInt32BE(at)
-    if (number <= pages_max) pages.set(number, wal.subarray(at + frame_header_bytes, at + frame_header_bytes + page_bytes))
+    if (number <= pages_max)
+      pages.set(number, wal.subarray(at + frame_header_bytes, at + frame_header_bytes + page_bytes))
   }
   return pages
 }
 
 const sector_bytes = 512
 /** The database in the middle of a checkpoint: none of it is synced, so each page may be there, not there, or there in part. */
-const torn = (random: Random, database: Buffer, pages: ReadonlyMap<number, Buffer>): { readonly left: Buffer; readonly torn_pages: number } => {
-  let left = Buffer.from(database), torn_pages = 0
+const torn = (
+  random: Random,
+  database: Buffer,
+  pages: ReadonlyMap<number, Buffer>
+): { readonly left: Buffer; readonly torn_pages: number } => {
+  let left = Buffer.from(database),
+    torn_pages = 0
   for (const [number, page] of pages) {
     if (random.happens(0.4)) continue
     const at = (number - 1) * page.length
@@ -70,7 +90,10 @@ const torn = (random: Random, database: Buffer, pages: ReadonlyMap<number, Buffe
   return { left, torn_pages }
 }
 
-export interface PowerCut { readonly lost_bytes: number; readonly torn_pages: number }
+export interface PowerCut {
+  readonly lost_bytes: number
+  readonly torn_pages: number
+}
 /** Copies a database that is open as it would be found after the power came back; the copy is another disk. */
 export const afterPowerCut = (random: Random, path: string, copy: string): PowerCut => {
   rmSync(`${copy}-wal`, { force: true })
@@ -84,7 +107,9 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
   // SQLite's own way, which nobody chose, is full.
   const mode = told.get(path) ?? "full"
   const checkpointing = committed > 0 && random.happens(0.5)
-  const { left: database, torn_pages } = checkpointing ? torn(random, readFileSync(path), pagesIn(wal, committed)) : { left: readFileSync(path), torn_pages: 0 }
+  const { left: database, torn_pages } = checkpointing
+    ? torn(random, readFileSync(path), pagesIn(wal, committed))
+    : { left: readFileSync(path), torn_pages: 0 }
   writeFileSync(copy, database)
   const synced = mode === "full" || (mode === "normal" && checkpointing) ? committed : 0
   const kept = synced + random.below(wal.length - synced + 1)
@@ -102,9 +127,14 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
 export const assertSound = (path: string): void => {
   const database = new DatabaseSync(path)
   try {
-    const found = database.prepare("pragma quick_check").all().map((row) => String(row["quick_check"]))
+    const found = database
+      .prepare("pragma quick_check")
+      .all()
+      .map((row) => String(row["quick_check"]))
     if (found.join() !== "ok") throw new Error(`${path} is damaged: ${found.slice(0, 3).join("; ")}`)
-  } finally { database.close() }
+  } finally {
+    database.close()
+  }
 }
 
 /** A closed database, or one that is checkpointed: its file alone. */
@@ -112,7 +142,8 @@ export const copyDatabase = (path: string, copy: string): void => {
   copyFileSync(path, copy)
   for (const suffix of ["-wal", "-shm"]) rmSync(copy + suffix, { force: true })
 }
-export const newFolder = (name: string): string => mkdtempSync(join(fastFolder, `flightcase-sim-${process.pid}-${name}-`))
+export const newFolder = (name: string): string =>
+  mkdtempSync(join(fastFolder, `flightcase-sim-${process.pid}-${name}-`))
 const folder_name = /^flightcase-sim-(\d+)-/
 /** Takes away what processes left behind that were killed: it may be memory. */
 export const sweep = (): void => {
@@ -122,5 +153,9 @@ export const sweep = (): void => {
   }
 }
 const isAlive = (pid: number): boolean => {
-  try { return process.kill(pid, 0) } catch (error) { return error instanceof Error && "code" in error && error.code === "EPERM" }
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"
+  }
 }

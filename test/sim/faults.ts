@@ -30,11 +30,33 @@ export interface Faults {
   /** How far a device's clock may be off, either way; drawn again at each start. */
   skew_millis: number
 }
-export const noFaults: Faults = { lost_request: 0, lost_reply: 0, given_up: 0, repeated: 0, late: 0, crash: 0, cut_off: 0, power: 0, server_cut_off: 0, anew: 0, busy: 0, skew_millis: 0 }
+export const noFaults: Faults = {
+  lost_request: 0,
+  lost_reply: 0,
+  given_up: 0,
+  repeated: 0,
+  late: 0,
+  crash: 0,
+  cut_off: 0,
+  power: 0,
+  server_cut_off: 0,
+  anew: 0,
+  busy: 0,
+  skew_millis: 0
+}
 export const faultsOf = (random: Random): Faults => ({
-  lost_request: random.next() * 0.2, lost_reply: random.next() * 0.2, given_up: random.next() * 0.15, repeated: random.next() * 0.2, late: random.next() * 0.2,
-  crash: random.next() * 0.06, cut_off: random.next() * 0.12, power: random.pick([0, 0.5, 1]), server_cut_off: random.next() * 0.06,
-  anew: random.happens(0.3) ? 0.15 : 0, busy: random.next() * 0.6, skew_millis: random.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
+  lost_request: random.next() * 0.2,
+  lost_reply: random.next() * 0.2,
+  given_up: random.next() * 0.15,
+  repeated: random.next() * 0.2,
+  late: random.next() * 0.2,
+  crash: random.next() * 0.06,
+  cut_off: random.next() * 0.12,
+  power: random.pick([0, 0.5, 1]),
+  server_cut_off: random.next() * 0.06,
+  anew: random.happens(0.3) ? 0.15 : 0,
+  busy: random.next() * 0.6,
+  skew_millis: random.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
 })
 
 /** What a world has put up with: where it is little, nothing is shown by its peace. */
@@ -48,14 +70,22 @@ export interface FaultCounts {
 export const clockAt = (now: () => number): Clock.Clock => {
   const nanos = (): bigint => BigInt(now()) * 1_000_000n
   return {
-    currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now),
-    currentTimeNanosUnsafe: nanos, currentTimeNanos: Effect.sync(nanos),
-    monotonicTimeNanosUnsafe: nanos, monotonicTimeNanos: Effect.sync(nanos),
+    currentTimeMillisUnsafe: now,
+    currentTimeMillis: Effect.sync(now),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: nanos,
+    monotonicTimeNanos: Effect.sync(nanos),
     sleep: () => Effect.void
   }
 }
 
 /** Refusals are answers. */
-export const told = <A extends Answer, R>(effect: Effect.Effect<A, Failure, R>): Effect.Effect<A | Answer, Failure, R> =>
-  Effect.catch(effect, (failure): Effect.Effect<A | Answer, Failure, R> => failure instanceof Rejection
-    ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject }) : Effect.fail(failure))
+export const told = <A extends Answer, R>(
+  effect: Effect.Effect<A, Failure, R>
+): Effect.Effect<A | Answer, Failure, R> =>
+  Effect.catch(effect, (failure): Effect.Effect<A | Answer, Failure, R> =>
+    failure instanceof Rejection
+      ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject })
+      : Effect.fail(failure)
+  )

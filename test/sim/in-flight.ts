@@ -23,17 +23,24 @@ export const makeInFlightRequests = (random: Random, tally: FaultCounts): InFlig
   return {
     turn: Effect.suspend(() => {
       let turn: Effect.Effect<void> = Effect.void
-      for (let left = requests.size < 2 ? 0 : turns.below(4); left > 0; left--) turn = Effect.andThen(turn, Effect.yieldNow)
+      for (let left = requests.size < 2 ? 0 : turns.below(4); left > 0; left--)
+        turn = Effect.andThen(turn, Effect.yieldNow)
       return turn
     }),
     begin: (request) => {
       if (requests.size > 0) tally.met++
       requests.add(request)
     },
-    end: (request) => { requests.delete(request) },
+    end: (request) => {
+      requests.delete(request)
+    },
     isEmpty: () => requests.size === 0,
     settled: () => Promise.allSettled([...requests]),
-    failed: (error) => { unexpected ??= error },
-    assertSound: () => { if (unexpected !== undefined) throw unexpected }
+    failed: (error) => {
+      unexpected ??= error
+    },
+    assertSound: () => {
+      if (unexpected !== undefined) throw unexpected
+    }
   }
 }

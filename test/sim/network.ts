@@ -25,7 +25,14 @@ export interface Network {
 /** As many requests may be on their way for long. */
 const held_back_max = 5
 
-export const flakyNetwork = ({ chance: random, faults, house: server, viewer, online, trace }: Network): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
+export const flakyNetwork = ({
+  chance: random,
+  faults,
+  house: server,
+  viewer,
+  online,
+  trace
+}: Network): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
   const lost = (what: string): Unreachable => {
     trace(`  ${what} was lost`)
     return new Unreachable("sim", new Error(`${what} was lost`))
@@ -47,39 +54,69 @@ export const flakyNetwork = ({ chance: random, faults, house: server, viewer, on
     return reply
   }
   let held_back: Array<{ readonly request: Request; readonly restored: number }> = []
-  const send = (method: string, path: string, body: Json | undefined, query: Request["query"] = []): Promise<Answer> => over(async () => {
-    const request: Request = { method, path: `/api/v1/sync/${path}`, query, body: body === undefined ? undefined : JSON.parse(JSON.stringify(body)) as Json }
-    const answer = await server.ask(request, viewer())
-    if (method === "POST" && held_back.length < held_back_max) held_back.push({ request, restored: server.restored() })
-    // What was on its way while a backup was put in place died with the old server's connections.
-    held_back = held_back.filter((one) => one.restored === server.restored())
-    if (held_back.length > 0 && random.happens(faults.late)) {
-      const [late] = held_back.splice(random.below(held_back.length), 1)
-      trace(`  an old request to ${late!.request.path} arrives once more`)
-      await server.ask(late!.request, viewer())
-    }
-    if (answer.status >= 400) throw refused(answer)
-    return JSON.parse(JSON.stringify(answer)) as Answer
-  })
+  const send = (method: string, path: string, body: Json | undefined, query: Request["query"] = []): Promise<Answer> =>
+    over(async () => {
+      const request: Request = {
+        method,
+        path: `/api/v1/sync/${path}`,
+        query,
+        body: body === undefined ? undefined : (JSON.parse(JSON.stringify(body)) as Json)
+      }
+      const answer = await server.ask(request, viewer())
+      if (method === "POST" && held_back.length < held_back_max)
+        held_back.push({ request, restored: server.restored() })
+      // What was on its way while a backup was put in place died with the old server's connections.
+      held_back = held_back.filter((one) => one.restored === server.restored())
+      if (held_back.length > 0 && random.happens(faults.late)) {
+        const [late] = held_back.splice(random.below(held_back.length), 1)
+        trace(`  an old request to ${late!.request.path} arrives once more`)
+        await server.ask(late!.request, viewer())
+      }
+      if (answer.status >= 400) throw refused(answer)
+      return JSON.parse(JSON.stringify(answer)) as Answer
+    })
   const beginAnew = (): Promise<void> => {
     trace("  the server begins a new history")
-    return server.run(Effect.flatMap(Store, (store) => store.transaction(Effect.asVoid(store.run(`update ${reader_grants.name} set version = version + 1`)))))
+    return server.run(
+      Effect.flatMap(Store, (store) =>
+        store.transaction(Effect.asVoid(store.run(`update ${reader_grants.name} set version = version + 1`)))
+      )
+    )
   }
-  const fetching = { run: <A>(effect: Parameters<typeof server.run<A>>[0]): Promise<A> => over(() => server.run(effect)), viewer }
-  const rows = rowsFrom({ ...fetching, rows_per_page: () => 100 + random.below(400), events_per_page: () => 1 + random.below(20) })
+  const fetching = {
+    run: <A>(effect: Parameters<typeof server.run<A>>[0]): Promise<A> => over(() => server.run(effect)),
+    viewer
+  }
+  const rows = rowsFrom({
+    ...fetching,
+    rows_per_page: () => 100 + random.below(400),
+    events_per_page: () => 1 + random.below(20)
+  })
   const pull = pullFrom({ ...fetching, events_per_chunk: () => random.pick([1, 5, 40, 2_000]) + random.below(20) })
   return {
     push: async (replica_id, commands) => {
       const sent = commands.map(toWireCommand)
       trace(`  sends ${sent.map(({ n, name }) => `${n} ${name}`).join(", ") || "nothing"}`)
-      const { verdicts } = (await send("POST", "commands", { replica_id, commands: sent } as unknown as Json)).body as unknown as { verdicts: ReadonlyArray<Verdict> }
+      const { verdicts } = (await send("POST", "commands", { replica_id, commands: sent } as unknown as Json))
+        .body as unknown as { verdicts: ReadonlyArray<Verdict> }
       trace(`  hears ${verdicts.map(({ status }) => status).join(", ")}`)
       return verdicts
     },
     lease: async (replica_id, entity, request_no) =>
-      ((await send("POST", "leases", { replica_id, entity, request_no })).body as unknown as { lease: ReadonlyArray<LeaseRange> }).lease,
+      (
+        (await send("POST", "leases", { replica_id, entity, request_no })).body as unknown as {
+          lease: ReadonlyArray<LeaseRange>
+        }
+      ).lease,
     plan: async (replica_id, pending_from) =>
-      ((await send("GET", "snapshot", undefined, [["replica_id", String(replica_id)], ["pending_from", String(pending_from)]])).body as unknown as { snapshot: SnapshotPlan }).snapshot,
+      (
+        (
+          await send("GET", "snapshot", undefined, [
+            ["replica_id", String(replica_id)],
+            ["pending_from", String(pending_from)]
+          ])
+        ).body as unknown as { snapshot: SnapshotPlan }
+      ).snapshot,
     rows: async (replica_id, place) => {
       if (random.happens(faults.anew)) await beginAnew()
       while (random.happens(faults.busy)) await server.ask(await nextRequest(random, server.look))

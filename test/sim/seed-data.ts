@@ -2,58 +2,157 @@
 import type { Request } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 
-const write = (path: string, body: JsonObject = {}, method = "POST"): Request => ({ method, path: `/api/v1/${path}`, query: [], body })
-const times = <A>(count: number, make: (at: number) => A): ReadonlyArray<A> => Array.from({ length: count }, (_, at) => make(at + 1))
+const write = (path: string, body: JsonObject = {}, method = "POST"): Request => ({
+  method,
+  path: `/api/v1/${path}`,
+  query: [],
+  body
+})
+const times = <A>(count: number, make: (at: number) => A): ReadonlyArray<A> =>
+  Array.from({ length: count }, (_, at) => make(at + 1))
 
 export const seed_data: ReadonlyArray<Request> = [
   ...times(3, (at) => write("products", { name: `Moving head ${at}`, stock_method: 2, post_rent_unavailability: 60 })),
   ...times(2, (at) => write("products", { name: `Cable ${at}` })),
-  ...times(6, (at) => write("stock_levels", { product_id: 1 + at % 3, store_id: 1, asset_number: `MH-${at}`, serial_number: `MH-${at}` })),
+  ...times(6, (at) =>
+    write("stock_levels", {
+      product_id: 1 + (at % 3),
+      store_id: 1,
+      asset_number: `MH-${at}`,
+      serial_number: `MH-${at}`
+    })
+  ),
   // Bulk products come with a stock level of their own: 1 and 2.
   ...times(2, (at) => write(`stock_levels/${at}`, { quantity_held: 10 }, "PUT")),
   ...times(2, (at) => write("members", { name: `Client ${at}`, membership_type: "organisation" })),
   ...times(2, (at) => write("members", { name: `Contact ${at}`, membership_type: "contact" })),
-  ...times(5, (at) => write("opportunities", { subject: `Job ${at}`, store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: `2026-07-0${at + 2}T09:00:00Z` })),
-  ...times(5, (at) => write(`opportunities/${at}/items`, { name: "Heads", item_id: 1 + at % 3, quantity: 2, unit_price: 5_000 })),
+  ...times(5, (at) =>
+    write("opportunities", {
+      subject: `Job ${at}`,
+      store_id: 1,
+      starts_at: "2026-07-01T09:00:00Z",
+      ends_at: `2026-07-0${at + 2}T09:00:00Z`
+    })
+  ),
+  ...times(5, (at) =>
+    write(`opportunities/${at}/items`, { name: "Heads", item_id: 1 + (at % 3), quantity: 2, unit_price: 5_000 })
+  ),
   ...times(2, (at) => write(`opportunities/${at}/items`, { name: "Cables", item_id: 5, quantity: 4, unit_price: 200 })),
   ...times(5, (at) => write(`opportunities/${at}/convert_to_quotation`)),
-  write("opportunities/4/versions", { version_type: 1, label: "Smaller" }), write("opportunities/4/versions", { version_type: 1, label: "Larger" }),
+  write("opportunities/4/versions", { version_type: 1, label: "Smaller" }),
+  write("opportunities/4/versions", { version_type: 1, label: "Larger" }),
   ...times(3, (at) => write(`opportunities/${at}/convert_to_order`)),
-  write("opportunities", { subject: "Lost", store_id: 1, starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-03T09:00:00Z" }),
-  write("opportunities/6/convert_to_quotation"), write("opportunities/6/change_status", { status: 2 }),
-  write("opportunities", { subject: "Gone", store_id: 1, starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-03T09:00:00Z" }), write("opportunities/7", {}, "DELETE"),
-  write("opportunities", { subject: "Done", store_id: 1, starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-03T09:00:00Z" }),
-  write("opportunities/8/items", { name: "Cables", item_id: 5, quantity: 1, unit_price: 200 }), write("opportunities/8/convert_to_quotation"), write("opportunities/8/convert_to_order"), write("opportunities/8/change_status", { status: 5 }),
-  write("opportunities", { subject: "Asked for", store_id: 1, starts_at: "2026-07-02T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" }), write("opportunities/9/items", { name: "Cables", item_id: 5, quantity: 1, unit_price: 200 }),
-  write("opportunities/3/quick_allocate", { allocations: [{ opportunity_item_id: 3, stock_level_id: 5 }] }), write("opportunities/3/quick_book_out", { asset_ids: [1] }),
-  write("opportunities/2/costs", { description: "Van", amount: 4_000 }), write("opportunities/2/participants", { member_id: 1 }),
+  write("opportunities", {
+    subject: "Lost",
+    store_id: 1,
+    starts_at: "2026-08-01T09:00:00Z",
+    ends_at: "2026-08-03T09:00:00Z"
+  }),
+  write("opportunities/6/convert_to_quotation"),
+  write("opportunities/6/change_status", { status: 2 }),
+  write("opportunities", {
+    subject: "Gone",
+    store_id: 1,
+    starts_at: "2026-08-01T09:00:00Z",
+    ends_at: "2026-08-03T09:00:00Z"
+  }),
+  write("opportunities/7", {}, "DELETE"),
+  write("opportunities", {
+    subject: "Done",
+    store_id: 1,
+    starts_at: "2026-08-01T09:00:00Z",
+    ends_at: "2026-08-03T09:00:00Z"
+  }),
+  write("opportunities/8/items", { name: "Cables", item_id: 5, quantity: 1, unit_price: 200 }),
+  write("opportunities/8/convert_to_quotation"),
+  write("opportunities/8/convert_to_order"),
+  write("opportunities/8/change_status", { status: 5 }),
+  write("opportunities", {
+    subject: "Asked for",
+    store_id: 1,
+    starts_at: "2026-07-02T09:00:00Z",
+    ends_at: "2026-07-04T09:00:00Z"
+  }),
+  write("opportunities/9/items", { name: "Cables", item_id: 5, quantity: 1, unit_price: 200 }),
+  write("opportunities/3/quick_allocate", { allocations: [{ opportunity_item_id: 3, stock_level_id: 5 }] }),
+  write("opportunities/3/quick_book_out", { asset_ids: [1] }),
+  write("opportunities/2/costs", { description: "Van", amount: 4_000 }),
+  write("opportunities/2/participants", { member_id: 1 }),
   write("opportunities/5/deal_price", { deal_total: 12_000 }),
-  write("members/3/emails", { address: "c@example.com" }), write("members/3/phones", { number: "123" }), write("members/3/links", { url: "https://example.com" }), write("members/3/addresses", { street: "High St" }),
+  write("members/3/emails", { address: "c@example.com" }),
+  write("members/3/phones", { number: "123" }),
+  write("members/3/links", { url: "https://example.com" }),
+  write("members/3/addresses", { street: "High St" }),
   write("members/3/relationships", { related_member_id: 1 }),
-  write("members", { name: "Left", membership_type: "organisation" }), write("members/5", {}, "DELETE"),
-  write("product_groups", { name: "Lighting" }), write("rate_definitions", { name: "Daily 0", calculation_strategy: "period", base_period: "daily" }),
+  write("members", { name: "Left", membership_type: "organisation" }),
+  write("members/5", {}, "DELETE"),
+  write("product_groups", { name: "Lighting" }),
+  write("rate_definitions", { name: "Daily 0", calculation_strategy: "period", base_period: "daily" }),
   write("products/4/rates", { rate_definition_id: 1, price: 500, transaction_type: "rental", currency: "GBP" }),
-  write("products/1/accessories", { accessory_product_id: 5 }), write("products/2/components", { component_product_id: 4 }),
-  write("discount_rules", { name: "Ten", discount_type: "percentage", criteria: {}, discount_value: 10, is_active: false }),
-  write("surcharge_groups", { name: "Fuel", surcharges: [] }), write("custom_fields", { name: "note", module_type: "Product", field_type: 0 }), write("custom_field_groups", { name: "Notes" }),
+  write("products/1/accessories", { accessory_product_id: 5 }),
+  write("products/2/components", { component_product_id: 4 }),
+  write("discount_rules", {
+    name: "Ten",
+    discount_type: "percentage",
+    criteria: {},
+    discount_value: 10,
+    is_active: false
+  }),
+  write("surcharge_groups", { name: "Fuel", surcharges: [] }),
+  write("custom_fields", { name: "note", module_type: "Product", field_type: 0 }),
+  write("custom_field_groups", { name: "Notes" }),
   // The list made here comes after those every house begins with.
-  write("list_names", { name: "Kinds" }), ...times(2, (at) => write("list_names/13/values", { name: `Kind ${at}` })),
-  write("opportunities/1/items", { name: "Too many", item_id: 1, quantity: 9, unit_price: 100 }), write("exchange_rates", { source_currency_code: "GBP", target_currency_code: "EUR", rate: "1.1" }),
-  write("custom_views", { name: "Mine", entity_type: "products", columns: ["name"] }), write("activities", { subject: "Call" }),
-  write("roles", { name: "Crew of the house", permissions: [] }), write("users", { name: "Owner", email: "owner@example.com" }), write("users", { name: "Crew", email: "crew@example.com" }), write("users", { name: "Left", email: "left@example.com" }), write("users/3", {}, "DELETE"),
-  write("stores", { name: "North" }), write("revenue_groups", { name: "Hire" }), write("cost_groups", { name: "Fuel" }),
-  write("product_tax_classes", { name: "Goods" }), write("organisation_tax_classes", { name: "Domestic" }), write("tax_rates", { name: "Standard", rate: "20" }),
+  write("list_names", { name: "Kinds" }),
+  ...times(2, (at) => write("list_names/13/values", { name: `Kind ${at}` })),
+  write("opportunities/1/items", { name: "Too many", item_id: 1, quantity: 9, unit_price: 100 }),
+  write("exchange_rates", { source_currency_code: "GBP", target_currency_code: "EUR", rate: "1.1" }),
+  write("custom_views", { name: "Mine", entity_type: "products", columns: ["name"] }),
+  write("activities", { subject: "Call" }),
+  write("roles", { name: "Crew of the house", permissions: [] }),
+  write("users", { name: "Owner", email: "owner@example.com" }),
+  write("users", { name: "Crew", email: "crew@example.com" }),
+  write("users", { name: "Left", email: "left@example.com" }),
+  write("users/3", {}, "DELETE"),
+  write("stores", { name: "North" }),
+  write("revenue_groups", { name: "Hire" }),
+  write("cost_groups", { name: "Fuel" }),
+  write("product_tax_classes", { name: "Goods" }),
+  write("organisation_tax_classes", { name: "Domestic" }),
+  write("tax_rates", { name: "Standard", rate: "20" }),
   ...times(2, (at) => write("containers", { name: `Case ${at}`, scan_mode: "free", store_id: 1 })),
   ...times(4, (at) => write("products", { name: `Wash ${at}`, stock_method: 2 })),
   // Units 9 to 16 go into cases and kits; 17 to 20 are the kits' own cases.
-  ...times(8, (at) => write("stock_levels", { product_id: 6, store_id: 1, asset_number: `W-${at}`, serial_number: `W-${at}` })),
+  ...times(8, (at) =>
+    write("stock_levels", { product_id: 6, store_id: 1, asset_number: `W-${at}`, serial_number: `W-${at}` })
+  ),
   write("products/7/container_template", { is_containerable: true, availability_mode: "kit" }, "PUT"),
-  ...times(4, (at) => write("stock_levels", { product_id: 7, store_id: 1, asset_number: `K-${at}`, serial_number: `K-${at}` })),
-  ...times(4, (at) => write("containers", { name: `Kit ${at}`, product_id: 7, serialised_item_id: 16 + at, scan_mode: "free", store_id: 1 })),
-  ...([[1, 9], [1, 10], [2, 11], [3, 12], [4, 13], [5, 14], [6, 15]] as const).map(([container, unit]) => write(`containers/${container}/pack`, { serialised_item_id: unit })),
+  ...times(4, (at) =>
+    write("stock_levels", { product_id: 7, store_id: 1, asset_number: `K-${at}`, serial_number: `K-${at}` })
+  ),
+  ...times(4, (at) =>
+    write("containers", {
+      name: `Kit ${at}`,
+      product_id: 7,
+      serialised_item_id: 16 + at,
+      scan_mode: "free",
+      store_id: 1
+    })
+  ),
+  ...(
+    [
+      [1, 9],
+      [1, 10],
+      [2, 11],
+      [3, 12],
+      [4, 13],
+      [5, 14],
+      [6, 15]
+    ] as const
+  ).map(([container, unit]) => write(`containers/${container}/pack`, { serialised_item_id: unit })),
   ...[2, 3, 4, 5, 6].map((container) => write(`containers/${container}/seal`)),
   ...[4, 5, 6].map((container) => write(`containers/${container}/dispatch`, { opportunity_id: 3 })),
-  ...[5, 6].map((container) => write(`containers/${container}/return`)), write("containers/repack/start", { container_id: 6 }),
+  ...[5, 6].map((container) => write(`containers/${container}/return`)),
+  write("containers/repack/start", { container_id: 6 }),
   write("opportunities/1/quick_allocate", { allocations: [{ opportunity_item_id: 1, stock_level_id: 3 }] }),
   write("opportunities/2/quick_allocate", { allocations: [{ opportunity_item_id: 2, stock_level_id: 4 }] })
 ]

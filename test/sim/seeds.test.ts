@@ -8,16 +8,19 @@ const firsts = [1, 251, 501, 751]
 
 describe("forty seeds", () => {
   const total = { submitted: 0, refused: 0, met: 0, torn_pages: 0 }
-  it.each(firsts)("devices that lose the network, replies, power and their process agree with the server in the end: ten seeds from %i", async (from) => {
-    for (let seed = from; seed < from + per_test; seed++) {
-      const outcome = await simulate(seed)
-      expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
-      total.submitted += outcome.submitted
-      total.refused += outcome.refused
-      total.met += outcome.met
-      total.torn_pages += outcome.torn_pages
+  it.each(firsts)(
+    "devices that lose the network, replies, power and their process agree with the server in the end: ten seeds from %i",
+    async (from) => {
+      for (let seed = from; seed < from + per_test; seed++) {
+        const outcome = await simulate(seed)
+        expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
+        total.submitted += outcome.submitted
+        total.refused += outcome.refused
+        total.met += outcome.met
+        total.torn_pages += outcome.torn_pages
+      }
     }
-  })
+  )
   it("have much sent, some of it refused, requests that meet and databases torn", () => {
     const seeds = firsts.length * per_test
     expect(total.submitted).toBeGreaterThan(seeds * 5)

@@ -52,7 +52,9 @@ interface Parts {
 
 export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
   const { chance: random, faults, folder, tally, trace } = parts
-  let generation = 0, backups = 0, restored = 0
+  let generation = 0,
+    backups = 0,
+    restored = 0
   const pathOf = (at: number): string => join(folder, `server-${at}.sqlite`)
   const next = (): string => pathOf(generation + 1)
   let cut = false
@@ -73,9 +75,14 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
   }
   const underway = makeInFlightRequests(random, tally)
   copyDatabase((await template()).server, pathOf(0))
-  const open = () => ManagedRuntime.make(Layer.mergeAll(
-    Layer.provide(faultyStore(fuse, underway.turn), Sqlite.layer({ path: pathOf(generation) })),
-    serverRuntime({ catalogue: serverCatalogue, commandId: parts.uuid }), Layer.succeed(Clock.Clock, clockAt(parts.now))))
+  const open = () =>
+    ManagedRuntime.make(
+      Layer.mergeAll(
+        Layer.provide(faultyStore(fuse, underway.turn), Sqlite.layer({ path: pathOf(generation) })),
+        serverRuntime({ catalogue: serverCatalogue, commandId: parts.uuid }),
+        Layer.succeed(Clock.Clock, clockAt(parts.now))
+      )
+    )
   let runtime = open()
 
   const reopen = async (change?: (path: string) => void): Promise<void> => {
@@ -90,20 +97,25 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     life = { died: false, end: new AbortController() }
     runtime = open()
     // As the server starts.
-    await runtime.runPromise(Effect.gen(function*() {
-      yield* ensureSchema(serverCatalogue, "server").pipe(Effect.catch((error) => error instanceof NewerSchema ? Effect.die(error) : Effect.fail(error)))
-      yield* seed(serverCatalogue, new Date(world_start).toISOString())
-    }))
+    await runtime.runPromise(
+      Effect.gen(function* () {
+        yield* ensureSchema(serverCatalogue, "server").pipe(
+          Effect.catch((error) => (error instanceof NewerSchema ? Effect.die(error) : Effect.fail(error)))
+        )
+        yield* seed(serverCatalogue, new Date(world_start).toISOString())
+      })
+    )
   }
   let reopening: Promise<void> | undefined
   /** The process is gone, with all that was under way; then another one starts. */
-  const startAnew = (died: typeof life, why: unknown): Promise<void> => reopening ??= (async () => {
-    trace(`  the server crashes at ${why instanceof Error ? why.message : ""}`)
-    died.end.abort()
-    await underway.settled()
-    await reopen()
-    reopening = undefined
-  })()
+  const startAnew = (died: typeof life, why: unknown): Promise<void> =>
+    (reopening ??= (async () => {
+      trace(`  the server crashes at ${why instanceof Error ? why.message : ""}`)
+      died.end.abort()
+      await underway.settled()
+      await reopen()
+      reopening = undefined
+    })())
   const within = async <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => {
     const mine = life
     const asked = runtime.runPromise(effect, { signal: mine.end.signal })
@@ -141,42 +153,57 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
   return {
     run,
     ask: (request, viewer = owner) => run(told(answer(serverCatalogue, request, viewer))),
-    unheard: (request) => request.then(() => undefined, () => undefined),
+    unheard: (request) =>
+      request.then(
+        () => undefined,
+        () => undefined
+      ),
     look: async (sql, values = []) => {
       await reopening
       return within(Effect.flatMap(Store, (store) => store.run<Row>(sql, values)))
     },
     idle,
-    restart: (how) => alone(async () => {
-      if (how === "power cut") cutPower()
-      await reopen(how === "another release" ? (path) => ofAnotherRelease(path, random) : undefined)
-    }),
-    backUp: () => alone(async () => {
-      await runtime.runPromise(Effect.flatMap(Store, (store) => store.run("pragma wal_checkpoint(truncate)")))
-      copyDatabase(pathOf(generation), backupPath)
-      backups++
-    }),
-    putBack: () => alone(async () => {
-      if (backups === 0) return false
-      await runtime.dispose()
-      generation++
-      copyDatabase(backupPath, pathOf(generation))
-      restored++
-      await reopen()
-      return true
-    }),
+    restart: (how) =>
+      alone(async () => {
+        if (how === "power cut") cutPower()
+        await reopen(how === "another release" ? (path) => ofAnotherRelease(path, random) : undefined)
+      }),
+    backUp: () =>
+      alone(async () => {
+        await runtime.runPromise(Effect.flatMap(Store, (store) => store.run("pragma wal_checkpoint(truncate)")))
+        copyDatabase(pathOf(generation), backupPath)
+        backups++
+      }),
+    putBack: () =>
+      alone(async () => {
+        if (backups === 0) return false
+        await runtime.dispose()
+        generation++
+        copyDatabase(backupPath, pathOf(generation))
+        restored++
+        await reopen()
+        return true
+      }),
     restored: () => restored,
     close: () => alone(() => runtime.dispose())
   }
 }
 
 /** Columns that had another name in the release before. */
-const renamed = [["products", "weight"], ["members", "description"], ["opportunities", "external_description"], ["stock_levels", "location"]] as const
+const renamed = [
+  ["products", "weight"],
+  ["members", "description"],
+  ["opportunities", "external_description"],
+  ["stock_levels", "location"]
+] as const
 /** Makes a closed database one that another release left: a column of a folded table went by another name there. */
 export const ofAnotherRelease = (path: string, random: Random): void => {
   const [table, column] = random.pick(renamed)
   const db = new DatabaseSync(path)
   db.exec(`alter table "${table}" rename column "${column}" to "${column}_before"`)
-  db.prepare("update flightcase_meta set value = replace(value, ?, ?) where key = 'tables'").run(`"${column}"`, `"${column}_before"`)
+  db.prepare("update flightcase_meta set value = replace(value, ?, ?) where key = 'tables'").run(
+    `"${column}"`,
+    `"${column}_before"`
+  )
   db.close()
 }

@@ -42,18 +42,42 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
   const faults: Faults = { ...noFaults }
   const tally: FaultCounts = { met: 0, torn_pages: 0 }
   const folder = newFolder("world")
-  let now = world_start, ids = 0
+  let now = world_start,
+    ids = 0
   const clock = (): number => now
   const uuid = (): string => `sim-${String(++ids).padStart(8, "0")}`
   const server = await openServer({ chance: random, faults, folder, now: clock, uuid, trace, tally })
   const devices: Array<Device> = []
   const world: Simulation = {
-    seed, chance: random, faults, house: server, devices, trace, duties: dutiesOf(seed), pass: (millis) => { now += millis }, grants: "all", restores: random.happens(0.12)
+    seed,
+    chance: random,
+    faults,
+    house: server,
+    devices,
+    trace,
+    duties: dutiesOf(seed),
+    pass: (millis) => {
+      now += millis
+    },
+    grants: "all",
+    restores: random.happens(0.12)
   }
   try {
     const snapshot_beyond = random.happens(0.08) ? 0 : Number.POSITIVE_INFINITY
     for (let id = 1; id <= replicas; id++) {
-      const device = await openDevice({ chance: random, faults, folder, id, house: server, uuid, now: clock, trace, tally, grants: () => world.grants, snapshot_beyond })
+      const device = await openDevice({
+        chance: random,
+        faults,
+        folder,
+        id,
+        house: server,
+        uuid,
+        now: clock,
+        trace,
+        tally,
+        grants: () => world.grants,
+        snapshot_beyond
+      })
       devices.push(device)
       await device.restart()
     }
@@ -67,9 +91,12 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
     Object.assign(faults, noFaults)
     trace("peace")
     await settle(world)
-    return { ...await check(server, devices, seed % 8 === 0), ...tally, replicas, steps }
+    return { ...(await check(server, devices, seed % 8 === 0)), ...tally, replicas, steps }
   } catch (error) {
-    throw new Error(`seed ${seed} (${replicas} replicas, ${steps} steps): ${error instanceof Error ? error.message : String(error)}\n${replayOf(seed, options)}`, { cause: error })
+    throw new Error(
+      `seed ${seed} (${replicas} replicas, ${steps} steps): ${error instanceof Error ? error.message : String(error)}\n${replayOf(seed, options)}`,
+      { cause: error }
+    )
   } finally {
     for (const device of devices) await device.close().catch(() => undefined)
     await server.close()
@@ -86,20 +113,26 @@ const workAtServer = async ({ chance: random, duties, house: server, trace }: Si
     const request = await nextRequest(random, server.look, duties)
     const { status } = await server.ask(request)
     trace(`at the server: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}`)
-  } catch (error) { unreachable(error) }
+  } catch (error) {
+    unreachable(error)
+  }
 }
 
 /** Somebody works on a device. */
 const record = async ({ chance: random, duties, trace }: Simulation, device: Device): Promise<void> => {
   const request = await nextRequest(random, device.look, duties)
   const { status, command } = await device.ask(request)
-  trace(`device ${device.id}: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}${command === undefined ? "" : `, command ${command.n}`}`)
+  trace(
+    `device ${device.id}: ${request.method} ${request.path} ${JSON.stringify(request.body)}: ${status}${command === undefined ? "" : `, command ${command.n}`}`
+  )
 }
 
 /** Who hears nothing may try again at once, while the server is still at work on what was asked. */
 const sync = async ({ chance: random, trace }: Simulation, device: Device): Promise<void> => {
   trace(`device ${device.id} syncs`)
-  try { await device.sync() } catch (error) {
+  try {
+    await device.sync()
+  } catch (error) {
     if (!(error instanceof Unreachable) || random.happens(0.5)) throw error
     trace(`device ${device.id} tries again`)
     await device.sync()
@@ -112,14 +145,17 @@ const severalAtOnce = async (world: Simulation): Promise<void> => {
   const some = devices.filter(() => random.happens(0.7))
   trace(`at once: ${some.map(({ id }) => `device ${id}`).join(", ") || "nobody"}`)
   const works = Array.from({ length: random.below(3) }, () => workAtServer(world))
-  await Promise.all([...works, ...some.map(async (device) => {
-    if (random.happens(faults.cut_off)) device.light(1 + random.below(120))
-    await surviving(world, device, async () => {
-      if (random.happens(0.7)) await record(world, device)
-      await sync(world, device)
+  await Promise.all([
+    ...works,
+    ...some.map(async (device) => {
+      if (random.happens(faults.cut_off)) device.light(1 + random.below(120))
+      await surviving(world, device, async () => {
+        if (random.happens(0.7)) await record(world, device)
+        await sync(world, device)
+      })
+      device.light(undefined)
     })
-    device.light(undefined)
-  })])
+  ])
 }
 
 /** A seed means the same only as long as what draws from it does: what it found is replayed at the commit that found it. */
@@ -137,13 +173,22 @@ const takeStep = async (world: Simulation): Promise<void> => {
     device.setOnline(!device.online())
     return trace(`device ${device.id} is ${device.online() ? "back on the network" : "cut off from the network"}`)
   }
-  if (roll < 160) return surviving(world, device, async () => { trace(`device ${device.id} starts again`); await device.restart() })
-  if (roll < 175) return surviving(world, device, async () => { trace(`device ${device.id} loses its power`); await device.restart("power cut") })
-  if (roll < 185) return surviving(world, device, async () => {
-    trace(`device ${device.id} is brought forward to another release`)
-    await device.restart("another release")
-    if (device.isOld()) await device.setOld(false)
-  })
+  if (roll < 160)
+    return surviving(world, device, async () => {
+      trace(`device ${device.id} starts again`)
+      await device.restart()
+    })
+  if (roll < 175)
+    return surviving(world, device, async () => {
+      trace(`device ${device.id} loses its power`)
+      await device.restart("power cut")
+    })
+  if (roll < 185)
+    return surviving(world, device, async () => {
+      trace(`device ${device.id} is brought forward to another release`)
+      await device.restart("another release")
+      if (device.isOld()) await device.setOld(false)
+    })
   if (roll < 192) {
     trace(`device ${device.id} is of a release too old to send from`)
     return device.setOld(true).catch(unreachable)
@@ -159,23 +204,32 @@ const takeStep = async (world: Simulation): Promise<void> => {
   }
   if (roll < 245) {
     if (!world.restores) return
-    if (server.restored() > 0 || random.happens(0.5)) { trace("the server is backed up"); return server.backUp() }
+    if (server.restored() > 0 || random.happens(0.5)) {
+      trace("the server is backed up")
+      return server.backUp()
+    }
     if (await server.putBack()) trace("the last backup is put in place")
     return
   }
   if (random.happens(faults.cut_off)) device.light(1 + random.below(120))
   await surviving(world, device, async () => {
     if (roll < 400) await sync(world, device)
-    else if (roll < 460) { trace(`device ${device.id} settles a conflict`); await device.resolve() }
-    else await record(world, device)
+    else if (roll < 460) {
+      trace(`device ${device.id} settles a conflict`)
+      await device.resolve()
+    } else await record(world, device)
   })
   device.light(undefined)
 }
 
-const unreachable = (error: unknown): void => { if (!(error instanceof Unreachable)) throw error }
+const unreachable = (error: unknown): void => {
+  if (!(error instanceof Unreachable)) throw error
+}
 /** A lost network ends the step; a crash ends the process, and another one opens the files. */
 const surviving = async ({ trace }: Simulation, device: Device, step: () => Promise<void>): Promise<void> => {
-  try { await step() } catch (error) {
+  try {
+    await step()
+  } catch (error) {
     if (isCrash(error) && !(error instanceof Unreachable)) {
       trace(`device ${device.id} crashes: ${error instanceof Error ? error.message : ""}`)
       await device.restart()
@@ -193,5 +247,6 @@ const settle = async (world: Simulation): Promise<void> => {
     if (random.happens(0.4)) await device.restart()
   }
   // Twice: the second round brings each device what the others sent in the first; what a backup forgot takes one more.
-  for (let round = 0; round < (world.house.restored() > 0 ? 3 : 2); round++) for (const device of devices) await device.sync()
+  for (let round = 0; round < (world.house.restored() > 0 ? 3 : 2); round++)
+    for (const device of devices) await device.sync()
 }

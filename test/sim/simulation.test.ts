@@ -11,7 +11,11 @@ describe("the simulation", () => {
   it("plays the same seed the same way twice", async () => {
     const told = async (seed: number): Promise<ReadonlyArray<string>> => {
       const lines: Array<string> = []
-      await simulate(seed, { trace: (line) => { lines.push(line) } })
+      await simulate(seed, {
+        trace: (line) => {
+          lines.push(line)
+        }
+      })
       return lines
     }
     for (const seed of [3, 17, 42, 94]) {
@@ -21,8 +25,15 @@ describe("the simulation", () => {
     }
   })
   it("says how a seed that failed is played again", async () => {
-    const broken = simulate(42, { steps: 4, trace: (line) => { if (line === "peace") throw new Error("broken on purpose") } })
-    await expect(broken).rejects.toThrow(/^seed 42 \(\d replicas, 4 steps\): broken on purpose\n.*npm run sim -- --seed 42 --steps 4 --trace$/)
+    const broken = simulate(42, {
+      steps: 4,
+      trace: (line) => {
+        if (line === "peace") throw new Error("broken on purpose")
+      }
+    })
+    await expect(broken).rejects.toThrow(
+      /^seed 42 \(\d replicas, 4 steps\): broken on purpose\n.*npm run sim -- --seed 42 --steps 4 --trace$/
+    )
   })
   it("knows where the last commit of a write-ahead log ends", () => {
     const page = 512
@@ -44,12 +55,15 @@ describe("the simulation", () => {
 
 describe("a simulated power cut", () => {
   let folder: string
-  beforeAll(() => { folder = newFolder("disk") })
+  beforeAll(() => {
+    folder = newFolder("disk")
+  })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const rows = 400
   /** A database with much in its log, after so many power cuts; each cut is another one's copy. */
   const cut = (synchronous: Synchronous, look: (copy: string, torn_pages: number) => void): void => {
-    const path = join(folder, `${synchronous}.sqlite`), copy = join(folder, "copy.sqlite")
+    const path = join(folder, `${synchronous}.sqlite`),
+      copy = join(folder, "copy.sqlite")
     const database = new DatabaseSync(path)
     database.exec("pragma journal_mode = wal")
     database.exec(`pragma synchronous = ${synchronous}`)
@@ -64,15 +78,26 @@ describe("a simulated power cut", () => {
   }
   const lines = (path: string): number => {
     const database = new DatabaseSync(path)
-    try { return Number(database.prepare("select count(*) as count from lines where text glob '*[yz]' or text = ''").get()!["count"]) } finally { database.close() }
+    try {
+      return Number(
+        database.prepare("select count(*) as count from lines where text glob '*[yz]' or text = ''").get()!["count"]
+      )
+    } finally {
+      database.close()
+    }
   }
   const isDamaged = (path: string): boolean => {
-    try { assertSound(path) } catch { return true }
+    try {
+      assertSound(path)
+    } catch {
+      return true
+    }
     return false
   }
 
   it("tears pages that the log repairs where commits are synced: nothing is lost, nothing is damaged", () => {
-    let torn = 0, damaged_without_log = 0
+    let torn = 0,
+      damaged_without_log = 0
     cut("full", (copy, torn_pages) => {
       torn += torn_pages
       copyFileSync(copy, `${copy}-alone`)
@@ -93,7 +118,9 @@ describe("a simulated power cut", () => {
   })
   it("damages what is never synced", () => {
     const damaged = new Set<boolean>()
-    cut("off", (copy) => { damaged.add(isDamaged(copy)) })
+    cut("off", (copy) => {
+      damaged.add(isDamaged(copy))
+    })
     expect(damaged.has(true)).toBe(true)
   })
 })

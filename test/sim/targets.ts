@@ -5,211 +5,515 @@ import type { Random } from "./random.ts"
 
 type Maker = (random: Random, look: Look) => Promise<Target | undefined>
 
-const one = async (random: Random, look: Look, sql: string, values: ReadonlyArray<string | number> = []): Promise<Row | undefined> => {
+const one = async (
+  random: Random,
+  look: Look,
+  sql: string,
+  values: ReadonlyArray<string | number> = []
+): Promise<Row | undefined> => {
   const rows = await look(`${sql} limit 10`, values)
   return rows.length === 0 ? undefined : random.pick(rows)
 }
 const number = (row: Row | undefined, column = "id"): number => Number(row?.[column] ?? 1)
 /** A deal in one of these standings, as `state, status`. */
-const deal = (where: string): Maker => async (random, look) => {
-  const row = await one(random, look, `select id from opportunities where deleted_at is null and ${where} order by id desc`)
-  return row === undefined ? undefined : { params: { id: number(row) } }
-}
-const row = (param: string, table: string, where: string): Maker => async (random, look) => {
-  const found = await one(random, look, `select id from "${table}" where ${where} order by id desc`)
-  return found === undefined ? undefined : { params: { [param]: number(found) } }
-}
-const withBody = (maker: Maker, body: (random: Random, look: Look, params: { readonly [name: string]: unknown }) => Promise<Target["body"]>): Maker => async (random, look) => {
-  const target = await maker(random, look)
-  return target === undefined ? undefined : { ...target, body: await body(random, look, target.params ?? {}) ?? {} }
-}
+const deal =
+  (where: string): Maker =>
+  async (random, look) => {
+    const row = await one(
+      random,
+      look,
+      `select id from opportunities where deleted_at is null and ${where} order by id desc`
+    )
+    return row === undefined ? undefined : { params: { id: number(row) } }
+  }
+const row =
+  (param: string, table: string, where: string): Maker =>
+  async (random, look) => {
+    const found = await one(random, look, `select id from "${table}" where ${where} order by id desc`)
+    return found === undefined ? undefined : { params: { [param]: number(found) } }
+  }
+const withBody =
+  (
+    maker: Maker,
+    body: (random: Random, look: Look, params: { readonly [name: string]: unknown }) => Promise<Target["body"]>
+  ): Maker =>
+  async (random, look) => {
+    const target = await maker(random, look)
+    return target === undefined ? undefined : { ...target, body: (await body(random, look, target.params ?? {})) ?? {} }
+  }
 
-const workableIn = (o: string): string => `((${o}.state = 0) or (${o}.state = 1 and ${o}.status in (0, 1, 4)) or (${o}.state = 2 and ${o}.status < 5))`
+const workableIn = (o: string): string =>
+  `((${o}.state = 0) or (${o}.state = 1 and ${o}.status in (0, 1, 4)) or (${o}.state = 2 and ${o}.status < 5))`
 const workable = workableIn("opportunities")
 /** A line of a deal with a unit of what it asks for that is nobody's, or whose holder stands in one's way. */
-const lineAndUnit: (random: Random, look: Look) => Promise<Row | undefined> = (random, look) => one(random, look,
-  "select l.opportunity_id as deal, l.id as line, u.id as unit from opportunity_items l join opportunities o on o.id = l.opportunity_id " +
-  `join stock_levels u on u.product_id = l.item_id and u.asset_number is not null and u.deleted_at is null where o.deleted_at is null and ${workableIn("o")} and l.is_live ` +
-  `order by (l.id * 7 + u.id * 13) % ${3 + random.below(20)}, u.id`)
+const lineAndUnit: (random: Random, look: Look) => Promise<Row | undefined> = (random, look) =>
+  one(
+    random,
+    look,
+    "select l.opportunity_id as deal, l.id as line, u.id as unit from opportunity_items l join opportunities o on o.id = l.opportunity_id " +
+      `join stock_levels u on u.product_id = l.item_id and u.asset_number is not null and u.deleted_at is null where o.deleted_at is null and ${workableIn("o")} and l.is_live ` +
+      `order by (l.id * 7 + u.id * 13) % ${3 + random.below(20)}, u.id`
+  )
 /** Units of one order in some statuses, with where they are. */
 const units = async (random: Random, look: Look, where: string): Promise<ReadonlyArray<Row>> => {
   const found = await look(
     "select a.opportunity_id as deal, a.opportunity_item_id as line, a.id as asset, a.status as standing, a.stock_level_id as unit from asset_assignments a join opportunities o on o.id = a.opportunity_id " +
-    `where o.deleted_at is null and ${where} order by a.id desc limit 20`)
+      `where o.deleted_at is null and ${where} order by a.id desc limit 20`
+  )
   if (found.length === 0) return []
   const chosen = random.pick(found)
   return found.filter((unit) => unit["deal"] === chosen["deal"]).slice(0, 1 + random.below(3))
 }
-const bulk = (where: string): Maker => async (random, look) => {
-  const found = await units(random, look, where)
-  return found.length === 0 ? undefined : { params: { id: found[0]!["deal"] }, body: { asset_ids: found.map((unit) => number(unit, "asset")) } }
-}
-const version = (where: string): Maker => async (random, look) => {
-  const found = await one(random, look,
-    "select v.opportunity_id as deal, v.id as version from opportunity_versions v join opportunities o on o.id = v.opportunity_id " +
-    `where o.deleted_at is null and o.state = 1 and o.status in (0, 1, 4) and ${where} order by v.id desc`)
-  return found === undefined ? undefined : { params: { id: found["deal"], version: found["version"] } }
-}
+const bulk =
+  (where: string): Maker =>
+  async (random, look) => {
+    const found = await units(random, look, where)
+    return found.length === 0
+      ? undefined
+      : { params: { id: found[0]!["deal"] }, body: { asset_ids: found.map((unit) => number(unit, "asset")) } }
+  }
+const version =
+  (where: string): Maker =>
+  async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      "select v.opportunity_id as deal, v.id as version from opportunity_versions v join opportunities o on o.id = v.opportunity_id " +
+        `where o.deleted_at is null and o.state = 1 and o.status in (0, 1, 4) and ${where} order by v.id desc`
+    )
+    return found === undefined ? undefined : { params: { id: found["deal"], version: found["version"] } }
+  }
 const line: Maker = async (random, look) => {
-  const found = await one(random, look, `select l.opportunity_id as deal, l.id as line, l.item_id as item from opportunity_items l join opportunities on opportunities.id = l.opportunity_id where opportunities.deleted_at is null and ${workable} and l.is_live order by l.id desc`)
+  const found = await one(
+    random,
+    look,
+    `select l.opportunity_id as deal, l.id as line, l.item_id as item from opportunity_items l join opportunities on opportunities.id = l.opportunity_id where opportunities.deleted_at is null and ${workable} and l.is_live order by l.id desc`
+  )
   return found === undefined ? undefined : { params: { id: found["deal"], item: found["line"] } }
 }
 const cost: Maker = async (random, look) => {
-  const found = await one(random, look, `select c.opportunity_id as deal, c.id as cost from opportunity_costs c join opportunities on opportunities.id = c.opportunity_id where opportunities.deleted_at is null and ${workable} and c.surcharge_id is null order by c.id desc`)
+  const found = await one(
+    random,
+    look,
+    `select c.opportunity_id as deal, c.id as cost from opportunity_costs c join opportunities on opportunities.id = c.opportunity_id where opportunities.deleted_at is null and ${workable} and c.surcharge_id is null order by c.id desc`
+  )
   return found === undefined ? undefined : { params: { id: found["deal"], cost: found["cost"] } }
 }
 /** A unit of any product that is in no container. */
-const looseUnit = (random: Random, look: Look): Promise<Row | undefined> => one(random, look,
-  "select u.id, u.product_id from stock_levels u where u.serial_number is not null and u.deleted_at is null and not exists (select 1 from container_items i where i.serialised_item_id = u.id and i.unpacked_at is null) order by u.id desc")
-const packed = (where: string) => (random: Random, look: Look): Promise<Row | undefined> => one(random, look,
-  `select c.id as container, i.serialised_item_id as unit from container_items i join containers c on c.id = i.container_id where i.unpacked_at is null and ${where} order by i.id desc`)
+const looseUnit = (random: Random, look: Look): Promise<Row | undefined> =>
+  one(
+    random,
+    look,
+    "select u.id, u.product_id from stock_levels u where u.serial_number is not null and u.deleted_at is null and not exists (select 1 from container_items i where i.serialised_item_id = u.id and i.unpacked_at is null) order by u.id desc"
+  )
+const packed =
+  (where: string) =>
+  (random: Random, look: Look): Promise<Row | undefined> =>
+    one(
+      random,
+      look,
+      `select c.id as container, i.serialised_item_id as unit from container_items i join containers c on c.id = i.container_id where i.unpacked_at is null and ${where} order by i.id desc`
+    )
 
-const steps: { readonly [standing: number]: ReadonlyArray<string> } = { 0: ["prepare", "dispatch", "substitute"], 1: ["revert", "dispatch"], 2: ["on_hire", "return", "revert_status"], 3: ["return"], 4: ["check", "revert_status"], 5: ["revert_status"] }
-const pair = (column: string, table: string, where = "1 = 1"): Maker => async (random, look) => {
-  const body: { [name: string]: Json } = { [column]: number(await one(random, look, `select id from "${table}" where ${where} order by id desc`)) }
-  return { body }
+const steps: { readonly [standing: number]: ReadonlyArray<string> } = {
+  0: ["prepare", "dispatch", "substitute"],
+  1: ["revert", "dispatch"],
+  2: ["on_hire", "return", "revert_status"],
+  3: ["return"],
+  4: ["check", "revert_status"],
+  5: ["revert_status"]
 }
+const pair =
+  (column: string, table: string, where = "1 = 1"): Maker =>
+  async (random, look) => {
+    const body: { [name: string]: Json } = {
+      [column]: number(await one(random, look, `select id from "${table}" where ${where} order by id desc`))
+    }
+    return { body }
+  }
 
 export const targets: { readonly [endpoint: string]: Maker } = {
-  "settings.update": async (random) => random.pick<Target>([
-    { params: { group: "company" }, body: { settings: { name: `House ${random.below(20)}` } } }, { params: { group: "opportunities" }, body: { settings: { max_versions: 5 + random.below(20) } } },
-    { params: { group: "scheduling" }, body: { settings: { default_hire_days: 1 + random.below(5) } } }
-  ]),
-  "custom_views.update": row("id", "custom_views", "user_id is not null"), "custom_views.delete": row("id", "custom_views", "user_id is not null"),
-  "list_names.update": row("id", "list_names", "not is_system"), "list_values.create": row("list_name", "list_names", "not is_system"), "list_names.delete": row("id", "list_names", "not is_system"), "list_values.delete": async (random, look) => {
-    const found = await one(random, look, "select id, list_name_id from list_values where not is_system order by id desc")
+  "settings.update": async (random) =>
+    random.pick<Target>([
+      { params: { group: "company" }, body: { settings: { name: `House ${random.below(20)}` } } },
+      { params: { group: "opportunities" }, body: { settings: { max_versions: 5 + random.below(20) } } },
+      { params: { group: "scheduling" }, body: { settings: { default_hire_days: 1 + random.below(5) } } }
+    ]),
+  "custom_views.update": row("id", "custom_views", "user_id is not null"),
+  "custom_views.delete": row("id", "custom_views", "user_id is not null"),
+  "list_names.update": row("id", "list_names", "not is_system"),
+  "list_values.create": row("list_name", "list_names", "not is_system"),
+  "list_names.delete": row("id", "list_names", "not is_system"),
+  "list_values.delete": async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      "select id, list_name_id from list_values where not is_system order by id desc"
+    )
     return found === undefined ? undefined : { params: { id: number(found), list_name: number(found, "list_name_id") } }
   },
-  "members.create": async (random) => ({ body: { name: `Client ${random.below(60)}`, membership_type: random.pick(["organisation", "contact", "venue"]) } }),
+  "members.create": async (random) => ({
+    body: { name: `Client ${random.below(60)}`, membership_type: random.pick(["organisation", "contact", "venue"]) }
+  }),
   "members.restore": row("id", "members", "deleted_at is not null"),
   "members.merge": async (random, look) => {
-    const first = await one(random, look, "select id, membership_type from members where deleted_at is null and membership_type <> 'user' order by id desc")
-    const second = await one(random, look, "select id from members where deleted_at is null and id <> ? and membership_type = ? order by id desc", [number(first), String(first?.["membership_type"])])
+    const first = await one(
+      random,
+      look,
+      "select id, membership_type from members where deleted_at is null and membership_type <> 'user' order by id desc"
+    )
+    const second = await one(
+      random,
+      look,
+      "select id from members where deleted_at is null and id <> ? and membership_type = ? order by id desc",
+      [number(first), String(first?.["membership_type"])]
+    )
     return { params: { id: number(first) }, body: { secondary_id: number(second) } }
   },
   "members.anonymise": row("id", "members", "membership_type = 'contact'"),
   "members.delete": row("id", "members", "deleted_at is null and membership_type <> 'user'"),
   "members.relationships.create": async (random, look) => ({
-    params: { member: number(await one(random, look, "select id from members where deleted_at is null and membership_type = 'contact' order by id desc")) },
-    body: { related_member_id: number(await one(random, look, "select id from members where deleted_at is null and membership_type = 'organisation' order by id desc")) }
+    params: {
+      member: number(
+        await one(
+          random,
+          look,
+          "select id from members where deleted_at is null and membership_type = 'contact' order by id desc"
+        )
+      )
+    },
+    body: {
+      related_member_id: number(
+        await one(
+          random,
+          look,
+          "select id from members where deleted_at is null and membership_type = 'organisation' order by id desc"
+        )
+      )
+    }
   }),
   "members.relationships.delete": async (random, look) => {
     const found = await one(random, look, "select * from relationships order by id desc")
     return found === undefined ? undefined : { params: { id: number(found), member: found["member_id"] } }
   },
-  "roles.update": row("id", "roles", "id in (select id from roles order by id desc limit 3)"), "roles.delete": row("id", "roles", "id in (select id from roles order by id desc limit 3)"),
-  "users.create": async (random) => ({ body: { name: `Person ${random.below(60)}`, email: `u${random.below(500)}@example.com` } }),
-  "users.update": row("id", "users", "id > 1"), "users.delete": row("id", "users", "id > 1"), "users.activate": row("id", "users", "id > 1 and not is_active"),
-  "products.create": async (random) => ({ body: { name: random.pick(["Speaker", "Moving head", "Cable 10 m"]), stock_method: random.pick([1, 2]), post_rent_unavailability: random.pick([0, 240]), ...(random.happens(0.4) ? { sku: `SKU-${random.below(12)}` } : {}) } }),
-  "products.update": withBody(row("id", "products", "deleted_at is null"), async (random) => random.pick([{ name: `Product ${random.below(90)}` }, { sku: `SKU-${random.below(12)}` }, { weight: "12.5" }])),
+  "roles.update": row("id", "roles", "id in (select id from roles order by id desc limit 3)"),
+  "roles.delete": row("id", "roles", "id in (select id from roles order by id desc limit 3)"),
+  "users.create": async (random) => ({
+    body: { name: `Person ${random.below(60)}`, email: `u${random.below(500)}@example.com` }
+  }),
+  "users.update": row("id", "users", "id > 1"),
+  "users.delete": row("id", "users", "id > 1"),
+  "users.activate": row("id", "users", "id > 1 and not is_active"),
+  "products.create": async (random) => ({
+    body: {
+      name: random.pick(["Speaker", "Moving head", "Cable 10 m"]),
+      stock_method: random.pick([1, 2]),
+      post_rent_unavailability: random.pick([0, 240]),
+      ...(random.happens(0.4) ? { sku: `SKU-${random.below(12)}` } : {})
+    }
+  }),
+  "products.update": withBody(row("id", "products", "deleted_at is null"), async (random) =>
+    random.pick([{ name: `Product ${random.below(90)}` }, { sku: `SKU-${random.below(12)}` }, { weight: "12.5" }])
+  ),
   "products.merge": async (random, look) => {
-    const first = await one(random, look, "select id, stock_method from products where deleted_at is null order by id desc")
-    const second = await one(random, look, "select id from products where deleted_at is null and id <> ? and stock_method = ? order by id desc", [number(first), number(first, "stock_method")])
+    const first = await one(
+      random,
+      look,
+      "select id, stock_method from products where deleted_at is null order by id desc"
+    )
+    const second = await one(
+      random,
+      look,
+      "select id from products where deleted_at is null and id <> ? and stock_method = ? order by id desc",
+      [number(first), number(first, "stock_method")]
+    )
     return { params: { id: number(first) }, body: { secondary_id: number(second) } }
   },
-  "exchange_rates.create": async (random) => ({ body: { source_currency_code: random.pick(["GBP", "EUR"]), target_currency_code: random.pick(["USD", "SEK"]), rate: random.pick(["1.2", "0.8"]) } }),
-  "rate_definitions.update": row("id", "rate_definitions", "preset_slug is null"), "rate_definitions.delete": row("id", "rate_definitions", "preset_slug is null"),
-  "rate_definitions.import": async (random) => ({ body: { rows: [{ name: `Imported ${random.below(20)}`, preset: "daily-rate", engine: "Daily Rate" }] } }),
-  "rate_definitions.create": async (random) => ({ body: { name: `Daily ${random.below(40)}`, calculation_strategy: "period", base_period: "daily" } }),
-  "product_rates.create": async (random, look) => ({ body: { rate_definition_id: number(await one(random, look, "select id from rate_definitions where name like 'Daily%'")), price: 500 + random.below(5_000), transaction_type: "rental", currency: "GBP" } }),
+  "exchange_rates.create": async (random) => ({
+    body: {
+      source_currency_code: random.pick(["GBP", "EUR"]),
+      target_currency_code: random.pick(["USD", "SEK"]),
+      rate: random.pick(["1.2", "0.8"])
+    }
+  }),
+  "rate_definitions.update": row("id", "rate_definitions", "preset_slug is null"),
+  "rate_definitions.delete": row("id", "rate_definitions", "preset_slug is null"),
+  "rate_definitions.import": async (random) => ({
+    body: { rows: [{ name: `Imported ${random.below(20)}`, preset: "daily-rate", engine: "Daily Rate" }] }
+  }),
+  "rate_definitions.create": async (random) => ({
+    body: { name: `Daily ${random.below(40)}`, calculation_strategy: "period", base_period: "daily" }
+  }),
+  "product_rates.create": async (random, look) => ({
+    body: {
+      rate_definition_id: number(await one(random, look, "select id from rate_definitions where name like 'Daily%'")),
+      price: 500 + random.below(5_000),
+      transaction_type: "rental",
+      currency: "GBP"
+    }
+  }),
   "stock_levels.create": async (random, look) => {
-    const product = await one(random, look, "select id, stock_method from products where deleted_at is null order by id desc")
-    return { body: number(product, "stock_method") === 2 ? { product_id: number(product), store_id: 1, asset_number: `A-${random.below(40)}`, serial_number: `S-${random.below(400)}` }
-      : { product_id: number(product), store_id: 1, quantity_held: 1 + random.below(30) } }
+    const product = await one(
+      random,
+      look,
+      "select id, stock_method from products where deleted_at is null order by id desc"
+    )
+    return {
+      body:
+        number(product, "stock_method") === 2
+          ? {
+              product_id: number(product),
+              store_id: 1,
+              asset_number: `A-${random.below(40)}`,
+              serial_number: `S-${random.below(400)}`
+            }
+          : { product_id: number(product), store_id: 1, quantity_held: 1 + random.below(30) }
+    }
   },
-  "stock_levels.update": withBody(row("id", "stock_levels", "asset_number is not null and deleted_at is null"), async (random) => ({ location: `Shelf ${random.below(9)}` })),
-  "stock_levels.delete": row("id", "stock_levels",
-    "deleted_at is null and asset_number is not null and not exists (select 1 from container_items i where i.serialised_item_id = stock_levels.id) and not exists (select 1 from containers c where c.serialised_item_id = stock_levels.id) and not exists (select 1 from asset_assignments a where a.stock_level_id = stock_levels.id)"),
+  "stock_levels.update": withBody(
+    row("id", "stock_levels", "asset_number is not null and deleted_at is null"),
+    async (random) => ({ location: `Shelf ${random.below(9)}` })
+  ),
+  "stock_levels.delete": row(
+    "id",
+    "stock_levels",
+    "deleted_at is null and asset_number is not null and not exists (select 1 from container_items i where i.serialised_item_id = stock_levels.id) and not exists (select 1 from containers c where c.serialised_item_id = stock_levels.id) and not exists (select 1 from asset_assignments a where a.stock_level_id = stock_levels.id)"
+  ),
   "stock_transactions.create": async (random, look) => {
-    const level = await one(random, look, "select id, product_id from stock_levels where deleted_at is null and asset_number is null order by id desc")
-    return level === undefined ? undefined : { params: { product: level["product_id"], stock_level: level["id"] }, body: { transaction_type: random.pick([2, 4, 6, 7, 8]), quantity: 1 + random.below(3) } }
+    const level = await one(
+      random,
+      look,
+      "select id, product_id from stock_levels where deleted_at is null and asset_number is null order by id desc"
+    )
+    return level === undefined
+      ? undefined
+      : {
+          params: { product: level["product_id"], stock_level: level["id"] },
+          body: { transaction_type: random.pick([2, 4, 6, 7, 8]), quantity: 1 + random.below(3) }
+        }
   },
   "stock_transactions.delete": async (random, look) => {
-    const found = await one(random, look, "select t.id, l.id as level, l.product_id from stock_transactions t join stock_levels l on l.id = t.stock_level_id where l.deleted_at is null and t.transaction_type <> 1 order by t.id desc")
-    return found === undefined ? undefined : { params: { product: found["product_id"], stock_level: found["level"], id: found["id"] } }
+    const found = await one(
+      random,
+      look,
+      "select t.id, l.id as level, l.product_id from stock_transactions t join stock_levels l on l.id = t.stock_level_id where l.deleted_at is null and t.transaction_type <> 1 order by t.id desc"
+    )
+    return found === undefined
+      ? undefined
+      : { params: { product: found["product_id"], stock_level: found["level"], id: found["id"] } }
   },
-  "accessories.create": pair("accessory_product_id", "products", "deleted_at is null"), "components.create": pair("component_product_id", "products", "deleted_at is null and stock_method = 1"),
-  "container_templates.update": withBody(row("product", "products", "deleted_at is null and stock_method = 2"), async (random) => ({ is_containerable: true, max_items: 5 + random.below(9) })),
-  "containers.create": async (random) => ({ body: { name: `Case ${random.below(40)}`, scan_mode: "free", store_id: 1 } }),
-  "containers.create_temporary": async (random) => ({ body: { name: `Tub ${random.below(40)}`, barcode: `TUB-${random.below(60)}`, store_id: 1 } }),
-  "containers.update": withBody(row("container", "containers", "status = 'open'"), async (random) => ({ notes: `Note ${random.below(50)}` })),
-  "containers.pack": withBody(row("container", "containers", "status = 'open'"), async (random, look) => ({ serialised_item_id: number(await looseUnit(random, look)) })),
+  "accessories.create": pair("accessory_product_id", "products", "deleted_at is null"),
+  "components.create": pair("component_product_id", "products", "deleted_at is null and stock_method = 1"),
+  "container_templates.update": withBody(
+    row("product", "products", "deleted_at is null and stock_method = 2"),
+    async (random) => ({ is_containerable: true, max_items: 5 + random.below(9) })
+  ),
+  "containers.create": async (random) => ({
+    body: { name: `Case ${random.below(40)}`, scan_mode: "free", store_id: 1 }
+  }),
+  "containers.create_temporary": async (random) => ({
+    body: { name: `Tub ${random.below(40)}`, barcode: `TUB-${random.below(60)}`, store_id: 1 }
+  }),
+  "containers.update": withBody(row("container", "containers", "status = 'open'"), async (random) => ({
+    notes: `Note ${random.below(50)}`
+  })),
+  "containers.pack": withBody(row("container", "containers", "status = 'open'"), async (random, look) => ({
+    serialised_item_id: number(await looseUnit(random, look))
+  })),
   "containers.unpack": async (random, look) => {
     const found = await packed("c.status = 'open'")(random, look)
-    return found === undefined ? undefined : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
+    return found === undefined
+      ? undefined
+      : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
   },
   "containers.transfer": async (random, look) => {
     const found = await packed("c.status = 'open'")(random, look)
-    const target = await one(random, look, "select id from containers where status = 'open' and id <> ? order by id desc", [number(found, "container")])
-    return found === undefined ? undefined : { params: { container: found["container"] }, body: { serialised_item_ids: [number(found, "unit")], target_container_id: number(target) } }
+    const target = await one(
+      random,
+      look,
+      "select id from containers where status = 'open' and id <> ? order by id desc",
+      [number(found, "container")]
+    )
+    return found === undefined
+      ? undefined
+      : {
+          params: { container: found["container"] },
+          body: { serialised_item_ids: [number(found, "unit")], target_container_id: number(target) }
+        }
   },
-  "containers.seal": row("container", "containers", "status = 'open' and exists (select 1 from container_items i where i.container_id = containers.id and i.unpacked_at is null)"),
-  "containers.unseal": row("container", "containers", "status = 'sealed'"), "containers.dissolve": row("container", "containers", "status in ('open', 'returned')"),
-  "containers.dispatch": withBody(row("container", "containers", "status = 'sealed' and serialised_item_id is not null"), async (random, look) => ({ opportunity_id: number(await one(random, look, "select id from opportunities where deleted_at is null and state = 2 and status < 5 order by id desc")) })),
-  "containers.return": row("container", "containers", "status = 'dispatched'"), "containers.verify_checkin": async (random, look) => {
+  "containers.seal": row(
+    "container",
+    "containers",
+    "status = 'open' and exists (select 1 from container_items i where i.container_id = containers.id and i.unpacked_at is null)"
+  ),
+  "containers.unseal": row("container", "containers", "status = 'sealed'"),
+  "containers.dissolve": row("container", "containers", "status in ('open', 'returned')"),
+  "containers.dispatch": withBody(
+    row("container", "containers", "status = 'sealed' and serialised_item_id is not null"),
+    async (random, look) => ({
+      opportunity_id: number(
+        await one(
+          random,
+          look,
+          "select id from opportunities where deleted_at is null and state = 2 and status < 5 order by id desc"
+        )
+      )
+    })
+  ),
+  "containers.return": row("container", "containers", "status = 'dispatched'"),
+  "containers.verify_checkin": async (random, look) => {
     const found = await packed("c.status = 'returned'")(random, look)
-    return found === undefined ? undefined : { params: { container: found["container"] }, body: { scanned: [number(found, "unit")] } }
+    return found === undefined
+      ? undefined
+      : { params: { container: found["container"] }, body: { scanned: [number(found, "unit")] } }
   },
   "containers.start_repack": async (random, look) => {
-    const found = await one(random, look, "select id from containers where status = 'returned' and repack_started_at is null order by id desc")
+    const found = await one(
+      random,
+      look,
+      "select id from containers where status = 'returned' and repack_started_at is null order by id desc"
+    )
     return found === undefined ? undefined : { body: { container_id: number(found) } }
   },
   "containers.repack": async (random, look) => {
     const found = await packed("c.repack_started_at is not null and i.repacked_at is null")(random, look)
-    return found === undefined ? undefined : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
+    return found === undefined
+      ? undefined
+      : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
   },
   "opportunities.create": async (random, look) => {
     const from = random.below(6)
     const day = (at: number): string => new Date(Date.parse("2026-07-01T09:00:00.000Z") + at * 86_400_000).toISOString()
-    return { body: { subject: `Job ${random.below(90)}`, starts_at: day(from), ends_at: day(from + 1 + random.below(5)), store_id: 1, ...(random.happens(0.3) ? { member_id: number(await one(random, look, "select id from members where deleted_at is null")) } : {}) } }
+    return {
+      body: {
+        subject: `Job ${random.below(90)}`,
+        starts_at: day(from),
+        ends_at: day(from + 1 + random.below(5)),
+        store_id: 1,
+        ...(random.happens(0.3)
+          ? { member_id: number(await one(random, look, "select id from members where deleted_at is null")) }
+          : {})
+      }
+    }
   },
-  "opportunities.update": withBody(deal(workable), async (random) => random.pick([{ subject: `Job ${random.below(90)}` }, { reference: `R${random.below(9)}` }, { ends_at: `2026-07-${10 + random.below(9)}T09:00:00.000Z` }])),
+  "opportunities.update": withBody(deal(workable), async (random) =>
+    random.pick([
+      { subject: `Job ${random.below(90)}` },
+      { reference: `R${random.below(9)}` },
+      { ends_at: `2026-07-${10 + random.below(9)}T09:00:00.000Z` }
+    ])
+  ),
   "opportunities.restore": row("id", "opportunities", "deleted_at is not null"),
-  "opportunities.convert_to_quotation": deal("state = 0"), "opportunities.reinstate": deal("((state = 1 and status in (2, 3, 4)) or (state = 2 and status = 6))"), "opportunities.reopen": deal("state = 2 and status = 5"),
-  "opportunities.revert_to_quotation": deal("state = 2 and status = 0"), "opportunities.revert_to_draft": deal("state = 1 and status = 0"), "opportunities.convert_to_order": deal("state = 1 and status in (0, 1, 4)"),
+  "opportunities.convert_to_quotation": deal("state = 0"),
+  "opportunities.reinstate": deal("((state = 1 and status in (2, 3, 4)) or (state = 2 and status = 6))"),
+  "opportunities.reopen": deal("state = 2 and status = 5"),
+  "opportunities.revert_to_quotation": deal("state = 2 and status = 0"),
+  "opportunities.revert_to_draft": deal("state = 1 and status = 0"),
+  "opportunities.convert_to_order": deal("state = 1 and status in (0, 1, 4)"),
   "opportunities.change_status": withBody(deal("state > 0"), async (random) => ({ status: random.below(7) })),
   "opportunities.add_item": withBody(deal(workable), async (random, look) => ({
-    name: "Line", item_id: number(await one(random, look, "select id from products where deleted_at is null")), quantity: 1 + random.below(3), ...(random.happens(0.5) ? { unit_price: 1_000 + random.below(9_000) } : {})
+    name: "Line",
+    item_id: number(await one(random, look, "select id from products where deleted_at is null")),
+    quantity: 1 + random.below(3),
+    ...(random.happens(0.5) ? { unit_price: 1_000 + random.below(9_000) } : {})
   })),
   "opportunities.restructure_items": withBody(line, async (random, look, { id }) => {
-    const lines = [...await look("select id from opportunity_items where opportunity_id = ? and is_live order by path", [Number(id)])]
+    const lines = [
+      ...(await look("select id from opportunity_items where opportunity_id = ? and is_live order by path", [
+        Number(id)
+      ]))
+    ]
     if (random.happens(0.7)) lines.reverse()
     return { nodes: lines.map((found) => ({ id: number(found), depth: 1 })) }
   }),
-  "opportunities.update_item": withBody(line, async (random) => random.pick([{ quantity: 1 + random.below(5) }, { unit_price: random.below(9_000) }, { name: `Line ${random.below(20)}` }])),
-  "opportunities.remove_item": line, "opportunities.update_cost": withBody(cost, async (random) => ({ amount: random.below(5_000) })), "opportunities.remove_cost": cost,
-  "opportunities.add_cost": withBody(deal(workable), async (random) => ({ description: `Van ${random.below(9)}`, amount: random.below(9_000) })),
-  "opportunities.set_deal_price": withBody(deal(workable), async (random) => ({ deal_total: 1_000 + random.below(50_000) })), "opportunities.clear_deal_price": deal("deal_total is not null"),
-  "opportunities.unlock_locks": deal("(exchange_rate_locked or tax_locked)"), "opportunities.lock_locks": deal("not (exchange_rate_locked and tax_locked)"),
-  "opportunities.add_participant": withBody(deal("1 = 1"), async (random, look) => ({ member_id: number(await one(random, look, "select id from members where deleted_at is null order by id desc")) })),
+  "opportunities.update_item": withBody(line, async (random) =>
+    random.pick([
+      { quantity: 1 + random.below(5) },
+      { unit_price: random.below(9_000) },
+      { name: `Line ${random.below(20)}` }
+    ])
+  ),
+  "opportunities.remove_item": line,
+  "opportunities.update_cost": withBody(cost, async (random) => ({ amount: random.below(5_000) })),
+  "opportunities.remove_cost": cost,
+  "opportunities.add_cost": withBody(deal(workable), async (random) => ({
+    description: `Van ${random.below(9)}`,
+    amount: random.below(9_000)
+  })),
+  "opportunities.set_deal_price": withBody(deal(workable), async (random) => ({
+    deal_total: 1_000 + random.below(50_000)
+  })),
+  "opportunities.clear_deal_price": deal("deal_total is not null"),
+  "opportunities.unlock_locks": deal("(exchange_rate_locked or tax_locked)"),
+  "opportunities.lock_locks": deal("not (exchange_rate_locked and tax_locked)"),
+  "opportunities.add_participant": withBody(deal("1 = 1"), async (random, look) => ({
+    member_id: number(await one(random, look, "select id from members where deleted_at is null order by id desc"))
+  })),
   "opportunities.update_participant": async (random) => ({ body: { role: `Role ${random.below(9)}` } }),
   "opportunities.quick_allocate": async (random, look) => {
     const found = await lineAndUnit(random, look)
-    return found === undefined ? undefined : { params: { id: found["deal"] }, body: { allocations: [{ opportunity_item_id: number(found, "line"), stock_level_id: number(found, "unit") }] } }
+    return found === undefined
+      ? undefined
+      : {
+          params: { id: found["deal"] },
+          body: { allocations: [{ opportunity_item_id: number(found, "line"), stock_level_id: number(found, "unit") }] }
+        }
   },
   "opportunities.allocate_asset": async (random, look) => {
     const found = await lineAndUnit(random, look)
-    return found === undefined ? undefined : { params: { id: found["deal"], item: found["line"] }, body: { stock_level_id: number(found, "unit") } }
+    return found === undefined
+      ? undefined
+      : { params: { id: found["deal"], item: found["line"] }, body: { stock_level_id: number(found, "unit") } }
   },
-  "opportunities.quick_prepare": bulk("a.status = 0"), "opportunities.quick_book_out": bulk("o.state = 2 and a.status in (0, 1)"), "opportunities.quick_check_in": bulk("a.status in (2, 3)"),
+  "opportunities.quick_prepare": bulk("a.status = 0"),
+  "opportunities.quick_book_out": bulk("o.state = 2 and a.status in (0, 1)"),
+  "opportunities.quick_check_in": bulk("a.status in (2, 3)"),
   "opportunities.move_asset": async (random, look) => {
     const [found] = await units(random, look, "1 = 1")
     if (found === undefined) return undefined
     const action = random.pick(steps[number(found, "standing")] ?? ["prepare"])
-    const more: { readonly [action: string]: { readonly [name: string]: Json } } = { revert_status: { status: random.below(number(found, "standing")) }, check: { condition: 0 }, substitute: { stock_level_id: number(await lineAndUnit(random, look), "unit") } }
-    return { params: { id: found["deal"], item: found["line"], asset: found["asset"] }, body: { action, ...more[action] } }
+    const more: { readonly [action: string]: { readonly [name: string]: Json } } = {
+      revert_status: { status: random.below(number(found, "standing")) },
+      check: { condition: 0 },
+      substitute: { stock_level_id: number(await lineAndUnit(random, look), "unit") }
+    }
+    return {
+      params: { id: found["deal"], item: found["line"], asset: found["asset"] },
+      body: { action, ...more[action] }
+    }
   },
   "opportunities.deallocate_asset": async (random, look) => {
     const [found] = await units(random, look, "a.status in (0, 1)")
-    return found === undefined ? undefined : { params: { id: found["deal"], item: found["line"], asset: found["asset"] } }
+    return found === undefined
+      ? undefined
+      : { params: { id: found["deal"], item: found["line"], asset: found["asset"] } }
   },
   "opportunities.fulfil_item": async (random, look) => {
-    const found = await one(random, look, "select l.id as line, l.opportunity_id as deal, l.dispatched_quantity as out, l.returned_quantity as back from opportunity_items l join opportunities o on o.id = l.opportunity_id join products p on p.id = l.item_id where o.deleted_at is null and o.state = 2 and o.status < 5 and p.stock_method = 1 and l.is_live order by l.id desc")
+    const found = await one(
+      random,
+      look,
+      "select l.id as line, l.opportunity_id as deal, l.dispatched_quantity as out, l.returned_quantity as back from opportunity_items l join opportunities o on o.id = l.opportunity_id join products p on p.id = l.item_id where o.deleted_at is null and o.state = 2 and o.status < 5 and p.stock_method = 1 and l.is_live order by l.id desc"
+    )
     if (found === undefined) return undefined
-    return { params: { id: found["deal"], item: found["line"] }, body: number(found, "out") > number(found, "back") && random.happens(0.7) ? { action: "return", quantity: 1 } : { action: "dispatch", quantity: 1 } }
+    return {
+      params: { id: found["deal"], item: found["line"] },
+      body:
+        number(found, "out") > number(found, "back") && random.happens(0.7)
+          ? { action: "return", quantity: 1 }
+          : { action: "dispatch", quantity: 1 }
+    }
   },
-  "opportunities.create_version": withBody(deal("state = 1 and status in (0, 1, 4)"), async (random) => ({ version_type: random.below(2), label: `V ${random.below(9)}` })),
-  "opportunities.activate_version": version("not v.is_active"), "opportunities.send_version": version("v.status = 0"), "opportunities.accept_version": version("v.status in (0, 1)"),
-  "opportunities.decline_version": version("v.status in (0, 1)"), "opportunities.relabel_version": withBody(version("1 = 1"), async (random) => ({ label: `Named ${random.below(30)}` })),
-  "opportunities.delete_version": version("not v.is_active"), "opportunities.acknowledge_shortages": deal("has_shortage")
+  "opportunities.create_version": withBody(deal("state = 1 and status in (0, 1, 4)"), async (random) => ({
+    version_type: random.below(2),
+    label: `V ${random.below(9)}`
+  })),
+  "opportunities.activate_version": version("not v.is_active"),
+  "opportunities.send_version": version("v.status = 0"),
+  "opportunities.accept_version": version("v.status in (0, 1)"),
+  "opportunities.decline_version": version("v.status in (0, 1)"),
+  "opportunities.relabel_version": withBody(version("1 = 1"), async (random) => ({
+    label: `Named ${random.below(30)}`
+  })),
+  "opportunities.delete_version": version("not v.is_active"),
+  "opportunities.acknowledge_shortages": deal("has_shortage")
 }

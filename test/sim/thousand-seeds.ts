@@ -10,7 +10,16 @@ const accepted_share_min = 0.85
 
 export const simulatePart = (part: number): void => {
   const first = part * seeds_per_part + 1
-  const total = { submitted: 0, accepted: 0, refused: 0, replicas_max: 0, met: 0, torn_pages: 0, submitted_names: new Set<string>(), accepted_names: new Set<string>() }
+  const total = {
+    submitted: 0,
+    accepted: 0,
+    refused: 0,
+    replicas_max: 0,
+    met: 0,
+    torn_pages: 0,
+    submitted_names: new Set<string>(),
+    accepted_names: new Set<string>()
+  }
   describe(`seeds from ${first}`, () => {
     it.each(Array.from({ length: seeds_per_part / per_test }, (_, at) => first + at * per_test))(
       "devices that lose the network, replies, power and their process agree with the server in the end: seeds from %i",
@@ -27,13 +36,16 @@ export const simulatePart = (part: number): void => {
           for (const name of outcome.submitted_names) total.submitted_names.add(name)
           for (const name of outcome.accepted_names) total.accepted_names.add(name)
         }
-      }, 600_000
+      },
+      600_000
     )
     it("records every kind of command of its share, and has most of them accepted", () => {
       const kinds = kindsOf(part)
       expect(kinds.filter((name) => !total.submitted_names.has(name))).toEqual([])
       const never_accepted = kinds.filter((name) => !total.accepted_names.has(name))
-      expect(never_accepted.length, `never accepted: ${never_accepted.join(", ")}`).toBeLessThanOrEqual(kinds.length * (1 - accepted_share_min))
+      expect(never_accepted.length, `never accepted: ${never_accepted.join(", ")}`).toBeLessThanOrEqual(
+        kinds.length * (1 - accepted_share_min)
+      )
       expect(kinds.length).toBeGreaterThanOrEqual(Math.floor(commandKinds.length / 4))
     })
     it("sends much, has some of it refused, and has worlds of eight devices", () => {

@@ -13,18 +13,32 @@ import type { Dump } from "./filling.ts"
 const seenRow = (table: Table, row: AnyRow, viewer: Viewer): VisibleColumns => {
   const seen = visibleColumnsOf(table, viewer)
   if (seen === "whole") return seen
-  const own = table.visibility?.by_key?.(row[table.key] as Key, viewer) ?? (table.visibility?.by_row?.(row, viewer) === true ? "whole" : undefined)
-  return own === "none" ? undefined : own ?? seen
+  const own =
+    table.visibility?.by_key?.(row[table.key] as Key, viewer) ??
+    (table.visibility?.by_row?.(row, viewer) === true ? "whole" : undefined)
+  return own === "none" ? undefined : (own ?? seen)
 }
 
 /** Every value held beyond what is declared, as `table/key.column`; rows that should not be there at all as `table/key`. */
-export const beyondVisibility = (viewer: Viewer, held: Dump): ReadonlyArray<string> => catalogue.tables.flatMap((table) => (held[table.name] ?? []).flatMap((row) => {
-  const seen = seenRow(table, row, viewer)
-  const key = row[table.key] as Key
-  if (seen === undefined) return [`${table.name}/${key}`]
-  return Object.entries(table.columns).flatMap(([column, { visible_to }]) => {
-    if ((seen === "whole" || seen.has(column)) && (visible_to === undefined || hasOnePermission(viewer, visible_to))) return []
-    const value = row[column]
-    return value === null || value === undefined || isDeepStrictEqual(value, table.columns[column]!.default) || isDeepStrictEqual(value, redactedValue(table, column, key)) ? [] : [`${table.name}/${key}.${column}`]
-  })
-}))
+export const beyondVisibility = (viewer: Viewer, held: Dump): ReadonlyArray<string> =>
+  catalogue.tables.flatMap((table) =>
+    (held[table.name] ?? []).flatMap((row) => {
+      const seen = seenRow(table, row, viewer)
+      const key = row[table.key] as Key
+      if (seen === undefined) return [`${table.name}/${key}`]
+      return Object.entries(table.columns).flatMap(([column, { visible_to }]) => {
+        if (
+          (seen === "whole" || seen.has(column)) &&
+          (visible_to === undefined || hasOnePermission(viewer, visible_to))
+        )
+          return []
+        const value = row[column]
+        return value === null ||
+          value === undefined ||
+          isDeepStrictEqual(value, table.columns[column]!.default) ||
+          isDeepStrictEqual(value, redactedValue(table, column, key))
+          ? []
+          : [`${table.name}/${key}.${column}`]
+      })
+    })
+  )

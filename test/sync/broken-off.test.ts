@@ -23,21 +23,29 @@ describe("a device's work", () => {
     devices.push(device)
     return device
   }
-  const product = async (name: string): Promise<number> => (await business.ask("POST", "products", { name })).body.product.id
-  const parts = (device: Filled, remote: Remote = device.remote) =>
-    ({ profile: { replica_id: device.id }, outbox: device.outbox, replica: device.replica(), remote, run: device.run, ...events_only })
+  const product = async (name: string): Promise<number> =>
+    (await business.ask("POST", "products", { name })).body.product.id
+  const parts = (device: Filled, remote: Remote = device.remote) => ({
+    profile: { replica_id: device.id },
+    outbox: device.outbox,
+    replica: device.replica(),
+    remote,
+    run: device.run,
+    ...events_only
+  })
   const nameOf = async (device: Filled, id: number) => (await device.ask("GET", `products/${id}`)).body.product?.name
   /** The first event of what comes arrives, then the network is gone. */
   const brokenOff = ({ remote }: Filled): Remote => ({
     ...remote,
-    pull: (id, from, take) => remote.pull(id, from, {
-      ...take,
-      chunk: async (chunk) => {
-        const [first] = chunk.events
-        await take.chunk({ ...chunk, events: [first!], offset: `${first!.position}_0`, up_to_date: false })
-        throw new Unreachable(business.url, new Error("cut"))
-      }
-    })
+    pull: (id, from, take) =>
+      remote.pull(id, from, {
+        ...take,
+        chunk: async (chunk) => {
+          const [first] = chunk.events
+          await take.chunk({ ...chunk, events: [first!], offset: `${first!.position}_0`, up_to_date: false })
+          throw new Unreachable(business.url, new Error("cut"))
+        }
+      })
   })
 
   it("is in the outbox when its answer is given", async () => {
@@ -45,7 +53,9 @@ describe("a device's work", () => {
     const device = await enrol("one")
     await device.sync()
     const answered = await device.ask("PUT", `products/${id}`, { name: "Mine" })
-    expect(device.outbox.pending()).toMatchObject([{ n: answered.command!.n, id: answered.command!.id, name: "products.update" }])
+    expect(device.outbox.pending()).toMatchObject([
+      { n: answered.command!.n, id: answered.command!.id, name: "products.update" }
+    ])
   })
 
   it("is pending until it was pulled, though the reply to it came, and its person always finds it done", async () => {
@@ -69,7 +79,9 @@ describe("a device's work", () => {
     const device = await enrol("one", hooks)
     await device.sync()
     await product("Lamp")
-    hooks.at = (step) => { if (step === "applied") throw new Error("killed") }
+    hooks.at = (step) => {
+      if (step === "applied") throw new Error("killed")
+    }
     await expect(device.sync()).rejects.toThrow("killed")
     delete hooks.at
     await device.restart()
@@ -98,9 +110,13 @@ describe("a device's work", () => {
     const before = await device.tables()
     const made = (await device.ask("POST", "products", { name: "Made here" })).body.product.id
     for (const [method, path, body] of [
-      ["PUT", `products/${changed}`, { name: "Once" }], ["PUT", `products/${changed}`, { name: "Twice" }], ["PUT", `products/${made}`, { name: "Made and changed" }],
-      ["DELETE", `products/${deleted}`], ["DELETE", `product_groups/${group}`]
-    ] as const) expect((await device.ask(method, path, body)).status).toBeLessThan(300)
+      ["PUT", `products/${changed}`, { name: "Once" }],
+      ["PUT", `products/${changed}`, { name: "Twice" }],
+      ["PUT", `products/${made}`, { name: "Made and changed" }],
+      ["DELETE", `products/${deleted}`],
+      ["DELETE", `product_groups/${group}`]
+    ] as const)
+      expect((await device.ask(method, path, body)).status).toBeLessThan(300)
     expect(await device.tables()).not.toEqual(before)
     await device.run(Effect.flatMap(Store, (store) => store.transaction(revertProvisional(catalogue))))
     expect(await device.tables()).toEqual(before)
@@ -131,10 +147,18 @@ it("a folder syncs in one process at a time", async () => {
     await device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: "Lighting" } })
     const refused: Array<unknown> = []
     const asked: Array<Promise<unknown>> = []
-    await device.sync(() => { asked.push(other.sync(undefined, { patience_millis: 0 }).catch((error: unknown) => { refused.push(error) })) })
+    await device.sync(() => {
+      asked.push(
+        other.sync(undefined, { patience_millis: 0 }).catch((error: unknown) => {
+          refused.push(error)
+        })
+      )
+    })
     await Promise.all(asked)
     expect(asked.length).toBeGreaterThan(0)
     expect(refused).toHaveLength(asked.length)
     for (const error of refused) expect(error).toBeInstanceOf(SyncBusy)
-  } finally { await test_server.close() }
+  } finally {
+    await test_server.close()
+  }
 })

@@ -29,8 +29,11 @@ export interface BusinessOfTest {
 export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
   let open: FillTestServer | undefined
   const devices: Array<Filled> = []
-  let people = 0, enrolments = 0
-  beforeEach(async () => { open = await openFillTestServer(engine) })
+  let people = 0,
+    enrolments = 0
+  beforeEach(async () => {
+    open = await openFillTestServer(engine)
+  })
   afterEach(async () => {
     for (const device of devices.splice(0)) await device.close()
     await open?.close()
@@ -38,9 +41,15 @@ export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
   })
   const now = (): FillTestServer => open ?? expect.fail("no test is running")
   const business: FillTestServer = {
-    get app() { return now().app },
-    get url() { return now().url },
-    get folder() { return now().folder },
+    get app() {
+      return now().app
+    },
+    get url() {
+      return now().url
+    },
+    get folder() {
+      return now().folder
+    },
     ask: (...asked) => now().ask(...asked),
     tables: () => now().tables(),
     run: (effect) => now().run(effect),
@@ -57,7 +66,10 @@ export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
     return device
   }
   return {
-    business, devices, make, enrol,
+    business,
+    devices,
+    make,
+    enrol,
     filled: async (...asked) => {
       const device = await enrol(...asked)
       await device.sync()
@@ -68,7 +80,12 @@ export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
       const role = await make("roles", { name, permissions })
       const user = await make("users", { name, email: `person-${people}@example.com`, roles: [name], active: true })
       const { secret } = await make("tokens", { name, abilities: ["*"], user_id: user.id })
-      return { role, user_id: user.id, token: secret, grant: (now_permitted) => business.ask("PUT", `roles/${role.id}`, { permissions: now_permitted }) }
+      return {
+        role,
+        user_id: user.id,
+        token: secret,
+        grant: (now_permitted) => business.ask("PUT", `roles/${role.id}`, { permissions: now_permitted })
+      }
     }
   }
 }

@@ -12,13 +12,35 @@ import { openShop, type Shop, shopSlices } from "../core/kernel/lamp-shop.ts"
 
 const at = "2026-06-18T12:00:00.000Z"
 const event = (position: number, stream: string, version: number): RowChange =>
-  insert(journal, { position, stream, version, type: "lamp.updated", data: {}, command_id: `command-${position}`, actor_id: null, replica_id: null, recorded_at: at })
+  insert(journal, {
+    position,
+    stream,
+    version,
+    type: "lamp.updated",
+    data: {},
+    command_id: `command-${position}`,
+    actor_id: null,
+    replica_id: null,
+    recorded_at: at
+  })
 const verdict = (id: string, replica_id: number, n: number): RowChange =>
-  insert(replica_verdicts, { key: verdictKey(replica_id, id), id, replica_id, n, fingerprint: id, accepted: true, position: null, error: null, decided_at: at })
+  insert(replica_verdicts, {
+    key: verdictKey(replica_id, id),
+    id,
+    replica_id,
+    n,
+    fingerprint: id,
+    accepted: true,
+    position: null,
+    error: null,
+    decided_at: at
+  })
 
 describe.each(engines)("the database on %s", (engine) => {
   let shop: Shop
-  beforeAll(async () => { shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice])) })
+  beforeAll(async () => {
+    shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
+  })
   afterAll(() => shop.close())
   const isTaken = (change: RowChange): Promise<boolean> =>
     shop.run(Effect.flatMap(Store, (store) => Effect.map(Effect.exit(store.apply([change])), Exit.isSuccess)))

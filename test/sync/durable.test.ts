@@ -10,7 +10,9 @@ import { Durability, layer } from "../../sync/sqlite/client.ts"
 import { enrolled, type Hooks, openFillTestServer } from "./filling.ts"
 
 let folder: string
-beforeEach(() => { folder = mkdtempSync(join(tmpdir(), "flightcase-durable-")) })
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "flightcase-durable-"))
+})
 afterEach(() => {
   vi.restoreAllMocks()
   rmSync(folder, { recursive: true })
@@ -29,13 +31,25 @@ it("an outbox's file is on the disk before a command is acknowledged, and writes
 })
 
 it("a transaction that need not wait for the disk leaves those after it waiting as ever", async () => {
-  const commits = Effect.gen(function*() {
+  const commits = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const now = Effect.map(sql.unsafe<{ synchronous: number }>("pragma synchronous"), (rows) => rows[0]!.synchronous)
     const transacted = sql.withTransaction(now)
-    return [yield* transacted, yield* Effect.provideService(transacted, Durability, "normal"), yield* transacted, yield* Effect.provideService(transacted, Durability, "normal"), yield* now]
+    return [
+      yield* transacted,
+      yield* Effect.provideService(transacted, Durability, "normal"),
+      yield* transacted,
+      yield* Effect.provideService(transacted, Durability, "normal"),
+      yield* now
+    ]
   })
-  expect(await Effect.runPromise(Effect.provide(commits, layer({ path: join(folder, "replica.sqlite") })))).toEqual([full, normal, full, normal, full])
+  expect(await Effect.runPromise(Effect.provide(commits, layer({ path: join(folder, "replica.sqlite") })))).toEqual([
+    full,
+    normal,
+    full,
+    normal,
+    full
+  ])
 })
 
 it("what settles commands is on the replica's disk before the outbox forgets them", async () => {
@@ -44,10 +58,14 @@ it("what settles commands is on the replica's disk before the outbox forgets the
   const hooks: Hooks = { snapshot_beyond: Number.POSITIVE_INFINITY }
   const device = await enrolled(business, "one", hooks)
   try {
-    const files = [...new Set(executed.mock.contexts as ReadonlyArray<DatabaseSync>)].filter((db) => db.isOpen && db.location()?.endsWith("replica.sqlite") === true)
+    const files = [...new Set(executed.mock.contexts as ReadonlyArray<DatabaseSync>)].filter(
+      (db) => db.isOpen && db.location()?.endsWith("replica.sqlite") === true
+    )
     expect(files).toHaveLength(1)
     const seen: { [step: string]: unknown } = {}
-    hooks.at = (step) => { if (step !== "committed") seen[step] ??= files[0]!.prepare("pragma synchronous").get()!["synchronous"] }
+    hooks.at = (step) => {
+      if (step !== "committed") seen[step] ??= files[0]!.prepare("pragma synchronous").get()!["synchronous"]
+    }
     await device.sync()
     // The outbox has the command; until it is settled the replica's copy of it may be lost.
     expect((await device.ask("POST", "product_groups", { name: "Lighting" })).status).toBe(201)

@@ -9,29 +9,60 @@ import { type Timeouts, remoteAt } from "../../sync/device/remote.ts"
 let server: Server | undefined
 afterEach(async () => {
   server?.closeAllConnections()
-  await new Promise((resolve) => server === undefined ? resolve(undefined) : server.close(resolve))
+  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)))
   server = undefined
 })
 const listening = async (answer: (response: ServerResponse, asked: number, url: URL) => void): Promise<string> => {
   let asked = 0
-  server = createServer((request, response) => answer(response, ++asked, new URL(request.url!, "http://x"))).listen(0, "127.0.0.1")
+  server = createServer((request, response) => answer(response, ++asked, new URL(request.url!, "http://x"))).listen(
+    0,
+    "127.0.0.1"
+  )
   await once(server, "listening")
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 const shape = (response: ServerResponse, offset: string, messages: ReadonlyArray<unknown>, status = 200): void => {
-  response.writeHead(status, { "content-type": "application/json", "electric-handle": "1-1-1-1", "electric-offset": offset, "electric-schema": "{}" })
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "electric-handle": "1-1-1-1",
+    "electric-offset": offset,
+    "electric-schema": "{}"
+  })
   response.end(JSON.stringify(messages))
 }
 const event = (position: number, data = "{}") => ({
-  key: `"journal"/"${position}"`, headers: { operation: "insert" },
-  value: { position: String(position), stream: "lamp:1", version: String(position), type: "lamp.updated", data, command_id: "c", actor_id: null, replica_id: null, recorded_at: "2026-06-18T12:00:00.000Z" }
+  key: `"journal"/"${position}"`,
+  headers: { operation: "insert" },
+  value: {
+    position: String(position),
+    stream: "lamp:1",
+    version: String(position),
+    type: "lamp.updated",
+    data,
+    command_id: "c",
+    actor_id: null,
+    replica_id: null,
+    recorded_at: "2026-06-18T12:00:00.000Z"
+  }
 })
 const patience: Timeouts = { call: 400, news: 400, pull: 60_000 }
 const pulled = async (url: string, how: Timeouts = patience) => {
   const positions: Array<number> = []
-  const error: unknown = await remoteAt(url, "t", how).pull(1, { offset: "0_0", handle: "1-1-1-1" }, {
-    chunk: async ({ events }) => { positions.push(...events.map(({ position }) => position)) }, refetch: async () => {}
-  }).then(() => undefined, (cause: unknown) => cause)
+  const error: unknown = await remoteAt(url, "t", how)
+    .pull(
+      1,
+      { offset: "0_0", handle: "1-1-1-1" },
+      {
+        chunk: async ({ events }) => {
+          positions.push(...events.map(({ position }) => position))
+        },
+        refetch: async () => {}
+      }
+    )
+    .then(
+      () => undefined,
+      (cause: unknown) => cause
+    )
   const { code, message } = exitFrom(error)
   return { positions, code, message }
 }
@@ -39,7 +70,10 @@ const pulled = async (url: string, how: Timeouts = patience) => {
 describe("a pull ends, in words and with the exit code of a network that failed, where the server", () => {
   it("says again and again that there is nothing, and never that this is all", async () => {
     const url = await listening((response) => shape(response, "0_0", []))
-    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for 0.4 seconds") })
+    expect(await pulled(url)).toMatchObject({
+      code: 7,
+      message: expect.stringContaining("nothing new for 0.4 seconds")
+    })
   })
   it("sends what it sent before", async () => {
     const url = await listening((response) => shape(response, "1_1", [event(1)]))
@@ -64,10 +98,16 @@ describe("a pull ends, in words and with the exit code of a network that failed,
     expect((await pulled(url, { ...patience, news: 20_000 })).code).toBe(7)
   })
   it("waits for no slow disk: applying what came is not held against the server", async () => {
-    const url = await listening((response, asked) => shape(response, `${asked}_1`, asked < 3 ? [event(asked)] : [{ headers: { control: "up-to-date" } }]))
-    await expect(remoteAt(url, "t", patience).pull(1, { offset: "0_0", handle: "1-1-1-1" }, {
-      chunk: () => new Promise((resolve) => setTimeout(resolve, 2 * patience.news)), refetch: async () => {}
-    })).resolves.toBeUndefined()
+    const url = await listening((response, asked) =>
+      shape(response, `${asked}_1`, asked < 3 ? [event(asked)] : [{ headers: { control: "up-to-date" } }])
+    )
+    await expect(
+      remoteAt(url, "t", patience).pull(
+        1,
+        { offset: "0_0", handle: "1-1-1-1" },
+        { chunk: () => new Promise((resolve) => setTimeout(resolve, 2 * patience.news)), refetch: async () => {} }
+      )
+    ).resolves.toBeUndefined()
   })
 })
 
@@ -75,9 +115,16 @@ describe("rows", () => {
   it.each(["rows", "checksums"] as const)("(%s) that do not get on end in words", async (kind) => {
     const url = await listening((response) => {
       response.writeHead(200, { "content-type": "application/json" })
-      response.end(JSON.stringify({ page: { position: 5, offset: "5_1", events: [], sections: [], sums: [], next: "lamps:7" } }))
+      response.end(
+        JSON.stringify({ page: { position: 5, offset: "5_1", events: [], sections: [], sums: [], next: "lamps:7" } })
+      )
     })
-    const error: unknown = await remoteAt(url, "t", patience)[kind](1, { handle: "h", offset: "5_1", after: "lamps:7" }).then(() => undefined, (cause: unknown) => cause)
+    const error: unknown = await remoteAt(url, "t", patience)
+      [kind](1, { handle: "h", offset: "5_1", after: "lamps:7" })
+      .then(
+        () => undefined,
+        (cause: unknown) => cause
+      )
     expect(exitFrom(error)).toMatchObject({ code: 7, message: expect.stringContaining("the same rows come again") })
   })
 })
@@ -85,17 +132,37 @@ describe("rows", () => {
 describe("an answer nested three thousand levels deep is refused in words", () => {
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`
   it("where it is one to a call", async () => {
-    const url = await listening((response) => { response.end(`{"verdicts":${deep}}`) })
-    const error: unknown = await remoteAt(url, "t", patience).push(1, []).then(() => undefined, (cause: unknown) => cause)
+    const url = await listening((response) => {
+      response.end(`{"verdicts":${deep}}`)
+    })
+    const error: unknown = await remoteAt(url, "t", patience)
+      .push(1, [])
+      .then(
+        () => undefined,
+        (cause: unknown) => cause
+      )
     expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("nests deeper than") })
   })
   it("where it is an event", async () => {
-    const url = await listening((response) => shape(response, "1_1", [event(1, deep), { headers: { control: "up-to-date" } }]))
-    expect(await pulled(url)).toMatchObject({ code: 1, message: expect.stringContaining("nests deeper than"), positions: [] })
+    const url = await listening((response) =>
+      shape(response, "1_1", [event(1, deep), { headers: { control: "up-to-date" } }])
+    )
+    expect(await pulled(url)).toMatchObject({
+      code: 1,
+      message: expect.stringContaining("nests deeper than"),
+      positions: []
+    })
   })
   it("and so is one that is no JSON", async () => {
-    const url = await listening((response) => { response.end("<html>Log in to the hotel's network</html>") })
-    const error: unknown = await remoteAt(url, "t", patience).push(1, []).then(() => undefined, (cause: unknown) => cause)
+    const url = await listening((response) => {
+      response.end("<html>Log in to the hotel's network</html>")
+    })
+    const error: unknown = await remoteAt(url, "t", patience)
+      .push(1, [])
+      .then(
+        () => undefined,
+        (cause: unknown) => cause
+      )
     expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("Is it a Flightcase server?") })
   })
 })

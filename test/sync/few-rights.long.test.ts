@@ -10,8 +10,16 @@ describe("people with few rights, at a device and at the server", () => {
   beforeAll(rights.open)
   afterAll(rights.close)
 
-  it.each(people)("%s: every question has one answer, and the device holds nothing beyond what its person may see", (_, held) => rights.sameAnswers(held))
-  it.each(tokens)("a token to %s: every question has one answer, though its person may do everything", (_, abilities) => rights.sameAnswersWithToken(abilities))
-  it.each(commanders)("%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason", (_, held) => rights.sameVerdicts(held))
+  it.each(people)(
+    "%s: every question has one answer, and the device holds nothing beyond what its person may see",
+    (_, held) => rights.sameAnswers(held)
+  )
+  it.each(tokens)("a token to %s: every question has one answer, though its person may do everything", (_, abilities) =>
+    rights.sameAnswersWithToken(abilities)
+  )
+  it.each(commanders)(
+    "%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason",
+    (_, held) => rights.sameVerdicts(held)
+  )
   it("what is looked for beyond their rights would be found", () => rights.findsWhatIsBeyond())
 })

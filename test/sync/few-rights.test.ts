@@ -11,7 +11,16 @@ describe("people with few rights, at a device and at the server", () => {
   beforeAll(rights.open)
   afterAll(rights.close)
 
-  it.each(system_people)("%s: every question has one answer, and the device holds nothing beyond what its person may see", (_, held) => rights.sameAnswers(held))
-  it.each(tokens.slice(0, 2))("a token to %s: every question has one answer, though its person may do everything", (_, abilities) => rights.sameAnswersWithToken(abilities))
-  it.each(system_people.slice(0, 1))("%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason", (_, held) => rights.sameVerdicts(held))
+  it.each(system_people)(
+    "%s: every question has one answer, and the device holds nothing beyond what its person may see",
+    (_, held) => rights.sameAnswers(held)
+  )
+  it.each(tokens.slice(0, 2))(
+    "a token to %s: every question has one answer, though its person may do everything",
+    (_, abilities) => rights.sameAnswersWithToken(abilities)
+  )
+  it.each(system_people.slice(0, 1))(
+    "%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason",
+    (_, held) => rights.sameVerdicts(held)
+  )
 })

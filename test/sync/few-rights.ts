@@ -22,29 +22,65 @@ import { type FillTestServer, enrolled, type Filled, openFillTestServer } from "
 const areas = [...new Set(permissions.map(({ area }) => area))]
 export const people: ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]> = [
   ...systemRoles.filter(({ name }) => name !== "Admin").map((role) => [role.name, role.permissions] as const),
-  ...areas.map((area) => [`all of ${area}`, permissions.filter((one) => one.area === area).map(({ key }) => key)] as const),
-  ...permissions.filter(({ action }) => action !== "access" && action !== "view").map(({ key }) => [`${key} alone`, [key]] as const),
-  ...permissions.filter(({ action, area }) => action === "view" && permissions.some((one) => one.area === area && one.action !== "view" && one.action !== "access")).map(({ key }) => [`${key} alone`, [key]] as const)
+  ...areas.map(
+    (area) => [`all of ${area}`, permissions.filter((one) => one.area === area).map(({ key }) => key)] as const
+  ),
+  ...permissions
+    .filter(({ action }) => action !== "access" && action !== "view")
+    .map(({ key }) => [`${key} alone`, [key]] as const),
+  ...permissions
+    .filter(
+      ({ action, area }) =>
+        action === "view" &&
+        permissions.some((one) => one.area === area && one.action !== "view" && one.action !== "access")
+    )
+    .map(({ key }) => [`${key} alone`, [key]] as const)
 ]
 /** Tokens of somebody who may do everything, by what the tokens may. */
 export const tokens: ReadonlyArray<readonly [name: string, abilities: ReadonlyArray<string>]> = [
-  ["only sync", []], ["read products", ["products:read"]], ["read members", ["members:read"]], ["read opportunities", ["opportunities:read"]],
-  ["write opportunities", ["opportunities:write"]], ["see what is free", ["availability:read"]], ["read and write rates", ["rates:read", "rates:write"]],
-  ["read activities and views", ["activities:read", "custom-views:read"]], ["read stock and containers", ["stock:read", "containers:read"]],
-  ["read users", ["users:read"]], ["read the action log", ["action-log:read"]]
+  ["only sync", []],
+  ["read products", ["products:read"]],
+  ["read members", ["members:read"]],
+  ["read opportunities", ["opportunities:read"]],
+  ["write opportunities", ["opportunities:write"]],
+  ["see what is free", ["availability:read"]],
+  ["read and write rates", ["rates:read", "rates:write"]],
+  ["read activities and views", ["activities:read", "custom-views:read"]],
+  ["read stock and containers", ["stock:read", "containers:read"]],
+  ["read users", ["users:read"]],
+  ["read the action log", ["action-log:read"]]
 ]
 const permitted = (held: ReadonlyArray<string>, { permission }: Endpoint): boolean =>
   permission === null || [permission].flat().some((one) => hasOnePermission(viewerWith(held, ["*"]), one))
 
 /** Values for the fields questions have, by name. */
 const given: { readonly [field: string]: string } = {
-  product_id: "1", product_ids: "1,2,5", store_id: "1", store_ids: "1", from: "2026-06-20T00:00:00Z", to: "2026-07-10T00:00:00Z", starts_at: "2026-06-20T00:00:00Z",
-  ends_at: "2026-07-10T00:00:00Z", start_date: "2026-06-20", end_date: "2026-07-10", quantity: "3", days: "14", year: "2026", month: "7", entity_type: "products",
-  version_a: "1", version_b: "2", left: "1", right: "2", include_kits: "true"
+  product_id: "1",
+  product_ids: "1,2,5",
+  store_id: "1",
+  store_ids: "1",
+  from: "2026-06-20T00:00:00Z",
+  to: "2026-07-10T00:00:00Z",
+  starts_at: "2026-06-20T00:00:00Z",
+  ends_at: "2026-07-10T00:00:00Z",
+  start_date: "2026-06-20",
+  end_date: "2026-07-10",
+  quantity: "3",
+  days: "14",
+  year: "2026",
+  month: "7",
+  entity_type: "products",
+  version_a: "1",
+  version_b: "2",
+  left: "1",
+  right: "2",
+  include_kits: "true"
 }
 const includes = [...new Set(catalogue.resources.flatMap((one) => Object.keys(one.includes)))].join(",")
 /** Those whose commands are tried as well. */
-export const commanders = people.filter(([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of "))
+export const commanders = people.filter(
+  ([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of ")
+)
 
 /** A furnished server with devices of people of few rights; both are asked the same. */
 export const fewRights = () => {
@@ -57,63 +93,115 @@ export const fewRights = () => {
       const answer = await business.ask(method, path.slice("/api/v1/".length), body)
       expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(500)
     }
-    for (const [name, rows] of Object.entries(await business.tables())) ids.set(name, rows.map((row) => row[catalogue.table(name).key] as number))
+    for (const [name, rows] of Object.entries(await business.tables()))
+      ids.set(
+        name,
+        rows.map((row) => row[catalogue.table(name).key] as number)
+      )
   }
   const close = async (): Promise<void> => {
     for (const device of devices) await device.close()
     await business.close()
   }
   let made = 0
-  interface Held { readonly device: Filled; readonly token: string; readonly beyond: () => Promise<ReadonlyArray<string>> }
+  interface Held {
+    readonly device: Filled
+    readonly token: string
+    readonly beyond: () => Promise<ReadonlyArray<string>>
+  }
   const deviceOf = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]): Promise<Held> => {
     const name = `Person ${++made}`
     await business.ask("POST", "roles", { name, permissions: held })
-    const { user } = (await business.ask("POST", "users", { name, email: `person-${made}@example.com`, roles: [name], active: true })).body
-    const token = (await business.ask("POST", "tokens", { name, abilities, user_id: user.id })).body.token.secret as string
-    const device = await enrolled(business, `device-${made}`, { limit: 1_000, snapshot_beyond: made % 2 === 0 ? 0 : Number.POSITIVE_INFINITY }, token)
+    const { user } = (
+      await business.ask("POST", "users", { name, email: `person-${made}@example.com`, roles: [name], active: true })
+    ).body
+    const token = (await business.ask("POST", "tokens", { name, abilities, user_id: user.id })).body.token
+      .secret as string
+    const device = await enrolled(
+      business,
+      `device-${made}`,
+      { limit: 1_000, snapshot_beyond: made % 2 === 0 ? 0 : Number.POSITIVE_INFINITY },
+      token
+    )
     devices.push(device)
     await device.sync()
-    const viewer = await business.run(Effect.gen(function*() {
-      const store = yield* Store
-      return viewerOf((yield* store.get(users, user.id))!, yield* store.find(roles, {}), null)
-    }))
+    const viewer = await business.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return viewerOf((yield* store.get(users, user.id))!, yield* store.find(roles, {}), null)
+      })
+    )
     return { device, token, beyond: async () => beyondVisibility(viewer, await device.tables()) }
   }
 
   const paths = (endpoint: Endpoint): ReadonlyArray<string> => {
     let found = [endpoint.path.slice("/api/v1/".length)]
     for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
-      found = found.flatMap((path) => (ids.get(table.name) ?? []).slice(0, 4).map((id) => path.replace(`{${name}}`, String(id))))
+      found = found.flatMap((path) =>
+        (ids.get(table.name) ?? []).slice(0, 4).map((id) => path.replace(`{${name}}`, String(id)))
+      )
     }
     return found.filter((path) => !path.includes("{"))
   }
-  const questions = catalogue.endpoints.filter((endpoint) => endpoint.kind === "query" && !endpoint.server_only && !endpoint.public && endpoint.produces === undefined)
+  const questions = catalogue.endpoints.filter(
+    (endpoint) =>
+      endpoint.kind === "query" && !endpoint.server_only && !endpoint.public && endpoint.produces === undefined
+  )
 
   /** Where a device answers otherwise than the server, among all questions. */
   const differencesIn = async ({ device, token }: Held, may: (endpoint: Endpoint) => boolean) => {
     const different: Array<unknown> = []
     let asked = 0
-    const one = async (endpoint: Endpoint, path: string, query: URLSearchParams, body: object | undefined): Promise<void> => {
-      const there = await business.ask(endpoint.method, endpoint.method === "GET" ? `${path}?${query}` : path, body, token)
+    const one = async (
+      endpoint: Endpoint,
+      path: string,
+      query: URLSearchParams,
+      body: object | undefined
+    ): Promise<void> => {
+      const there = await business.ask(
+        endpoint.method,
+        endpoint.method === "GET" ? `${path}?${query}` : path,
+        body,
+        token
+      )
       const here = await device.ask(endpoint.method, endpoint.method === "GET" ? `${path}?${query}` : path, body)
       asked++
-      const at_server = here.status === 503 ? here.body.errors?.at_server as ReadonlyArray<string> | undefined : undefined
+      const at_server =
+        here.status === 503 ? (here.body.errors?.at_server as ReadonlyArray<string> | undefined) : undefined
       // A device filled from rows sends people to the server for what was before; and for rows it is not given, but for those alone.
       if (at_server?.includes("history") === true) return
       if (at_server !== undefined) {
-        const included = query.get("include")!.split(",").filter((name) => name !== at_server[0])
-        return one(endpoint, path, new URLSearchParams({ ...Object.fromEntries(query), include: included.join(",") }), body)
+        const included = query
+          .get("include")!
+          .split(",")
+          .filter((name) => name !== at_server[0])
+        return one(
+          endpoint,
+          path,
+          new URLSearchParams({ ...Object.fromEntries(query), include: included.join(",") }),
+          body
+        )
       }
       // Whether a row is there is told to anybody before whether they may see it; a device may hold none of its kind.
       if (!may(endpoint) && [here, there].every(({ status }) => status === 403 || status === 404)) return
-      const [said, told] = [there, here].map(({ status, body }) => JSON.stringify([status, body ?? null]).replace(/"rate_limit":\d+/, "\"rate_limit\": as started"))
+      const [said, told] = [there, here].map(({ status, body }) =>
+        JSON.stringify([status, body ?? null]).replace(/"rate_limit":\d+/, '"rate_limit": as started')
+      )
       if (said !== told) different.push({ [`${endpoint.name} ${path}?${query}`]: { there: said, here: told } })
     }
     for (const endpoint of questions) {
       const fields = Object.keys(endpoint.fields as JsonObject).filter((name) => given[name] !== undefined)
       for (const path of may(endpoint) ? paths(endpoint) : paths(endpoint).slice(0, 1)) {
-        const query = new URLSearchParams({ ...Object.fromEntries(fields.map((name) => [name, given[name]!])), ...(endpoint.method === "GET" ? { include: includes } : {}) })
-        const body = endpoint.method === "GET" ? undefined : Object.fromEntries(fields.map((name) => [name, /^\d+$/.test(given[name]!) ? Number(given[name]) : given[name]!]))
+        const query = new URLSearchParams({
+          ...Object.fromEntries(fields.map((name) => [name, given[name]!])),
+          ...(endpoint.method === "GET" ? { include: includes } : {})
+        })
+        const body =
+          endpoint.method === "GET"
+            ? undefined
+            : Object.fromEntries(
+                fields.map((name) => [name, /^\d+$/.test(given[name]!) ? Number(given[name]) : given[name]!])
+              )
         await one(endpoint, path, query, body)
       }
     }
@@ -128,13 +216,17 @@ export const fewRights = () => {
   }
   const sameAnswersWithToken = async (abilities: ReadonlyArray<string>): Promise<void> => {
     const everything = permissions.map(({ key }) => key)
-    const may = ({ ability }: Endpoint): boolean => ability === null || [ability].flat().some((one) => abilities.includes(one))
+    const may = ({ ability }: Endpoint): boolean =>
+      ability === null || [ability].flat().some((one) => abilities.includes(one))
     expect(await differencesIn(await deviceOf(everything, ["sync:read", "sync:write", ...abilities]), may)).toEqual([])
   }
   const sameVerdicts = async (held: ReadonlyArray<string>): Promise<void> => {
     const { device, token, beyond } = await deviceOf(held)
     const chance = randomOf(made)
-    const look: Look = (sql, values = []) => business.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
+    const look: Look = (sql, values = []) =>
+      business.run(
+        Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))
+      ) as ReturnType<Look>
     const different: Array<unknown> = []
     for (const endpoint of commandKinds.filter((kind) => permitted(held, kind))) {
       for (let time = 0; time < 2; time++) {
@@ -145,14 +237,27 @@ export const fewRights = () => {
           const { command } = await device.ask(request.method, path, request.body as object)
           await device.sync()
           const refused = command === undefined ? undefined : device.outbox.find(command.id)
-          if (refused !== undefined && refused.state !== "accepted") different.push({ [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: { there: JSON.stringify(refused.error), here: "taken" } })
+          if (refused !== undefined && refused.state !== "accepted")
+            different.push({
+              [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: {
+                there: JSON.stringify(refused.error),
+                here: "taken"
+              }
+            })
           continue
         }
         const there = await business.ask(request.method, path, request.body, token)
-        const reason = ({ status, body }: { readonly status: number; readonly body?: any }) => JSON.stringify(status < 300 ? "taken" : [status, Object.keys(body?.errors ?? {})])
+        const reason = ({ status, body }: { readonly status: number; readonly body?: any }) =>
+          JSON.stringify(status < 300 ? "taken" : [status, Object.keys(body?.errors ?? {})])
         // Somebody else's view is not there at all.
         if (here.status === 404 && there.status === 403) continue
-        if (reason(here) !== reason(there)) different.push({ [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: { there: JSON.stringify(there).slice(0, 400), here: JSON.stringify(here).slice(0, 400) } })
+        if (reason(here) !== reason(there))
+          different.push({
+            [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: {
+              there: JSON.stringify(there).slice(0, 400),
+              here: JSON.stringify(here).slice(0, 400)
+            }
+          })
         await device.sync()
       }
     }

@@ -13,16 +13,22 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
   const { business, devices, make } = businessOfEachTest(engine)
   const head = (): Promise<number> => business.run(Effect.flatMap(Store, lastPosition))
   /** As the database was when the backup was made. */
-  const restore = (position: number, last_n: number) => business.run(Effect.gen(function*() {
-    const store = yield* Store
-    yield* store.run(`delete from journal where position > ${position}`)
-    yield* store.run(`update journal_head set position = ${position}`)
-    yield* store.run(`delete from replica_verdicts where n > ${last_n}`)
-    yield* store.run(`update replicas set last_n = ${last_n}`)
-    yield* rebuild(catalogue)
-  }))
+  const restore = (position: number, last_n: number) =>
+    business.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        yield* store.run(`delete from journal where position > ${position}`)
+        yield* store.run(`update journal_head set position = ${position}`)
+        yield* store.run(`delete from replica_verdicts where n > ${last_n}`)
+        yield* store.run(`update replicas set last_n = ${last_n}`)
+        yield* rebuild(catalogue)
+      })
+    )
 
-  it.each([["filled from rows", 0], ["filled from events", Number.POSITIVE_INFINITY]])("gets back from a device %s what it had accepted since, each once", async (_, snapshot_beyond) => {
+  it.each([
+    ["filled from rows", 0],
+    ["filled from events", Number.POSITIVE_INFINITY]
+  ])("gets back from a device %s what it had accepted since, each once", async (_, snapshot_beyond) => {
     const product = await make("products", { name: "Lamp" })
     const device = await enrolled(business, "device", { snapshot_beyond })
     devices.push(device)
@@ -41,14 +47,26 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 4 })
     expect(await device.tables()).toEqual(await business.tables())
-    expect((await business.ask("GET", `products/${product.id}`)).body.product).toMatchObject({ name: "After the backup", description: "Before the backup", weight: "12.5000" })
-    expect((await business.ask("GET", "product_groups")).body.product_groups.filter((one: any) => one.name === "After the backup")).toHaveLength(1)
+    expect((await business.ask("GET", `products/${product.id}`)).body.product).toMatchObject({
+      name: "After the backup",
+      description: "Before the backup",
+      weight: "12.5000"
+    })
+    expect(
+      (await business.ask("GET", "product_groups")).body.product_groups.filter(
+        (one: any) => one.name === "After the backup"
+      )
+    ).toHaveLength(1)
     await device.sync()
     expect(await device.tables()).toEqual(await business.tables())
   })
 
   it("hears no more of commands somebody gave up, and their numbers leave no gap", async () => {
-    const unit = { product_id: (await make("products", { name: "Head", stock_method: 2 })).id, store_id: 1, asset_number: "MH-1" }
+    const unit = {
+      product_id: (await make("products", { name: "Head", stock_method: 2 })).id,
+      store_id: 1,
+      asset_number: "MH-1"
+    }
     const device = await enrolled(business, "device", { snapshot_beyond: 0 })
     devices.push(device)
     await device.sync()

@@ -28,13 +28,18 @@ export interface FillTestServer {
   readonly app: ServerApp
   readonly url: string
   readonly folder: string
-  readonly ask: (method: string, path: string, body?: unknown, token?: string) => Promise<{ readonly status: number; readonly body: any }>
+  readonly ask: (
+    method: string,
+    path: string,
+    body?: unknown,
+    token?: string
+  ) => Promise<{ readonly status: number; readonly body: any }>
   readonly tables: () => Promise<Dump>
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store>) => Promise<A>
   readonly close: () => Promise<void>
 }
 export type Dump = { readonly [table: string]: ReadonlyArray<{ readonly [column: string]: unknown }> }
-const dump = Effect.gen(function*() {
+const dump = Effect.gen(function* () {
   const store = yield* Store
   const tables: { [name: string]: Dump[string] } = {}
   for (const table of catalogue.tables) tables[table.name] = yield* store.find(table, {}) as Effect.Effect<Dump[string]>
@@ -44,16 +49,28 @@ const dump = Effect.gen(function*() {
 export const openFillTestServer = async (engine: Engine): Promise<FillTestServer> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-fill-"))
   const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
-  const app = described(await openServerApp({
-    database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
-    key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000
-  }))
+  const app = described(
+    await openServerApp({
+      database:
+        database === undefined
+          ? { kind: "sqlite", path: join(folder, "server.sqlite") }
+          : { kind: "pg", url: database.url, connections_max: 5 },
+      key: "key-of-the-tests-which-is-long",
+      owner_token,
+      rate_limit: 1_000_000
+    })
+  )
   const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
   return {
-    app, folder, url: listening.url, run: app.run,
+    app,
+    folder,
+    url: listening.url,
+    run: app.run,
     ask: async (method, path, body, token = owner_token) => {
       const response = await fetch(`${listening.url}/api/v1/${path}`, {
-        method, headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) })
+        method,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
       })
       const text = await response.text()
       return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
@@ -102,9 +119,17 @@ export interface Filled {
 }
 
 /** Enrols a device of the token's user. */
-export const enrolled = async (business: FillTestServer, name: string, hooks: Hooks = {}, token = owner_token): Promise<Filled> => {
+export const enrolled = async (
+  business: FillTestServer,
+  name: string,
+  hooks: Hooks = {},
+  token = owner_token
+): Promise<Filled> => {
   const remote = remoteAt(business.url, token)
-  const { replica: { id, user_id, abilities }, lease } = (await business.ask("POST", "sync/replicas", { name }, token)).body
+  const {
+    replica: { id, user_id, abilities },
+    lease
+  } = (await business.ask("POST", "sync/replicas", { name }, token)).body
   const folder = join(business.folder, name)
   mkdirSync(folder)
   const outbox = openOutboxAt(join(folder, "outbox.sqlite"))
@@ -112,15 +137,21 @@ export const enrolled = async (business: FillTestServer, name: string, hooks: Ho
   let made = 0
   const boot = () => {
     const replica = makeReplica({
-      catalogue, outbox, replica_id: id, commandId: () => `${name}-${Date.now()}-${++made}`, at: (step) => hooks.at?.(step),
-      viewer: Effect.gen(function*() {
+      catalogue,
+      outbox,
+      replica_id: id,
+      commandId: () => `${name}-${Date.now()}-${++made}`,
+      at: (step) => hooks.at?.(step),
+      viewer: Effect.gen(function* () {
         const store = yield* Store
         const user = yield* store.get(users, user_id)
         if (user === undefined) return yield* new Rejection({ kind: "unavailable", message: "Not filled yet." })
         return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities })
       })
     })
-    const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") })), replica.runtime))
+    const runtime = ManagedRuntime.make(
+      Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") })), replica.runtime)
+    )
     return { replica, runtime }
   }
   let { replica, runtime } = boot()
@@ -133,7 +164,10 @@ export const enrolled = async (business: FillTestServer, name: string, hooks: Ho
       hooks.before_push?.()
       return await remote.push(...asked)
     },
-    plan: (...asked) => { counted.plans++; return remote.plan(...asked) },
+    plan: (...asked) => {
+      counted.plans++
+      return remote.plan(...asked)
+    },
     rows: async (replica_id, place) => {
       await hooks.before_page?.(place)
       counted.pages.push(place.after)
@@ -144,24 +178,66 @@ export const enrolled = async (business: FillTestServer, name: string, hooks: Ho
       }
       return page
     },
-    pull: (replica_id, from, take) => remote.pull(replica_id, from, { ...take, chunk: (chunk) => { counted.events += chunk.events.length; return take.chunk(chunk) } })
+    pull: (replica_id, from, take) =>
+      remote.pull(replica_id, from, {
+        ...take,
+        chunk: (chunk) => {
+          counted.events += chunk.events.length
+          return take.chunk(chunk)
+        }
+      })
   }
   const ask = (plan: boolean, method: string, path: string, body?: object): Promise<QueryResult> =>
-    run(replica.ask({ method, path: `/api/v1/${path.split("?")[0]!}`, query: [...new URLSearchParams(path.split("?")[1] ?? "")], body: body as JsonObject | undefined }, plan)
-      .pipe(Effect.catch((failure): Effect.Effect<QueryResult, Failure> => failure instanceof Rejection ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject }) : Effect.fail(failure))))
+    run(
+      replica
+        .ask(
+          {
+            method,
+            path: `/api/v1/${path.split("?")[0]!}`,
+            query: [...new URLSearchParams(path.split("?")[1] ?? "")],
+            body: body as JsonObject | undefined
+          },
+          plan
+        )
+        .pipe(
+          Effect.catch((failure): Effect.Effect<QueryResult, Failure> =>
+            failure instanceof Rejection
+              ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure) as unknown as JsonObject })
+              : Effect.fail(failure)
+          )
+        )
+    )
   return {
-    id, outbox, folder, remote, run, counted,
+    id,
+    outbox,
+    folder,
+    remote,
+    run,
+    counted,
     replica: () => replica,
     ask: (method, path, body) => ask(false, method, path, body),
     plan: (method, path, body) => ask(true, method, path, body),
-    sync: () => syncOnce({ profile: { replica_id: id }, outbox, replica, remote: counting, run, snapshot_beyond: hooks.snapshot_beyond ?? 0, ...(hooks.progress === undefined ? {} : { progress: hooks.progress }) }),
+    sync: () =>
+      syncOnce({
+        profile: { replica_id: id },
+        outbox,
+        replica,
+        remote: counting,
+        run,
+        snapshot_beyond: hooks.snapshot_beyond ?? 0,
+        ...(hooks.progress === undefined ? {} : { progress: hooks.progress })
+      }),
     tables: () => run(dump),
     restart: async () => {
-      await runtime.dispose();
-      ({ replica, runtime } = boot())
+      await runtime.dispose()
+      ;({ replica, runtime } = boot())
       await run(replica.open)
     },
-    holds: (bytes, files = "replica") => readdirSync(folder).filter((file) => file.startsWith(files) && existsSync(join(folder, file)) && readFileSync(join(folder, file)).includes(bytes)),
+    holds: (bytes, files = "replica") =>
+      readdirSync(folder).filter(
+        (file) =>
+          file.startsWith(files) && existsSync(join(folder, file)) && readFileSync(join(folder, file)).includes(bytes)
+      ),
     close: async () => {
       await runtime.dispose()
       outbox.close()

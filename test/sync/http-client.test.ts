@@ -2,14 +2,26 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
-import { afterItsWord, httpClientAt, type HttpClientOptions, jsonOf, textOf, Unreachable } from "../../sync/http-client.ts"
+import {
+  afterItsWord,
+  httpClientAt,
+  type HttpClientOptions,
+  jsonOf,
+  textOf,
+  Unreachable
+} from "../../sync/http-client.ts"
 
 describe("the HTTP client", () => {
   const opened: Array<() => void> = []
-  afterEach(() => { for (const close of opened.splice(0)) close() })
+  afterEach(() => {
+    for (const close of opened.splice(0)) close()
+  })
 
   /** A server that answers so, and what it was asked. */
-  const serving = async (answer: (request: IncomingMessage, response: ServerResponse, asked: number) => void, options: Partial<HttpClientOptions> = {}) => {
+  const serving = async (
+    answer: (request: IncomingMessage, response: ServerResponse, asked: number) => void,
+    options: Partial<HttpClientOptions> = {}
+  ) => {
     const asked: Array<IncomingMessage & { body?: string }> = []
     const server = createServer((request, response) => {
       let body = ""
@@ -20,21 +32,36 @@ describe("the HTTP client", () => {
       })
     }).listen(0, "127.0.0.1")
     await once(server, "listening")
-    opened.push(() => { server.closeAllConnections(); server.close() })
+    opened.push(() => {
+      server.closeAllConnections()
+      server.close()
+    })
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     return { url, asked, client: httpClientAt({ url: `${url}//`, token: "secret", timeout_millis: 5_000, ...options }) }
   }
-  const refusing = (status: number, retry_after?: string) => (_: IncomingMessage, response: ServerResponse, asked: number): void => {
-    if (asked > 2) return void response.end("{}")
-    response.writeHead(status, retry_after === undefined ? {} : { "retry-after": retry_after }).end("{}")
-  }
+  const refusing =
+    (status: number, retry_after?: string) =>
+    (_: IncomingMessage, response: ServerResponse, asked: number): void => {
+      if (asked > 2) return void response.end("{}")
+      response.writeHead(status, retry_after === undefined ? {} : { "retry-after": retry_after }).end("{}")
+    }
 
   it("sends the token, and plain data as JSON", async () => {
     const { client, asked } = await serving((_, response) => response.writeHead(201).end(`{"made":[1]}`))
-    const answer = await client.send({ method: "POST", path: "/things?a=1", body: { name: "é" }, headers: { "x-own": "1" } })
+    const answer = await client.send({
+      method: "POST",
+      path: "/things?a=1",
+      body: { name: "é" },
+      headers: { "x-own": "1" }
+    })
     expect([answer.status, jsonOf(answer), textOf(answer)]).toEqual([201, { made: [1] }, `{"made":[1]}`])
     expect(asked[0]).toMatchObject({ method: "POST", url: "/things?a=1", body: `{"name":"é"}` })
-    expect(asked[0]!.headers).toMatchObject({ authorization: "Bearer secret", "content-type": "application/json", accept: "application/json", "x-own": "1" })
+    expect(asked[0]!.headers).toMatchObject({
+      authorization: "Bearer secret",
+      "content-type": "application/json",
+      accept: "application/json",
+      "x-own": "1"
+    })
   })
   it("sends a form as it is, and no token where there is none", async () => {
     const { client, asked } = await serving((_, response) => response.end(), { token: "" })
@@ -64,7 +91,10 @@ describe("the HTTP client", () => {
   })
   it("waits as long as it is told", async () => {
     const begun = performance.now()
-    const { client } = await serving((_, response, asked) => asked > 1 ? response.end() : response.writeHead(429, { "retry-after": "1" }).end(), { again: afterItsWord(5, 60) })
+    const { client } = await serving(
+      (_, response, asked) => (asked > 1 ? response.end() : response.writeHead(429, { "retry-after": "1" }).end()),
+      { again: afterItsWord(5, 60) }
+    )
     await client.send({ method: "GET", path: "/" })
     expect(performance.now() - begun).toBeGreaterThan(950)
   })
@@ -73,7 +103,9 @@ describe("the HTTP client", () => {
     await once(server, "listening")
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     await new Promise((resolve) => server.close(resolve))
-    const error = await httpClientAt({ url, token: "", timeout_millis: 1_000 }).send({ method: "GET", path: "/" }).catch((error: unknown) => error)
+    const error = await httpClientAt({ url, token: "", timeout_millis: 1_000 })
+      .send({ method: "GET", path: "/" })
+      .catch((error: unknown) => error)
     expect(error).toBeInstanceOf(Unreachable)
     expect(error).toMatchObject({ url, message: `The server at ${url} cannot be reached.` })
     expect(String((error as Error & { cause: Error & { cause: Error } }).cause.cause)).toContain("ECONNREFUSED")
@@ -81,7 +113,10 @@ describe("the HTTP client", () => {
   it("counts an answer that does not end as none, at its deadline, when it breaks off and when it is given up", async () => {
     const slow = await serving((_, response) => response.writeHead(200).write("{"), { timeout_millis: 200 })
     await expect(slow.client.send({ method: "GET", path: "/" })).rejects.toThrow(Unreachable)
-    const broken = await serving((_, response) => { response.writeHead(200, { "content-length": "9" }).write("{"); setTimeout(() => response.destroy(), 20) })
+    const broken = await serving((_, response) => {
+      response.writeHead(200, { "content-length": "9" }).write("{")
+      setTimeout(() => response.destroy(), 20)
+    })
     await expect(broken.client.send({ method: "GET", path: "/" })).rejects.toThrow(Unreachable)
     const held = await serving(() => {})
     const giving_up = new AbortController()

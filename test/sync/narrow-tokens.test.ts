@@ -15,12 +15,16 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
     await make("opportunities", { subject: "Wumpus Gala", member_id: member.id, delivery_address_id: address.id })
     await make("activities", { subject: "Ring Zork" })
   })
-  const enrol = async (token: object, snapshot_beyond: number): Promise<Filled> => of.filled({ snapshot_beyond }, (await make("tokens", { name: "t", ...token })).secret)
+  const enrol = async (token: object, snapshot_beyond: number): Promise<Filled> =>
+    of.filled({ snapshot_beyond }, (await make("tokens", { name: "t", ...token })).secret)
   const words = ["Frobnicator", "Quuxcorp", "Plover", "Xyzzy", "Wumpus", "Zork"]
   const heldBy = (device: Filled): ReadonlyArray<string> => words.filter((word) => device.holds(word).length > 0)
   const user_id = async (permissions: ReadonlyArray<string>): Promise<number> => (await of.person(permissions)).user_id
 
-  describe.each([["from rows", 0], ["from events", Number.POSITIVE_INFINITY]])("filled %s", (_, snapshot_beyond) => {
+  describe.each([
+    ["from rows", 0],
+    ["from events", Number.POSITIVE_INFINITY]
+  ])("filled %s", (_, snapshot_beyond) => {
     it.each([
       ["of the owner, for sync alone", [], []],
       ["of the owner, for products", ["products:read"], ["Frobnicator"]],
@@ -36,18 +40,30 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
     })
 
     it("addresses of members are for those who see members; a quote's is asked of the server", async () => {
-      const device = await enrol({ abilities: ["*"], user_id: await user_id(["opportunities.view", "opportunities.create"]) }, snapshot_beyond)
+      const device = await enrol(
+        { abilities: ["*"], user_id: await user_id(["opportunities.view", "opportunities.create"]) },
+        snapshot_beyond
+      )
       expect(heldBy(device)).toEqual(["Frobnicator", "Quuxcorp", "Wumpus"])
       const [id] = (await device.tables())["opportunities"]!.map((row) => row["id"])
       expect((await device.ask("GET", `opportunities/${id}`)).status).toBe(200)
-      expect(await device.ask("GET", `opportunities/${id}?include=delivery_address`)).toMatchObject({ status: 503, body: { errors: { at_server: ["delivery_address"] } } })
+      expect(await device.ask("GET", `opportunities/${id}?include=delivery_address`)).toMatchObject({
+        status: 503,
+        body: { errors: { at_server: ["delivery_address"] } }
+      })
       // Whose an address is can be told without what stands in it.
       const [member] = (await business.tables())["members"]!.filter((row) => row["name"] === "Quuxcorp")
       const [, other] = (await business.tables())["addresses"]!
       const quote = { subject: "Offline", member_id: member!["id"], delivery_address_id: other!["id"] }
       const answer = await device.ask("POST", "opportunities?include=delivery_address", quote)
-      expect([answer.status, answer.body.opportunity?.delivery_address_id, answer.body.opportunity?.delivery_address]).toEqual([201, other!["id"], null])
-      expect((await device.ask("POST", "opportunities", { ...quote, member_id: 1 })).body.errors).toHaveProperty("delivery_address_id")
+      expect([
+        answer.status,
+        answer.body.opportunity?.delivery_address_id,
+        answer.body.opportunity?.delivery_address
+      ]).toEqual([201, other!["id"], null])
+      expect((await device.ask("POST", "opportunities", { ...quote, member_id: 1 })).body.errors).toHaveProperty(
+        "delivery_address_id"
+      )
       await device.sync()
       expect(device.outbox.counts()).toEqual({ accepted: 1 })
       expect(heldBy(device)).not.toContain("Xyzzy")
@@ -55,7 +71,10 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
   })
 
   it("two tokens of one person stand side by side: neither sends the other's device back to the beginning", async () => {
-    const [wide, narrow] = [await enrol({ abilities: ["*"] }, 0), await enrol({ abilities: ["sync:read", "sync:write", "products:read"] }, 0)]
+    const [wide, narrow] = [
+      await enrol({ abilities: ["*"] }, 0),
+      await enrol({ abilities: ["sync:read", "sync:write", "products:read"] }, 0)
+    ]
     const handleOf = async (device: Filled) => (await device.run(device.replica().position)).handle
     const before = [await handleOf(wide), await handleOf(narrow)]
     for (let time = 0; time < 3; time++) {

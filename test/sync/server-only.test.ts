@@ -13,29 +13,47 @@ const bodies: { readonly [name: string]: object } = { "tokens.create": { name: "
 
 describe.each(engines)("a device that pushes what only the server decides, on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine) })
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
   afterAll(() => server.close())
 
   it("is refused every such command and question by name, and nothing of it happens", async () => {
     const { replica } = (await server.ask("/api/v1/sync/replicas", { json: { name: "van" } })).body
-    const { token } = (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body
-    const state = Effect.gen(function*() {
+    const { token } = (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } }))
+      .body
+    const state = Effect.gen(function* () {
       const store = yield* Store
-      return { tokens: (yield* store.find(tokens, {})).map(({ id, revoked_at }) => ({ id, revoked_at })), events: yield* store.find(journal, {}, { order: ["position"] }) }
+      return {
+        tokens: (yield* store.find(tokens, {})).map(({ id, revoked_at }) => ({ id, revoked_at })),
+        events: yield* store.find(journal, {}, { order: ["position"] })
+      }
     })
     const before = await server.run(state)
     const closed = server.app.catalogue.endpoints.filter((endpoint) => endpoint.server_only)
-    expect(closed.filter(({ kind }) => kind === "command").map(({ name }) => name)).toEqual(expect.arrayContaining(["tokens.create", "tokens.delete"]))
+    expect(closed.filter(({ kind }) => kind === "command").map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["tokens.create", "tokens.delete"])
+    )
     const commands = closed.map(({ name, params }, at) => ({
-      n: at + 1, id: `closed-${at + 1}`, name, ids: {}, issued_at: "2026-06-18T12:00:00.000Z",
-      payload: { params: Object.fromEntries(Object.keys(params).map((param) => [param, String(token.id)])), body: bodies[name] ?? {} }
+      n: at + 1,
+      id: `closed-${at + 1}`,
+      name,
+      ids: {},
+      issued_at: "2026-06-18T12:00:00.000Z",
+      payload: {
+        params: Object.fromEntries(Object.keys(params).map((param) => [param, String(token.id)])),
+        body: bodies[name] ?? {}
+      }
     }))
     const pushed = await server.ask("/api/v1/sync/commands", { json: { replica_id: replica.id, commands } })
     expect(pushed.status).toBe(200)
-    expect(pushed.body.verdicts.map((one: any, at: number) => [closed[at]!.name, one.status, one.error?.errors]))
-      .toEqual(closed.map(({ name }) => [name, "rejected", { name: [name] }]))
+    expect(
+      pushed.body.verdicts.map((one: any, at: number) => [closed[at]!.name, one.status, one.error?.errors])
+    ).toEqual(closed.map(({ name }) => [name, "rejected", { name: [name] }]))
     const after = await server.run(state)
     expect(after.tokens).toEqual(before.tokens)
-    expect(after.events.slice(before.events.length).map(({ type }) => type)).toEqual(closed.map(() => commandDecided.type))
+    expect(after.events.slice(before.events.length).map(({ type }) => type)).toEqual(
+      closed.map(() => commandDecided.type)
+    )
   })
 })

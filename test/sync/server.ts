@@ -29,7 +29,12 @@ export interface DeviceTestServer {
   /** Closed with the grounds. */
   readonly keep: (device: Device) => Device
   /** Asks the server over HTTP, as the owner unless said. */
-  readonly ask: (method: string, path: string, body?: unknown, as?: string) => Promise<{ readonly status: number; readonly body: any }>
+  readonly ask: (
+    method: string,
+    path: string,
+    body?: unknown,
+    as?: string
+  ) => Promise<{ readonly status: number; readonly body: any }>
   readonly serverTables: () => Promise<unknown>
   readonly replicaTables: (name: string) => Promise<unknown>
   readonly close: () => Promise<void>
@@ -38,13 +43,22 @@ export interface DeviceTestServer {
 export const openDeviceTestServer = async (engine: Engine = "sqlite"): Promise<DeviceTestServer> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-grounds-"))
   const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
-  let app: ServerApp | undefined, listening: Listening | undefined, port = 0
+  let app: ServerApp | undefined,
+    listening: Listening | undefined,
+    port = 0
   const devices: Array<Device> = []
   const start = async (): Promise<void> => {
-    app = described(await openServerApp({
-      database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
-      key: server_key, owner_token: token, rate_limit: 1_000_000
-    }))
+    app = described(
+      await openServerApp({
+        database:
+          database === undefined
+            ? { kind: "sqlite", path: join(folder, "server.sqlite") }
+            : { kind: "pg", url: database.url, connections_max: 5 },
+        key: server_key,
+        owner_token: token,
+        rate_limit: 1_000_000
+      })
+    )
     listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, answer: app.answer })
     port = Number(new URL(listening.url).port)
   }
@@ -55,28 +69,44 @@ export const openDeviceTestServer = async (engine: Engine = "sqlite"): Promise<D
   }
   await start()
   const url = (): string => `http://127.0.0.1:${port}`
-  const dump = Effect.gen(function*() {
+  const dump = Effect.gen(function* () {
     const store = yield* Store
     const tables: { [table: string]: unknown } = {}
     for (const table of catalogue.tables) tables[table.name] = yield* store.find(table, {})
     return tables
   })
-  const keep = (device: Device): Device => { devices.push(device); return device }
+  const keep = (device: Device): Device => {
+    devices.push(device)
+    return device
+  }
   return {
-    folder, url, stop, start, keep,
+    folder,
+    url,
+    stop,
+    start,
+    keep,
     app: () => app!,
-    enrol: async (name, as = token) => keep(await enrolDevice(join(folder, name), { name, url: url(), token: as, device: name })),
+    enrol: async (name, as = token) =>
+      keep(await enrolDevice(join(folder, name), { name, url: url(), token: as, device: name })),
     ask: async (method, path, body, as = token) => {
       const response = await fetch(url() + path, {
-        method, headers: { authorization: `Bearer ${as}`, "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) })
+        method,
+        headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
       })
       const text = await response.text()
       return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
     },
     serverTables: () => app!.run(dump),
     replicaTables: async (name) => {
-      const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path: join(folder, name, "replica.sqlite") })))
-      try { return await runtime.runPromise(dump) } finally { await runtime.dispose() }
+      const runtime = ManagedRuntime.make(
+        Layer.provide(Store.layer, sqliteLayer({ path: join(folder, name, "replica.sqlite") }))
+      )
+      try {
+        return await runtime.runPromise(dump)
+      } finally {
+        await runtime.dispose()
+      }
     },
     close: async () => {
       for (const device of devices) await device.close()

@@ -15,26 +15,35 @@ import type { FillTestServer } from "./filling.ts"
 export const mark = "Zacharias"
 /** A number of theirs, as a document holds it. */
 export const number_mark = "7654321"
-const isMarked = (text: string): boolean => text.toLowerCase().includes(mark.toLowerCase()) || text.includes(number_mark)
+const isMarked = (text: string): boolean =>
+  text.toLowerCase().includes(mark.toLowerCase()) || text.includes(number_mark)
 
 /** Files below a folder that hold the mark, as bytes: free pages and write-ahead logs count. */
-export const markedFiles = (folder: string): ReadonlyArray<string> => readdirSync(folder, { recursive: true, withFileTypes: true })
-  .filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  .filter((file) => existsSync(file) && isMarked(readFileSync(file, "latin1"))).map((file) => file.slice(folder.length + 1))
+export const markedFiles = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => existsSync(file) && isMarked(readFileSync(file, "latin1")))
+    .map((file) => file.slice(folder.length + 1))
 
 /** Tables with a row that holds the mark, whatever engine; those of no declaration count too. */
-export const markedTables = (business: FillTestServer): Promise<ReadonlyArray<string>> => business.run(Effect.gen(function*() {
-  const store = yield* Store
-  const named = yield* store.run<{ name: string }>(store.dialect === "pg"
-    ? "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
-    : "select name from sqlite_master where type = 'table'")
-  const found: Array<string> = []
-  for (const { name } of named) {
-    const rows = yield* store.run(`select * from ${quote(name)}`)
-    if (isMarked(JSON.stringify(rows))) found.push(name)
-  }
-  return found
-}))
+export const markedTables = (business: FillTestServer): Promise<ReadonlyArray<string>> =>
+  business.run(
+    Effect.gen(function* () {
+      const store = yield* Store
+      const named = yield* store.run<{ name: string }>(
+        store.dialect === "pg"
+          ? "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'"
+          : "select name from sqlite_master where type = 'table'"
+      )
+      const found: Array<string> = []
+      for (const { name } of named) {
+        const rows = yield* store.run(`select * from ${quote(name)}`)
+        if (isMarked(JSON.stringify(rows))) found.push(name)
+      }
+      return found
+    })
+  )
 
 /** What an owner's export asks the server for. */
 export const exported = async (business: FillTestServer): Promise<string> => {
@@ -52,32 +61,62 @@ export const isMarkedText = isMarked
 
 /** What stays of somebody anonymised, by the interface's own words: how they are dealt with, not who they are. */
 const stays: ReadonlySet<string> = new Set([
-  "members.locale", "members.default_currency_code", "phones.country_code", "relationships.relationship_type", "users.role_ids"
+  "members.locale",
+  "members.default_currency_code",
+  "phones.country_code",
+  "relationships.relationship_type",
+  "users.role_ids"
 ])
 /** A value that bears the mark; undefined for a field that can hold none, or whose value stays. */
 const markedValue = (table: Table, name: string, field: Field): unknown => {
   if (stays.has(`${table.name}.${name}`) || field.computed) return undefined
   const { type } = field
   switch (type.kind) {
-    case "text": return type.format === "email" ? `${mark}@${name}.example` : type.format === "url" ? `https://${mark.toLowerCase()}.example/${name}` : `${mark} ${name}`.slice(0, type.max)
-    case "list": return type.of.type.kind === "text" ? [`${mark} ${name}`] : undefined
-    case "decimal": return `51.${number_mark}`
-    default: return undefined
+    case "text":
+      return type.format === "email"
+        ? `${mark}@${name}.example`
+        : type.format === "url"
+          ? `https://${mark.toLowerCase()}.example/${name}`
+          : `${mark} ${name}`.slice(0, type.max)
+    case "list":
+      return type.of.type.kind === "text" ? [`${mark} ${name}`] : undefined
+    case "decimal":
+      return `51.${number_mark}`
+    default:
+      return undefined
   }
 }
 /** A body that bears the mark in every field people may write. */
-export const markedBody = (table: Table): { readonly [field: string]: unknown } => Object.fromEntries(
-  Object.entries(table.columns).flatMap(([name, field]) => { const value = markedValue(table, name, field); return value === undefined ? [] : [[name, value]] }))
+export const markedBody = (table: Table): { readonly [field: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries(table.columns).flatMap(([name, field]) => {
+      const value = markedValue(table, name, field)
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
 
 /** The tables a person's data lies in: theirs, and whatever is kept in a member's or a user's stream. */
-export const personal_tables: ReadonlyArray<Table> = catalogue.tables.filter((table) =>
-  table === members || table === users || table.stream?.entity === members.entity || table.stream?.entity === users.entity)
+export const personal_tables: ReadonlyArray<Table> = catalogue.tables.filter(
+  (table) =>
+    table === members ||
+    table === users ||
+    table.stream?.entity === members.entity ||
+    table.stream?.entity === users.entity
+)
 /** Those with rows of their own per member, and where one is made. */
-export const recordsOfMember = (): ReadonlyArray<{ readonly table: Table; readonly path: string }> => personal_tables
-  .filter((table) => table.stream?.entity === members.entity && !stays.has(`${table.name}.relationship_type`))
-  .map((table) => {
-    const endpoint = catalogue.endpoints.find((one) => one.method === "POST" && one.name.endsWith("create") && one.path.startsWith("/api/v1/members/{") && one.path.endsWith(`/${table.name}`))
-    if (endpoint === undefined) throw new Error(`No endpoint makes a row in ${table.name}: say here how one is made for the person.`)
-    return { table, path: `/${table.name}` }
-  })
+export const recordsOfMember = (): ReadonlyArray<{ readonly table: Table; readonly path: string }> =>
+  personal_tables
+    .filter((table) => table.stream?.entity === members.entity && !stays.has(`${table.name}.relationship_type`))
+    .map((table) => {
+      const endpoint = catalogue.endpoints.find(
+        (one) =>
+          one.method === "POST" &&
+          one.name.endsWith("create") &&
+          one.path.startsWith("/api/v1/members/{") &&
+          one.path.endsWith(`/${table.name}`)
+      )
+      if (endpoint === undefined)
+        throw new Error(`No endpoint makes a row in ${table.name}: say here how one is made for the person.`)
+      return { table, path: `/${table.name}` }
+    })
 export const contact_table_names = Object.keys(contactTables)

@@ -10,35 +10,64 @@ import { serve, type Serving } from "../server/serving.ts"
 
 describe.each(engines)("a verdict on %s", (engine) => {
   let shop: Shop
-  beforeEach(async () => { shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice])) })
+  beforeEach(async () => {
+    shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
+  })
   afterEach(() => shop.close())
   const statement = (text: string) => shop.run(Effect.flatMap(Store, (store) => store.run(text)))
 
   it("is there with what the command did, or neither is", async () => {
     const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
     const lamp = body.lease.find((range: { entity: string }) => range.entity === "lamps").from
-    const push = () => shop.call("POST", "/api/v1/sync/commands", { replica_id: body.replica.id, commands: [{
-      n: 1, id: "one", name: "lamps.create", payload: { params: {}, body: { name: "Lamp" } }, ids: { lamps: [lamp] }, issued_at: "2026-06-18T12:00:00.000Z"
-    }] })
+    const push = () =>
+      shop.call("POST", "/api/v1/sync/commands", {
+        replica_id: body.replica.id,
+        commands: [
+          {
+            n: 1,
+            id: "one",
+            name: "lamps.create",
+            payload: { params: {}, body: { name: "Lamp" } },
+            ids: { lamps: [lamp] },
+            issued_at: "2026-06-18T12:00:00.000Z"
+          }
+        ]
+      })
     const before = await shop.dump()
     // The last thing written breaks, as on a disk that is full by then.
-    await statement(engine === "sqlite"
-      ? "create trigger full before insert on replica_verdicts begin select raise(abort, 'the disk is full'); end"
-      : "alter table replica_verdicts add constraint disk_full check (false) not valid")
+    await statement(
+      engine === "sqlite"
+        ? "create trigger full before insert on replica_verdicts begin select raise(abort, 'the disk is full'); end"
+        : "alter table replica_verdicts add constraint disk_full check (false) not valid"
+    )
     await expect(push()).rejects.toThrow()
     expect(await shop.dump()).toEqual(before)
-    await statement(engine === "sqlite" ? "drop trigger full" : "alter table replica_verdicts drop constraint disk_full")
+    await statement(
+      engine === "sqlite" ? "drop trigger full" : "alter table replica_verdicts drop constraint disk_full"
+    )
     expect((await push()).body.verdicts).toMatchObject([{ id: "one", status: "accepted" }])
     expect((await shop.dump())["lamps"]).toMatchObject([{ id: lamp, name: "Lamp" }])
   })
 
   it("that refuses a command after its rows were written leaves them as they were before", async () => {
-    const { body: { lamp } } = await shop.call("POST", "/api/v1/lamps", { name: "Lamp" })
+    const {
+      body: { lamp }
+    } = await shop.call("POST", "/api/v1/lamps", { name: "Lamp" })
     const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
     const before = (await shop.dump())["lamps"]
-    const commands = [{ n: 1, id: "one", name: "lamps.crash", payload: { params: { id: String(lamp.id) }, body: { at: "respond_refusal" } }, ids: {}, issued_at: "2026-06-18T12:00:00.000Z" }]
-    expect((await shop.call("POST", "/api/v1/sync/commands", { replica_id: body.replica.id, commands })).body.verdicts)
-      .toMatchObject([{ status: "rejected", error: { status: 422, errors: { at: ["Refused after recording."] } } }])
+    const commands = [
+      {
+        n: 1,
+        id: "one",
+        name: "lamps.crash",
+        payload: { params: { id: String(lamp.id) }, body: { at: "respond_refusal" } },
+        ids: {},
+        issued_at: "2026-06-18T12:00:00.000Z"
+      }
+    ]
+    expect(
+      (await shop.call("POST", "/api/v1/sync/commands", { replica_id: body.replica.id, commands })).body.verdicts
+    ).toMatchObject([{ status: "rejected", error: { status: 422, errors: { at: ["Refused after recording."] } } }])
     expect((await shop.dump())["lamps"]).toEqual(before)
   })
 })
@@ -47,16 +76,29 @@ describe.each(engines)("an answer kept under an Idempotency-Key on %s", (engine)
   let server: Serving
   beforeEach(async () => {
     // While one request works, its key goes to another: the first counted as lost.
-    server = await serve(engine, { slices: [{
-      name: "retry", recorded: (events) => Effect.flatMap(Store, (store) =>
-        events.some(({ data }) => data["subject"] === "Overtaken") ? Effect.asVoid(store.run("update idempotency_keys set attempt = attempt + 1")) : Effect.void)
-    }] })
+    server = await serve(engine, {
+      slices: [
+        {
+          name: "retry",
+          recorded: (events) =>
+            Effect.flatMap(Store, (store) =>
+              events.some(({ data }) => data["subject"] === "Overtaken")
+                ? Effect.asVoid(store.run("update idempotency_keys set attempt = attempt + 1"))
+                : Effect.void
+            )
+        }
+      ]
+    })
   })
   afterEach(() => server.close())
 
   it("is there with what was done, or neither is: who lost the key to a retry has done nothing", async () => {
     const path = "/api/v1/opportunities"
-    const { status } = await server.ask(path, { method: "POST", json: { subject: "Overtaken" }, headers: { "idempotency-key": "one" } })
+    const { status } = await server.ask(path, {
+      method: "POST",
+      json: { subject: "Overtaken" },
+      headers: { "idempotency-key": "one" }
+    })
     expect(status).toBe(425)
     expect((await server.ask(path)).body.meta.total).toBe(0)
   })

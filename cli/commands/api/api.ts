@@ -9,24 +9,34 @@ import { queryPart } from "../../query.ts"
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 export const declare = (program: Command): void => {
-  const api = program.command("api").description("Any operation of the API; prints the body as JSON")
-    .argument("<method>", methods.join(", ")).argument("<path>", "such as /api/v1/products; /api/v1 may be left out")
+  const api = program
+    .command("api")
+    .description("Any operation of the API; prints the body as JSON")
+    .argument("<method>", methods.join(", "))
+    .argument("<path>", "such as /api/v1/products; /api/v1 may be left out")
     .addOption(repeatable("-q, --q <name=value>", "a part of the query string, such as name_cont=truss or page=2"))
     .addOption(new Option("-d, --data <json>", "the body: JSON, @FILE or @-"))
     .addOption(new Option("-o, --output <file>", "write a file's content there"))
   withAction(api, async (context, [given = "", where = ""], flags) => {
     const method = given.toUpperCase()
-    if (!methods.includes(method)) throw usageError(`${JSON.stringify(given)} is no method; use one of ${methods.join(", ")}.`)
+    if (!methods.includes(method))
+      throw usageError(`${JSON.stringify(given)} is no method; use one of ${methods.join(", ")}.`)
     const at = where.indexOf("?")
     const path = at < 0 ? where : where.slice(0, at)
     const inline = at < 0 ? [] : [...new URLSearchParams(where.slice(at + 1))]
     const body = await jsonArgument(flags["data"] as string | undefined, "-d")
     const answer = await context.request({
-      method, path: fullPath(path), body,
-      query: [...inline.map(([name, value]) => [name, value] as const), ...((flags["q"] ?? []) as ReadonlyArray<string>).map(queryPart)]
+      method,
+      path: fullPath(path),
+      body,
+      query: [
+        ...inline.map(([name, value]) => [name, value] as const),
+        ...((flags["q"] ?? []) as ReadonlyArray<string>).map(queryPart)
+      ]
     })
     if (answer.status < 400) {
-      if (answer.content !== undefined || answer.events !== undefined) await printAnswer(context, answer, flags["output"] as string | undefined)
+      if (answer.content !== undefined || answer.events !== undefined)
+        await printAnswer(context, answer, flags["output"] as string | undefined)
       else {
         if (answer.body !== undefined) context.printJson(answer.body)
         notePending(context, answer)
@@ -42,5 +52,7 @@ export const declare = (program: Command): void => {
 }
 const fullPath = (path: string): string => {
   const rooted = path.startsWith("/") ? path : `/${path}`
-  return rooted.startsWith("/api/") || rooted.startsWith("/calendar/") || rooted === "/metrics" ? rooted : `/api/v1${rooted}`
+  return rooted.startsWith("/api/") || rooted.startsWith("/calendar/") || rooted === "/metrics"
+    ? rooted
+    : `/api/v1${rooted}`
 }

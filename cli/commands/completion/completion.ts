@@ -7,16 +7,24 @@ import { oneLine } from "../../output/text.ts"
 import { withAction } from "../../program.ts"
 
 export const declare = (program: Command): void => {
-  const completion = program.command("completion").description("Completion for a shell: source <(flightcase completion bash)")
-    .argument("<shell>", "bash, zsh or fish").argument("[words...]").addHelpText("after", `
+  const completion = program
+    .command("completion")
+    .description("Completion for a shell: source <(flightcase completion bash)")
+    .argument("<shell>", "bash, zsh or fish")
+    .argument("[words...]")
+    .addHelpText(
+      "after",
+      `
 bash: source <(flightcase completion bash)
 zsh:  source <(flightcase completion zsh)
-fish: flightcase completion fish | source`)
+fish: flightcase completion fish | source`
+    )
     .passThroughOptions()
   withAction(completion, async (context, [shell = "", ...typed]) => {
     if (shell === "words") return context.print((await candidates(typed, context)).map((word) => `${word}\n`).join(""))
     const script = scripts[shell]
-    if (script === undefined) throw usageError(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
+    if (script === undefined)
+      throw usageError(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
     context.print(script)
   })
 }
@@ -28,11 +36,14 @@ const candidates = async (typed: ReadonlyArray<string>, context: CommandContext)
   const { commands, nouns } = await import("../../command-list.ts")
   const { firstWord, loadCommand } = await import("../../command-loader.ts")
   const { word } = firstWord(before)
-  const matching = (words: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(words)].filter((one) => one.startsWith(current)).sort()
+  const matching = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+    [...new Set(words)].filter((one) => one.startsWith(current)).sort()
   const { makeProgram } = await import("../../program.ts")
   const program = makeProgram()
   if (word === undefined) {
-    return matching(current.startsWith("-") ? flagsOf(program) : [...Object.keys(commands), ...nouns.map(([noun]) => noun)])
+    return matching(
+      current.startsWith("-") ? flagsOf(program) : [...Object.keys(commands), ...nouns.map(([noun]) => noun)]
+    )
   }
   await loadCommand(program, word, before).catch(() => undefined)
   let at = program
@@ -46,19 +57,28 @@ const candidates = async (typed: ReadonlyArray<string>, context: CommandContext)
     else operands.push(one)
   }
   const flag = at.options.find((option) => option.long === before.at(-1) && !option.isBoolean())
-  if (flag !== undefined) return flag.argChoices === undefined ? namesOf(context, flag.long!, current) : matching(flag.argChoices)
+  if (flag !== undefined)
+    return flag.argChoices === undefined ? namesOf(context, flag.long!, current) : matching(flag.argChoices)
   if (current.startsWith("-")) return matching(flagsOf(at))
   const argument = at.registeredArguments[operands.length]
-  return [...matching(at.commands.map((child) => child.name())), ...argument === undefined ? [] : await namesOf(context, argument.name(), current)]
+  return [
+    ...matching(at.commands.map((child) => child.name())),
+    ...(argument === undefined ? [] : await namesOf(context, argument.name(), current))
+  ]
 }
 /** Names a line of a shell cannot hold are left out. From the replica alone: whoever presses the tab key waits for no network. */
 const namesOf = async (context: CommandContext, what: string, beginning: string): Promise<ReadonlyArray<string>> => {
   const { namesStartingWith, tableOfNoun } = await import("../../resolve-id.ts")
   const table = tableOfNoun(what)
-  if (table === undefined || context.options.url !== undefined || !profileExists(context.profile(), context.env)) return []
-  return namesStartingWith(context, table, beginning).then((names) => [...new Set(names)].filter((name) => name === oneLine(name)), () => [])
+  if (table === undefined || context.options.url !== undefined || !profileExists(context.profile(), context.env))
+    return []
+  return namesStartingWith(context, table, beginning).then(
+    (names) => [...new Set(names)].filter((name) => name === oneLine(name)),
+    () => []
+  )
 }
-const flagsOf = (command: Command): ReadonlyArray<string> => command.options.filter((option) => !option.hidden).flatMap((option) => option.long ?? [])
+const flagsOf = (command: Command): ReadonlyArray<string> =>
+  command.options.filter((option) => !option.hidden).flatMap((option) => option.long ?? [])
 
 const scripts: { readonly [shell: string]: string } = {
   bash: `_flightcase() {

@@ -19,18 +19,33 @@ export interface WrittenJournal extends JsonObject {
 }
 
 /** Why there is none, in words, or what was written. Only the owner may take it, and only from the server. */
-export const writeJournal = async (context: CommandContext, folder: string, progress: Progress): Promise<WrittenJournal | string> => {
-  try { return await written(context, folder, progress) } catch (error) {
+export const writeJournal = async (
+  context: CommandContext,
+  folder: string,
+  progress: Progress
+): Promise<WrittenJournal | string> => {
+  try {
+    return await written(context, folder, progress)
+  } catch (error) {
     if (!(error instanceof CliError) || error.code !== exit_codes.network) throw error
     await rm(join(folder, journal_file), { force: true })
     return `The journal, from which a server can be made anew, was left out: ${error.message}`
   }
 }
-const written = async (context: CommandContext, folder: string, progress: Progress): Promise<WrittenJournal | string> => {
-  if (context.offline) return "The journal, from which a server can be made anew, was left out: it comes from the server, and --offline forbids to ask it."
-  const asked = async (path: string, query: ReadonlyArray<readonly [string, string]> = []): Promise<JsonObject | string> => {
+const written = async (
+  context: CommandContext,
+  folder: string,
+  progress: Progress
+): Promise<WrittenJournal | string> => {
+  if (context.offline)
+    return "The journal, from which a server can be made anew, was left out: it comes from the server, and --offline forbids to ask it."
+  const asked = async (
+    path: string,
+    query: ReadonlyArray<readonly [string, string]> = []
+  ): Promise<JsonObject | string> => {
     const answer = await context.requestAtServer({ method: "GET", path, query })
-    if (answer.status === 403 || answer.status === 401) return "The journal, from which a server can be made anew, was left out: only the owner may take it."
+    if (answer.status === 403 || answer.status === 401)
+      return "The journal, from which a server can be made anew, was left out: only the owner may take it."
     if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
     return answer.body as JsonObject
   }

@@ -27,7 +27,11 @@ export const closeOut = async (out: WriteStream): Promise<void> => {
 const left_out: ReadonlySet<number> = new Set([exit_codes.not_allowed, exit_codes.network])
 
 /** How many rows were written to `name.ndjson` and `name.csv`; what was said instead when there are none to be had. Memory for a page. */
-export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>, cells: Cells): Promise<number | string> => {
+export const writeRows = async (
+  path: string,
+  rows: AsyncGenerator<JsonObject>,
+  cells: Cells
+): Promise<number | string> => {
   const file = `${path}.ndjson`
   const columns = new Set<string>()
   let out: WriteStream | undefined
@@ -45,7 +49,7 @@ export const writeRows = async (path: string, rows: AsyncGenerator<JsonObject>, 
     await rm(file, { force: true })
     return error.message
   }
-  await closeOut(out ?? await openOut(file))
+  await closeOut(out ?? (await openOut(file)))
   await writeTable(`${path}.csv`, [...columns], file, cells)
   return count
 }

@@ -25,7 +25,12 @@ const events_per_page = 1_000
 type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
 
 /** Rows as the database holds them: money in minor units, moments in UTC. `{file, rows}` of each table. */
-export const writeTables = async (folder: string, from: { readonly journal: string } | { readonly replica: string }, progress: Progress, cells: Cells): Promise<ReadonlyArray<JsonObject>> => {
+export const writeTables = async (
+  folder: string,
+  from: { readonly journal: string } | { readonly replica: string },
+  progress: Progress,
+  cells: Cells
+): Promise<ReadonlyArray<JsonObject>> => {
   await mkdir(join(folder, tables_folder), { recursive: true, mode: 0o700 })
   if ("replica" in from) return opened(from.replica, (run) => dump(folder, run, progress, cells))
   const scratch = mkdtempSync(join(tmpdir(), "flightcase-export-"))
@@ -35,21 +40,30 @@ export const writeTables = async (folder: string, from: { readonly journal: stri
       await fold(from.journal, run, progress)
       return dump(folder, run, progress, cells)
     })
-  } finally { rmSync(scratch, { recursive: true, force: true }) }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
 }
 
 const opened = async <A>(path: string, use: (run: Run) => Promise<A>): Promise<A> => {
   const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path })))
-  try { return await use((effect) => runtime.runPromise(effect)) } finally { await runtime.dispose() }
+  try {
+    return await use((effect) => runtime.runPromise(effect))
+  } finally {
+    await runtime.dispose()
+  }
 }
 
 const fold = async (journal: string, run: Run, progress: Progress): Promise<void> => {
   let page: Array<StoredEvent> = []
   let done = 0
-  const flush = (): Promise<void> => run(Effect.gen(function*() {
-    const store = yield* Store
-    yield* store.transaction(store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
-  }))
+  const flush = (): Promise<void> =>
+    run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        yield* store.transaction(store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
+      })
+    )
   for await (const line of linesIn(createReadStream(journal))) {
     if (line === "") continue
     page.push(JSON.parse(line) as StoredEvent)
@@ -66,7 +80,10 @@ const dump = async (folder: string, run: Run, progress: Progress, cells: Cells):
   const files: Array<JsonObject> = []
   for (const [at, table] of catalogue.tables.entries()) {
     progress.at("tables", at, catalogue.tables.length)
-    files.push({ file: `${tables_folder}/${table.name}.ndjson`, rows: await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run), cells) })
+    files.push({
+      file: `${tables_folder}/${table.name}.ndjson`,
+      rows: await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run), cells)
+    })
   }
   return files
 }

@@ -17,26 +17,43 @@ const page_bytes = 8 * 1_048_576
 
 export const importAll = async (context: CommandContext, folder: string, dry_run: boolean): Promise<number> => {
   const { file, sha256, manifest } = manifestIn(folder)
-  if (await checksumOf(file) !== sha256) throw new CliError(exit_codes.invalid, `${file} is not the file the export wrote: its checksum differs.`, { way_out: "Copy the folder again, or export again." })
+  if ((await checksumOf(file)) !== sha256)
+    throw new CliError(exit_codes.invalid, `${file} is not the file the export wrote: its checksum differs.`, {
+      way_out: "Copy the folder again, or export again."
+    })
   const tables = manifest["tables"] as ReadonlyArray<{ readonly rows: number }>
-  const summary = { events: Number(manifest["events"]), tables: tables.length, rows: tables.reduce((sum, { rows }) => sum + rows, 0), dry_run }
+  const summary = {
+    events: Number(manifest["events"]),
+    tables: tables.length,
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    dry_run
+  }
   if (!dry_run) await send(context, file, manifest)
   printRecord(context, summary)
-  if (!dry_run) context.note("The server holds the same as the one exported. Tokens and devices are not part of an export: make tokens anew, and let devices log in again.")
+  if (!dry_run)
+    context.note(
+      "The server holds the same as the one exported. Tokens and devices are not part of an export: make tokens anew, and let devices log in again."
+    )
   return exit_codes.ok
 }
 
 const send = async (context: CommandContext, file: string, manifest: JsonObject): Promise<void> => {
   const progress = progressOf(context)
   const asked = async (path: string, body?: Json): Promise<JsonObject> => {
-    const answer = await context.requestAtServer({ method: "POST", path: `/api/v1/system/restores${path}`, ...(body === undefined ? {} : { body }) })
+    const answer = await context.requestAtServer({
+      method: "POST",
+      path: `/api/v1/system/restores${path}`,
+      ...(body === undefined ? {} : { body })
+    })
     if (answer.status >= 400) throw responseError(answer)
     return (answer.body as JsonObject)["restore"] as JsonObject
   }
   const total = Number(manifest["events"])
   try {
     const { id } = await asked("", manifest)
-    let page: Array<Json> = [], bytes = 0, sent = 0
+    let page: Array<Json> = [],
+      bytes = 0,
+      sent = 0
     const flush = async (): Promise<void> => {
       if (page.length === 0) return
       await asked(`/${String(id)}/events`, { events: page })
@@ -53,19 +70,30 @@ const send = async (context: CommandContext, file: string, manifest: JsonObject)
     }
     await flush()
     await asked(`/${String(id)}/finish`)
-  } finally { progress.end() }
+  } finally {
+    progress.end()
+  }
 }
 
-const manifestIn = (folder: string): { readonly file: string; readonly sha256: string; readonly manifest: JsonObject } => {
+const manifestIn = (
+  folder: string
+): { readonly file: string; readonly sha256: string; readonly manifest: JsonObject } => {
   const path = join(folder, "manifest.json")
   if (!existsSync(path)) throw usageError(`${folder} holds no export: there is no manifest.json in it.`)
   let whole: Json
-  try { whole = parseJson(readFileSync(path, "utf8")) } catch (error) {
-    throw new CliError(exit_codes.invalid, `${path} is no JSON: ${error instanceof Error ? error.message : String(error)}.`)
+  try {
+    whole = parseJson(readFileSync(path, "utf8"))
+  } catch (error) {
+    throw new CliError(
+      exit_codes.invalid,
+      `${path} is no JSON: ${error instanceof Error ? error.message : String(error)}.`
+    )
   }
   const journal = isJsonObject(whole) ? whole["journal"] : undefined
   if (!isJsonObject(journal) || !isJsonObject(journal["manifest"]) || !Array.isArray(journal["manifest"]["tables"])) {
-    throw new CliError(exit_codes.invalid, "This export has no journal, so a server cannot be made from it.", { way_out: "Export as the owner, with the server in reach." })
+    throw new CliError(exit_codes.invalid, "This export has no journal, so a server cannot be made from it.", {
+      way_out: "Export as the owner, with the server in reach."
+    })
   }
   const file = join(folder, String(journal["file"]))
   if (!existsSync(file)) throw new CliError(exit_codes.invalid, `${file} is missing.`)

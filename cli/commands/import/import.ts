@@ -12,29 +12,74 @@ import { mapperFor, readMapping } from "./mapping.ts"
 import { type Counts, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { openSource } from "./source.ts"
 
-interface Kind { readonly path: string; readonly columns: ReadonlyArray<string> }
+interface Kind {
+  readonly path: string
+  readonly columns: ReadonlyArray<string>
+}
 const kinds: { readonly [kind: string]: Kind } = {
   products: {
     path: "/api/v1/products/import",
     columns: [
-      "name", "sku", "barcode", "description", "product_type", "stock_method", "allowed_stock_type", "weight", "replacement_charge", "sub_rental_price",
-      "purchase_price", "buffer_percent", "buffer_before_minutes", "post_rent_unavailability", "track_availability", "accessory_only", "discountable",
-      "is_active", "tag_list", "group", "tax_class", "stock", "rate", "components", "custom_fields"
+      "name",
+      "sku",
+      "barcode",
+      "description",
+      "product_type",
+      "stock_method",
+      "allowed_stock_type",
+      "weight",
+      "replacement_charge",
+      "sub_rental_price",
+      "purchase_price",
+      "buffer_percent",
+      "buffer_before_minutes",
+      "post_rent_unavailability",
+      "track_availability",
+      "accessory_only",
+      "discountable",
+      "is_active",
+      "tag_list",
+      "group",
+      "tax_class",
+      "stock",
+      "rate",
+      "components",
+      "custom_fields"
     ]
   },
   rates: {
     path: "/api/v1/rate_definitions/import",
-    columns: ["name", "description", "preset", "engine", "calculation_strategy", "base_period", "enabled_modifiers", "strategy_config", "modifier_configs"]
+    columns: [
+      "name",
+      "description",
+      "preset",
+      "engine",
+      "calculation_strategy",
+      "base_period",
+      "enabled_modifiers",
+      "strategy_config",
+      "modifier_configs"
+    ]
   }
 }
 const warnings_shown = 20
 const chunk_max = 500
 
 export const declare = (program: Command): void => {
-  const bring = program.command("import").description("Products or rates from CSV or JSON, the same file again changes nothing; or a whole export into an empty server")
-    .argument("<kind>", "products, rates or all").argument("<file>", "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export")
+  const bring = program
+    .command("import")
+    .description(
+      "Products or rates from CSV or JSON, the same file again changes nothing; or a whole export into an empty server"
+    )
+    .argument("<kind>", "products, rates or all")
+    .argument(
+      "<file>",
+      "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export"
+    )
     .option("--dry-run", "verdicts only, nothing is written")
-    .addOption(repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}"))
+    .addOption(
+      repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}")
+    )
     .option("--map-file <file>", "the same from a file: column=Column a line, or JSON")
     .addOption(repeatable("--set <column=value>", "the same value in every row"))
     .option("--create-stores", "make the stores that stock columns name and nobody has made yet")
@@ -43,36 +88,68 @@ export const declare = (program: Command): void => {
     .option("--delimiter <sign>", "when it is not found out by itself; tab for tabs")
     .addOption(new Option("--chunk <rows>", `rows of a request, at most ${chunk_max}`).default(String(chunk_max)))
     .option("--restart", "from the first row, whatever an interrupted import left")
-    .addHelpText("after", `
+    .addHelpText(
+      "after",
+      `
 flightcase import products price-list.csv
 flightcase import all ./export-of-may --url https://new.example --token T
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
-Columns: docs/IMPORT.md`)
+Columns: docs/IMPORT.md`
+    )
   withAction(bring, run)
 }
 
-const run = async (context: CommandContext, [given = "", file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+const run = async (
+  context: CommandContext,
+  [given = "", file = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<number> => {
   if (given === "all") return (await import("./import-all.ts")).importAll(context, file, flags["dryRun"] === true)
   const kind = kinds[given]
   if (kind === undefined) throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates or all.`)
   if (context.options.plan === true) throw usageError("An import is planned with --dry-run.")
   const chunk = Number(flags["chunk"])
-  if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max) throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
+  if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
+    throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
   const list = (name: string): ReadonlyArray<string> => (flags[name] ?? []) as ReadonlyArray<string>
   const mapping = readMapping(list("map"), flags["mapFile"] as string | undefined, list("set"))
   const source = await openSource(file, flags["delimiter"] as string | undefined, flags["raw"] === true)
   const mapper = mapperFor(mapping, source.headers, new Set(kind.columns), source.comma_decimals)
   for (const note of source.notes) context.note(note)
-  if (mapper.left_out.length > 0) context.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
+  if (mapper.left_out.length > 0)
+    context.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
   const dry_run = flags["dryRun"] === true
-  const columns = [...source.headers ?? [], ...mapping.sources.keys(), ...mapping.constants.keys()]
-  const promised_stores = given === "products" ? await prepareStores(context, columns, flags["createStores"] === true, dry_run) : []
-  const identity = createHash("sha256").update(JSON.stringify([given, flags["raw"] === true ? "raw" : "", source.hash, [...mapping.sources], [...mapping.constants], await whereTo(context)])).digest("hex").slice(0, 32)
-  const state = dry_run ? undefined : resumable(privateFolder(homeFolder(context.env), "imports"), identity, flags["restart"] === true)
-  if (state !== undefined && state.at.rows > 0) context.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
+  const columns = [...(source.headers ?? []), ...mapping.sources.keys(), ...mapping.constants.keys()]
+  const promised_stores =
+    given === "products" ? await prepareStores(context, columns, flags["createStores"] === true, dry_run) : []
+  const identity = createHash("sha256")
+    .update(
+      JSON.stringify([
+        given,
+        flags["raw"] === true ? "raw" : "",
+        source.hash,
+        [...mapping.sources],
+        [...mapping.constants],
+        await whereTo(context)
+      ])
+    )
+    .digest("hex")
+    .slice(0, 32)
+  const state = dry_run
+    ? undefined
+    : resumable(privateFolder(homeFolder(context.env), "imports"), identity, flags["restart"] === true)
+  if (state !== undefined && state.at.rows > 0)
+    context.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
   const verdicts: Array<RowVerdict> = []
   const { counts, rejected, warnings } = await sendRows(context, {
-    path: kind.path, dry_run, promised_stores, chunk, source, map: mapper.map, state, verdicts_file: flags["verdicts"] as string | undefined,
+    path: kind.path,
+    dry_run,
+    promised_stores,
+    chunk,
+    source,
+    map: mapper.map,
+    state,
+    verdicts_file: flags["verdicts"] as string | undefined,
     onVerdict: (verdict) => {
       if (context.options.json === true) verdicts.push(verdict)
       if (verdict.status === "rejected") context.note(rejection(verdict))
@@ -82,23 +159,38 @@ const run = async (context: CommandContext, [given = "", file = ""]: ReadonlyArr
   const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
   if (context.options.json === true) context.printJson({ import: summary, verdicts: verdicts as unknown as Json })
   else context.print(recordText(summary, context.terminal))
-  if (!dry_run && profileExists(context.profile(), context.env) && !context.offline && changed(counts)) context.note("The server has them; flightcase sync fetches them here.")
+  if (!dry_run && profileExists(context.profile(), context.env) && !context.offline && changed(counts))
+    context.note("The server has them; flightcase sync fetches them here.")
   return rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
 /** Columns such as `stock.Northern Depot` name stores; those that are not there are told before any row is, or made, or promised to a dry run. */
-const prepareStores = async (context: CommandContext, columns: ReadonlyArray<string>, make: boolean, dry_run: boolean): Promise<ReadonlyArray<string>> => {
+const prepareStores = async (
+  context: CommandContext,
+  columns: ReadonlyArray<string>,
+  make: boolean,
+  dry_run: boolean
+): Promise<ReadonlyArray<string>> => {
   const named = [...new Set(columns.flatMap((column) => /^stock\.(.+)$/is.exec(column.trim())?.[1]?.trim() ?? []))]
   if (named.length === 0) return []
   const list = await context.requestAtServer({ method: "GET", path: "/api/v1/stores", query: [["per_page", "100"]] })
   if (list.status >= 400) return []
-  const known = new Set((list.body as { readonly stores: ReadonlyArray<{ readonly name: string }> }).stores.map(({ name }) => name.toLowerCase()))
+  const known = new Set(
+    (list.body as { readonly stores: ReadonlyArray<{ readonly name: string }> }).stores.map(({ name }) =>
+      name.toLowerCase()
+    )
+  )
   const missing = named.filter((name) => !known.has(name.toLowerCase()))
-  if (missing.length > 0 && !make) context.note(`There is no store ${missing.join(", ")} yet, so rows with stock there are refused; --create-stores makes ${missing.length === 1 ? "it" : "them"}.`)
+  if (missing.length > 0 && !make)
+    context.note(
+      `There is no store ${missing.join(", ")} yet, so rows with stock there are refused; --create-stores makes ${missing.length === 1 ? "it" : "them"}.`
+    )
   if (make && dry_run) return missing
   for (const name of make ? missing : []) {
     const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/stores", body: { name } })
     if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
-    context.note(`Made the store ${name}; give it its time zone: flightcase stores update ${JSON.stringify(name)} --timezone …`)
+    context.note(
+      `Made the store ${name}; give it its time zone: flightcase stores update ${JSON.stringify(name)} --timezone …`
+    )
   }
   return []
 }
@@ -116,8 +208,13 @@ const rejection = ({ row, line, key, errors }: RowVerdict): string => {
   const texts = Object.entries(errors ?? {}).map(([field, told]) => `${field}: ${told.join(" ")}`)
   return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${texts.join("; ")}`)
 }
-const tellWarnings = (context: CommandContext, warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>): void => {
+const tellWarnings = (
+  context: CommandContext,
+  warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
+): void => {
   const told = [...warnings].sort(([, a], [, b]) => b.count - a.count)
-  for (const [text, { count, row }] of told.slice(0, warnings_shown)) context.note(oneLine(`! ${text} (${count === 1 ? `row ${row}` : `${count} rows, first ${row}`})`))
-  if (told.length > warnings_shown) context.note(`! and ${told.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
+  for (const [text, { count, row }] of told.slice(0, warnings_shown))
+    context.note(oneLine(`! ${text} (${count === 1 ? `row ${row}` : `${count} rows, first ${row}`})`))
+  if (told.length > warnings_shown)
+    context.note(`! and ${told.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
 }

@@ -13,7 +13,11 @@ export interface Mapping {
 }
 
 /** Commas part one mapping from the next only where a new `target=` begins: `name={Maker}, {Model},sku=Key`. */
-export const readMapping = (maps: ReadonlyArray<string>, file: string | undefined, sets: ReadonlyArray<string>): Mapping => {
+export const readMapping = (
+  maps: ReadonlyArray<string>,
+  file: string | undefined,
+  sets: ReadonlyArray<string>
+): Mapping => {
   const sources = new Map<string, string>()
   for (const [target, source] of file === undefined ? [] : fileEntries(file)) sources.set(target, source)
   for (const part of maps.flatMap((text) => text.split(/,(?=\s*[A-Za-z_][\w. -]*=)/))) {
@@ -25,7 +29,10 @@ export const readMapping = (maps: ReadonlyArray<string>, file: string | undefine
 const pair = (text: string, flag: string): readonly [string, string] => {
   const at = text.indexOf("=")
   const [target, source] = [text.slice(0, at).trim(), text.slice(at + 1).trim()]
-  if (at < 1 || target === "") throw usageError(`${flag} ${JSON.stringify(text)}: write column=${flag === "--map" ? "Column of the file" : "value"}.`)
+  if (at < 1 || target === "")
+    throw usageError(
+      `${flag} ${JSON.stringify(text)}: write column=${flag === "--map" ? "Column of the file" : "value"}.`
+    )
   return [target, source]
 }
 /** A JSON object, or a line `target=Source` each; `#` begins a comment. */
@@ -33,11 +40,19 @@ const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => 
   const text = readFileSync(file, "utf8").replace(/^\ufeff/, "")
   if (/^\s*\{/.test(text)) {
     let parsed: Json
-    try { parsed = parseJson(text) } catch (error) { throw usageError(`${file} is no JSON: ${error instanceof Error ? error.message : ""}`) }
-    if (!isJsonObject(parsed) || !Object.values(parsed).every((one) => typeof one === "string")) throw usageError(`${file} must hold an object of column: "Column of the file".`)
+    try {
+      parsed = parseJson(text)
+    } catch (error) {
+      throw usageError(`${file} is no JSON: ${error instanceof Error ? error.message : ""}`)
+    }
+    if (!isJsonObject(parsed) || !Object.values(parsed).every((one) => typeof one === "string"))
+      throw usageError(`${file} must hold an object of column: "Column of the file".`)
     return Object.entries(parsed) as ReadonlyArray<[string, string]>
   }
-  return text.split(/\r?\n/).filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#")).map((line) => pair(line, "--map"))
+  return text
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== "" && !line.trimStart().startsWith("#"))
+    .map((line) => pair(line, "--map"))
 }
 
 export interface Mapper {
@@ -53,19 +68,33 @@ const holder = /\{([^{}]+)\}/g
  * only when they are called exactly as one of ours: a foreign "Type" is not our type.
  */
 export const mapperFor = (
-  mapping: Mapping, headers: ReadonlyArray<string> | undefined, known: ReadonlySet<string>, comma_decimals: boolean
+  mapping: Mapping,
+  headers: ReadonlyArray<string> | undefined,
+  known: ReadonlySet<string>,
+  comma_decimals: boolean
 ): Mapper => {
   const { sources, constants } = mapping
   if (headers !== undefined) {
     for (const [target, source] of sources) {
       const named = [...source.matchAll(holder)].map((found) => found[1]!.trim())
       const missing = (named.length === 0 ? [source] : named).find((name) => !headers.includes(name))
-      if (missing !== undefined) throw usageError(`--map ${target}: the file has no column ${JSON.stringify(missing)}.`, `Its columns are: ${headers.filter((one) => one !== "").join(", ")}.`)
+      if (missing !== undefined)
+        throw usageError(
+          `--map ${target}: the file has no column ${JSON.stringify(missing)}.`,
+          `Its columns are: ${headers.filter((one) => one !== "").join(", ")}.`
+        )
     }
   }
-  const used = new Set([...sources.values()].flatMap((source) => source.includes("{") ? [...source.matchAll(holder)].map((found) => found[1]!.trim()) : [source]))
+  const used = new Set(
+    [...sources.values()].flatMap((source) =>
+      source.includes("{") ? [...source.matchAll(holder)].map((found) => found[1]!.trim()) : [source]
+    )
+  )
   const comesAlong = (header: string): boolean =>
-    !used.has(header) && !sources.has(header) && !constants.has(header) && (sources.size === 0 || known.has(header.split(".")[0]!.replace(/^rate\d+$/, "rate")))
+    !used.has(header) &&
+    !sources.has(header) &&
+    !constants.has(header) &&
+    (sources.size === 0 || known.has(header.split(".")[0]!.replace(/^rate\d+$/, "rate")))
   const map = (cells: JsonObject): JsonObject => {
     const out: { [column: string]: Json } = {}
     for (const header of Object.keys(cells)) {
@@ -77,20 +106,32 @@ export const mapperFor = (
     }
     for (const [target, source] of sources) {
       const value = filled(source, cells)
-      if (value !== "") out[target] = valued(target, value, source.includes("{") ? undefined : unitOf(source).unit, comma_decimals)
+      if (value !== "")
+        out[target] = valued(target, value, source.includes("{") ? undefined : unitOf(source).unit, comma_decimals)
     }
     for (const [target, value] of constants) out[target] = valued(target, value, undefined, false)
     return withRates(out)
   }
-  return { map, left_out: headers === undefined ? [] : headers.filter((header) => header !== "" && !used.has(header) && !comesAlong(header)) }
+  return {
+    map,
+    left_out:
+      headers === undefined ? [] : headers.filter((header) => header !== "" && !used.has(header) && !comesAlong(header))
+  }
 }
 
 const filled = (source: string, cells: JsonObject): Json => {
   if (!source.includes("{")) return cells[source] ?? ""
-  return source.replace(holder, (_, name: string) => {
-    const value = cells[name.trim()]
-    return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value)
-  }).replace(/\s+/g, " ").trim()
+  return source
+    .replace(holder, (_, name: string) => {
+      const value = cells[name.trim()]
+      return value === undefined || value === null
+        ? ""
+        : typeof value === "object"
+          ? JSON.stringify(value)
+          : String(value)
+    })
+    .replace(/\s+/g, " ")
+    .trim()
 }
 
 /** Cells that hold structures: JSON as it is, and the short forms spreadsheets can hold. */
@@ -98,11 +139,29 @@ const valued = (target: string, value: Json, unit: string | undefined, comma_dec
   if (typeof value !== "string") return value
   const text = value.trim()
   const head = columnName(target).replace(/^rate_?\d+$/, "rate")
-  if (/^[[{]/.test(text)) try { return parseJson(text) } catch { return value }
-  if (head === "stock" && text !== "" && !plain_count.test(text)) return text.split(/[;,|\n]/).map((one) => one.trim()).filter((one) => one !== "")
-  return convert(head === "rate" ? columnName(target.slice(target.indexOf(".") + 1)) : head, value, unit, comma_decimals)
+  if (/^[[{]/.test(text))
+    try {
+      return parseJson(text)
+    } catch {
+      return value
+    }
+  if (head === "stock" && text !== "" && !plain_count.test(text))
+    return text
+      .split(/[;,|\n]/)
+      .map((one) => one.trim())
+      .filter((one) => one !== "")
+  return convert(
+    head === "rate" ? columnName(target.slice(target.indexOf(".") + 1)) : head,
+    value,
+    unit,
+    comma_decimals
+  )
 }
-const columnName = (target: string): string => (target.split(".")[0] ?? "").trim().toLowerCase().replace(/[\s-]+/g, "_")
+const columnName = (target: string): string =>
+  (target.split(".")[0] ?? "")
+    .trim()
+    .toLowerCase()
+    .replace(/[\s-]+/g, "_")
 /** "12" and "1,200" are how many; "1001, 1002" and "A-1; A-2" are which. */
 const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/
 
@@ -118,8 +177,12 @@ const withRates = (row: { readonly [column: string]: Json }): JsonObject => {
     else rates.set(match[1]!, { ...rates.get(match[1]!), [columnName(match[2]!)]: value })
   }
   if (rates.size === 0) return rest
-  const isBlank = (value: Json | undefined): boolean => value === undefined || value === null || (typeof value === "string" && value.trim() === "")
-  const priced = [...rates.values()].filter((rate) => !isBlank(rate["price"]))
+  const isBlank = (value: Json | undefined): boolean =>
+    value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+  const priced = [...rates.values()]
+    .filter((rate) => !isBlank(rate["price"]))
     .map((rate) => Object.fromEntries(Object.entries(rate).filter(([, value]) => !isBlank(value))))
-  return priced.length === 0 ? rest : { ...rest, rate: [...priced, ...(Array.isArray(rest["rate"]) ? rest["rate"] as ReadonlyArray<Json> : [])] }
+  return priced.length === 0
+    ? rest
+    : { ...rest, rate: [...priced, ...(Array.isArray(rest["rate"]) ? (rest["rate"] as ReadonlyArray<Json>) : [])] }
 }

@@ -35,13 +35,21 @@ export interface Resumable {
   readonly save: (standing: ImportProgress) => void
   readonly finished: () => void
 }
-const nothing: ImportProgress = { rows: 0, counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 }, verdict_bytes: 0 }
+const nothing: ImportProgress = {
+  rows: 0,
+  counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 },
+  verdict_bytes: 0
+}
 
 export const resumable = (folder: string, identity: string, restart: boolean): Resumable => {
   const file = join(folder, `${identity}.json`)
   const read = (): ImportProgress => {
     if (restart || !existsSync(file)) return nothing
-    try { return JSON.parse(readFileSync(file, "utf8")) as ImportProgress } catch { return nothing }
+    try {
+      return JSON.parse(readFileSync(file, "utf8")) as ImportProgress
+    } catch {
+      return nothing
+    }
   }
   return {
     at: read(),
@@ -92,7 +100,9 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
   // A dry run writes nothing, so what its later rows are made of must be told by it.
   const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
-    const found = await judged(context, sending, rows, promised).catch((error: unknown) => { throw interrupted(error, done) })
+    const found = await judged(context, sending, rows, promised).catch((error: unknown) => {
+      throw interrupted(error, done)
+    })
     let lines = ""
     for (const verdict of found) {
       if (sending.dry_run && verdict.status !== "rejected" && typeof verdict.key === "string") promised.add(verdict.key)
@@ -130,31 +140,59 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
       size += length
     }
     if (rows.length > 0) await flush(rows)
-  } finally { progress.end() }
+  } finally {
+    progress.end()
+  }
   state?.finished()
   return { counts, rejected: counts.rejected, warnings }
 }
 
-interface Mapped { readonly source: SourceRow; readonly cells: JsonObject }
+interface Mapped {
+  readonly source: SourceRow
+  readonly cells: JsonObject
+}
 
 /** One request; rows that could not even be read are refused here, in their place. */
-const judged = async (context: CommandContext, { path, dry_run, promised_stores }: SendOptions, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): Promise<ReadonlyArray<RowVerdict>> => {
+const judged = async (
+  context: CommandContext,
+  { path, dry_run, promised_stores }: SendOptions,
+  rows: ReadonlyArray<Mapped>,
+  promised: ReadonlySet<string>
+): Promise<ReadonlyArray<RowVerdict>> => {
   const sent = rows.filter(({ source }) => source.broken === undefined)
-  const answer = sent.length === 0 ? undefined : await patiently(context, () => context.requestAtServer({
-    method: "POST", path, body: { rows: sent.map(({ cells }): Json => cells), dry_run, ...promisedParts(sent, promised), ...(promised_stores.length === 0 ? {} : { promised_stores }) }
-  }))
-  if (answer !== undefined && answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
+  const answer =
+    sent.length === 0
+      ? undefined
+      : await patiently(context, () =>
+          context.requestAtServer({
+            method: "POST",
+            path,
+            body: {
+              rows: sent.map(({ cells }): Json => cells),
+              dry_run,
+              ...promisedParts(sent, promised),
+              ...(promised_stores.length === 0 ? {} : { promised_stores })
+            }
+          })
+        )
+  if (answer !== undefined && answer.status >= 400)
+    throw (await import("../../response-errors.ts")).responseError(answer)
   const results = (answer?.body as { readonly results: ReadonlyArray<RowVerdict> } | undefined)?.results ?? []
   let next = 0
   return rows.map(({ source }): RowVerdict => {
     const place = { row: source.row, ...(source.line === undefined ? {} : { line: source.line }) }
-    return source.broken === undefined ? { ...results[next++]!, ...place } : { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
+    return source.broken === undefined
+      ? { ...results[next++]!, ...place }
+      : { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
   })
 }
 
 /** Of the skus promised so far, those that these rows are made of. */
 const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject => {
-  const parts = rows.flatMap(({ cells }) => partsIn(cells["components"] ?? null)).map((part) => part["sku"]).filter((sku) => typeof sku === "string")
+  const parts = rows
+    .flatMap(({ cells }) => partsIn(cells["components"] ?? null))
+    .map((part) => part["sku"])
+    .filter((sku) => typeof sku === "string")
   const known = [...new Set(parts)].filter((sku) => promised.has(sku))
   return known.length === 0 ? {} : { promised_skus: known }
 }
@@ -163,14 +201,20 @@ const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string
 const back_soon = Schedule.upTo(Schedule.exponential("500 millis"), { times: 3 })
 /** A server that restarts is back in a moment: the same chunk again does no harm. */
 const patiently = async (context: CommandContext, ask: () => Promise<QueryResult>): Promise<QueryResult> => {
-  const attempt = (): Promise<QueryResult | CliError> => ask().catch((error: unknown) => {
-    if (!(error instanceof CliError) || error.code !== exit_codes.network || context.offline) throw error
-    return error
-  })
+  const attempt = (): Promise<QueryResult | CliError> =>
+    ask().catch((error: unknown) => {
+      if (!(error instanceof CliError) || error.code !== exit_codes.network || context.offline) throw error
+      return error
+    })
   const answer = await repeated(attempt, back_soon, (answer) => answer instanceof CliError || answer.status >= 500)
   if (answer instanceof CliError) throw answer
   return answer
 }
-const interrupted = (error: unknown, done: number): unknown => error instanceof CliError && done > 0
-  ? new CliError(error.code, error.message, { errors: error.errors, cause: error, way_out: `The first ${done} rows are in; the same command again goes on from there.` })
-  : error
+const interrupted = (error: unknown, done: number): unknown =>
+  error instanceof CliError && done > 0
+    ? new CliError(error.code, error.message, {
+        errors: error.errors,
+        cause: error,
+        way_out: `The first ${done} rows are in; the same command again goes on from there.`
+      })
+    : error

@@ -10,12 +10,17 @@ import { withAction } from "../../program.ts"
 import { parseMomentIn, formatIn } from "../../parse-time.ts"
 
 interface Priced {
-  readonly rate_breakdown: JsonObject & { readonly line_items: ReadonlyArray<JsonObject>; readonly applied_modifiers: ReadonlyArray<JsonObject> }
+  readonly rate_breakdown: JsonObject & {
+    readonly line_items: ReadonlyArray<JsonObject>
+    readonly applied_modifiers: ReadonlyArray<JsonObject>
+  }
   readonly meta: { readonly resolved: boolean }
 }
 
 export const declare = (program: Command): void => {
-  const price = program.command("price").description("The rate breakdown of a product over a window")
+  const price = program
+    .command("price")
+    .description("The rate breakdown of a product over a window")
     .argument("<product>", "id, sku or barcode")
     .option("--from <time>", "start of the hire: 2026-07-01T09:00 on the store's clock, or a date")
     .option("--to <time>", "its end")
@@ -24,16 +29,21 @@ export const declare = (program: Command): void => {
     .option("--explain", "say in words how the price came about")
     .addOption(new Option("--transaction-type <type>", "rental, sale or service").default(undefined, "rental"))
   withAction(price, async (context, [product = ""], flags) => {
-    for (const flag of ["from", "to"]) if (flags[flag] === undefined) throw missingFlagError(`--${flag}`, flag === "from" ? "the start of the hire" : "the end of the hire")
+    for (const flag of ["from", "to"])
+      if (flags[flag] === undefined)
+        throw missingFlagError(`--${flag}`, flag === "from" ? "the start of the hire" : "the end of the hire")
     const store = await resolveStore(context, flags["store"] as string | undefined)
     const id = await resolveId(context, "products", product)
     const quantity = String(flags["quantity"])
     const { body } = await context.ask({
-      method: "POST", path: `/api/v1/products/${id}/calculate_rate`,
+      method: "POST",
+      path: `/api/v1/products/${id}/calculate_rate`,
       ...(flags["explain"] === true ? { query: [["explain", "1"]] as const } : {}),
       body: {
-        start: parseMomentIn(String(flags["from"]), store.zone, "--from"), end: parseMomentIn(String(flags["to"]), store.zone, "--to"),
-        quantity: /^\d+$/.test(quantity) ? Number(quantity) : quantity, store_id: flags["store"] === undefined ? null : store.id,
+        start: parseMomentIn(String(flags["from"]), store.zone, "--from"),
+        end: parseMomentIn(String(flags["to"]), store.zone, "--to"),
+        quantity: /^\d+$/.test(quantity) ? Number(quantity) : quantity,
+        store_id: flags["store"] === undefined ? null : store.id,
         ...(flags["transactionType"] === undefined ? {} : { transaction_type: String(flags["transactionType"]) })
       }
     })
@@ -41,11 +51,28 @@ export const declare = (program: Command): void => {
     else {
       const { rate_breakdown } = body as unknown as Priced
       const { line_items, applied_modifiers, ...sums } = rate_breakdown
-      const shown = line_items.map((line) => ({ ...line, period_from: formatIn(String(line["period_from"]), store.zone), period_to: formatIn(String(line["period_to"]), store.zone) }))
-      if (context.terminal.is_tty && line_items.length > 0) context.print(`${tableText(columnsOf("line_items")!, shown, context.terminal)}\n`)
-      context.print(recordText({ ...sums, ...(applied_modifiers.length === 0 ? {} : { applied_modifiers: applied_modifiers.map((one) => String(one["description"])).join("; ") }) }, context.terminal))
-      if (flags["explain"] === true) context.print(`\n${explanationText((body as JsonObject)["explanation"], context.terminal)}`)
+      const shown = line_items.map((line) => ({
+        ...line,
+        period_from: formatIn(String(line["period_from"]), store.zone),
+        period_to: formatIn(String(line["period_to"]), store.zone)
+      }))
+      if (context.terminal.is_tty && line_items.length > 0)
+        context.print(`${tableText(columnsOf("line_items")!, shown, context.terminal)}\n`)
+      context.print(
+        recordText(
+          {
+            ...sums,
+            ...(applied_modifiers.length === 0
+              ? {}
+              : { applied_modifiers: applied_modifiers.map((one) => String(one["description"])).join("; ") })
+          },
+          context.terminal
+        )
+      )
+      if (flags["explain"] === true)
+        context.print(`\n${explanationText((body as JsonObject)["explanation"], context.terminal)}`)
     }
-    if (!(body as unknown as Priced).meta.resolved) context.note("No rate of this product holds for that store, type and date, so it is priced at zero.")
+    if (!(body as unknown as Priced).meta.resolved)
+      context.note("No rate of this product holds for that store, type and date, so it is priced at zero.")
   })
 }

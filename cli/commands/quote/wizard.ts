@@ -22,57 +22,99 @@ interface Wished {
   readonly needs: ReadonlyMap<number, number>
   readonly hints: ReadonlyArray<string>
 }
-interface Hire { readonly store: ResolvedStore; readonly from: string; readonly to: string }
+interface Hire {
+  readonly store: ResolvedStore
+  readonly from: string
+  readonly to: string
+}
 
 const found_max = 15
 
 /** The flags somebody would have given; `quote new` goes on with them. Exit 2 when it is thrown away. */
-export const askForQuote = async (context: CommandContext, flags: Flags, questions: Questions = terminal): Promise<Flags> => {
+export const askForQuote = async (
+  context: CommandContext,
+  flags: Flags,
+  questions: Questions = terminal
+): Promise<Flags> => {
   const { promptText, choose } = questions
-  const subject = await promptText("Subject", { check: (text) => text === "" ? "A quote needs a subject." : undefined })
+  const subject = await promptText("Subject", {
+    check: (text) => (text === "" ? "A quote needs a subject." : undefined)
+  })
   const member = await askForMember(context, questions)
   const named = await askForStore(context, flags, questions)
   const store = await resolveStore(context, named)
-  const moment = (flag: string, after?: string) => (text: string): string | undefined => {
-    if (text === "") return after === undefined ? undefined : "A hire that begins must end."
-    const wrong = complaint(() => parseMomentIn(text, store.zone, flag))
-    return wrong ?? (after !== undefined && Date.parse(parseMomentIn(text, store.zone, flag)) <= Date.parse(parseMomentIn(after, store.zone, flag)) ? `It must end after ${after}.` : undefined)
-  }
-  const from = await promptText("From (2026-07-01 or 2026-07-01T09:00; nothing for no dates yet)", { check: moment("From") })
+  const moment =
+    (flag: string, after?: string) =>
+    (text: string): string | undefined => {
+      if (text === "") return after === undefined ? undefined : "A hire that begins must end."
+      const wrong = complaint(() => parseMomentIn(text, store.zone, flag))
+      return (
+        wrong ??
+        (after !== undefined &&
+        Date.parse(parseMomentIn(text, store.zone, flag)) <= Date.parse(parseMomentIn(after, store.zone, flag))
+          ? `It must end after ${after}.`
+          : undefined)
+      )
+    }
+  const from = await promptText("From (2026-07-01 or 2026-07-01T09:00; nothing for no dates yet)", {
+    check: moment("From")
+  })
   const to = from === "" ? "" : await promptText("To", { check: moment("To", from) })
-  const hire: Hire | undefined = from === "" ? undefined : { store, from: parseMomentIn(from, store.zone, "From"), to: parseMomentIn(to, store.zone, "To") }
+  const hire: Hire | undefined =
+    from === ""
+      ? undefined
+      : { store, from: parseMomentIn(from, store.zone, "From"), to: parseMomentIn(to, store.zone, "To") }
   let lines: ReadonlyArray<Wished> = []
   for (;;) {
     lines = await askForLines(context, questions, hire, lines)
     context.note(review(context, lines))
     const next = await choose("And now", [
-      { name: "Save it as a quotation", value: "quotation" }, { name: "Save it as a draft", value: "draft" }, { name: "Add a line", value: "add" },
-      ...(lines.length === 0 ? [] : [{ name: "Take a line out", value: "remove" }]), { name: "Throw it away", value: "stop" }
+      { name: "Save it as a quotation", value: "quotation" },
+      { name: "Save it as a draft", value: "draft" },
+      { name: "Add a line", value: "add" },
+      ...(lines.length === 0 ? [] : [{ name: "Take a line out", value: "remove" }]),
+      { name: "Throw it away", value: "stop" }
     ])
     if (next === "stop") throw new CliError(exit_codes.usage, "Nothing was written.")
     if (next === "remove") {
-      const out = await choose("Which", lines.map((line, at) => ({ name: `${line.quantity} × ${line.name}`, value: at })))
+      const out = await choose(
+        "Which",
+        lines.map((line, at) => ({ name: `${line.quantity} × ${line.name}`, value: at }))
+      )
       lines = await again(context, hire, lines.toSpliced(out, 1))
     }
     if (next === "quotation" || next === "draft") {
       return {
-        subject, line: lines.map(({ product_id, quantity }) => `${product_id}*${quantity}`), draft: next === "draft", ...(member === undefined ? {} : { member }),
-        ...(named === undefined ? {} : { store: named }), ...(from === "" ? {} : { from, to })
+        subject,
+        line: lines.map(({ product_id, quantity }) => `${product_id}*${quantity}`),
+        draft: next === "draft",
+        ...(member === undefined ? {} : { member }),
+        ...(named === undefined ? {} : { store: named }),
+        ...(from === "" ? {} : { from, to })
       }
     }
   }
 }
 
 /** Lines until nothing is answered; what they come to so far is told after each. */
-const askForLines = async (context: CommandContext, questions: Questions, hire: Hire | undefined, before: ReadonlyArray<Wished>): Promise<ReadonlyArray<Wished>> => {
+const askForLines = async (
+  context: CommandContext,
+  questions: Questions,
+  hire: Hire | undefined,
+  before: ReadonlyArray<Wished>
+): Promise<ReadonlyArray<Wished>> => {
   let lines = before
   for (;;) {
-    const text = await questions.promptText(`${lines.length === 0 ? "First product" : "Next product"} (part of its name, a sku or barcode; nothing when done)`)
+    const text = await questions.promptText(
+      `${lines.length === 0 ? "First product" : "Next product"} (part of its name, a sku or barcode; nothing when done)`
+    )
     if (text === "") return lines
     const product = await productMeant(context, text, questions)
     if (product === undefined) continue
     const quantity = await questions.promptText(`How many ${String(product["name"])}`, {
-      default: "1", check: (text) => /^\d{1,7}(\.\d{1,2})?$/.test(text) && Number(text) > 0 ? undefined : "A number above 0, please."
+      default: "1",
+      check: (text) =>
+        /^\d{1,7}(\.\d{1,2})?$/.test(text) && Number(text) > 0 ? undefined : "A number above 0, please."
     })
     const line = await wished(context, hire, product, quantity, lines)
     lines = [...lines, line]
@@ -82,9 +124,14 @@ const askForLines = async (context: CommandContext, questions: Questions, hire: 
   }
 }
 /** What is left is looked at anew: the line taken out may have been what made another one short. */
-const again = async (context: CommandContext, hire: Hire | undefined, lines: ReadonlyArray<Wished>): Promise<ReadonlyArray<Wished>> => {
+const again = async (
+  context: CommandContext,
+  hire: Hire | undefined,
+  lines: ReadonlyArray<Wished>
+): Promise<ReadonlyArray<Wished>> => {
   const done: Array<Wished> = []
-  for (const { product_id, quantity } of lines) done.push(await wished(context, hire, await productBy(context, product_id), quantity, done))
+  for (const { product_id, quantity } of lines)
+    done.push(await wished(context, hire, await productBy(context, product_id), quantity, done))
   return done
 }
 
@@ -97,54 +144,129 @@ const sumOf = (lines: ReadonlyArray<Wished>): string => {
   })
   return `So far ${lines.length} line${lines.length === 1 ? "" : "s"}: ${sums.join(" + ")}, before discounts and tax.`
 }
-const review = (context: CommandContext, lines: ReadonlyArray<Wished>): string => lines.length === 0 ? "No lines yet." : [
-  "", tableText([column("quantity"), column("name"), column("total"), column("currency", "CUR"), column("hints", "SHORT")],
-    lines.map(({ currency, hints, name, quantity, total }) => ({ currency, name, quantity, total, hints: hints.join(" ") })), { ...context.terminal, is_tty: true, colour: false }).trimEnd(),
-  sumOf(lines)
-].join("\n")
+const review = (context: CommandContext, lines: ReadonlyArray<Wished>): string =>
+  lines.length === 0
+    ? "No lines yet."
+    : [
+        "",
+        tableText(
+          [column("quantity"), column("name"), column("total"), column("currency", "CUR"), column("hints", "SHORT")],
+          lines.map(({ currency, hints, name, quantity, total }) => ({
+            currency,
+            name,
+            quantity,
+            total,
+            hints: hints.join(" ")
+          })),
+          { ...context.terminal, is_tty: true, colour: false }
+        ).trimEnd(),
+        sumOf(lines)
+      ].join("\n")
 
 /** A product with what comes along with it: priced for the hire, and held against what is free then beside the lines before. */
-const wished = async (context: CommandContext, hire: Hire | undefined, product: JsonObject, quantity: string, before: ReadonlyArray<Wished>): Promise<Wished> => {
-  const id = Number(product["id"]), name = String(product["name"])
-  const along = (Array.isArray(product["accessories"]) ? product["accessories"].filter(isJsonObject) : []).filter((one) => one["included"] === true)
-    .map((one) => ({ id: Number(one["accessory_product_id"]), name: String(one["related_name"]), quantity: exact(quantity).times(exact(String(one["quantity"]))).toString(), free: one["zero_priced"] === true }))
+const wished = async (
+  context: CommandContext,
+  hire: Hire | undefined,
+  product: JsonObject,
+  quantity: string,
+  before: ReadonlyArray<Wished>
+): Promise<Wished> => {
+  const id = Number(product["id"]),
+    name = String(product["name"])
+  const along = (Array.isArray(product["accessories"]) ? product["accessories"].filter(isJsonObject) : [])
+    .filter((one) => one["included"] === true)
+    .map((one) => ({
+      id: Number(one["accessory_product_id"]),
+      name: String(one["related_name"]),
+      quantity: exact(quantity)
+        .times(exact(String(one["quantity"])))
+        .toString(),
+      free: one["zero_priced"] === true
+    }))
   const { total, currency, resolved } = await priced(context, hire, id, quantity)
   let whole = exact(total)
-  for (const one of along) if (!one.free) whole = whole.plus(exact((await priced(context, hire, one.id, one.quantity)).total))
+  for (const one of along)
+    if (!one.free) whole = whole.plus(exact((await priced(context, hire, one.id, one.quantity)).total))
   const needs = new Map<number, number>()
-  const hints = resolved ? [] : [`No rate of ${name} holds then: it is priced at zero. Set a price later: flightcase quote add … --price.`]
+  const hints = resolved
+    ? []
+    : [`No rate of ${name} holds then: it is priced at zero. Set a price later: flightcase quote add … --price.`]
   for (const part of [{ id, name, quantity }, ...along]) {
     needs.set(part.id, (needs.get(part.id) ?? 0) + Number(part.quantity))
     const wanted = before.reduce((sum, line) => sum + (line.needs.get(part.id) ?? 0), needs.get(part.id)!)
     const hint = await shortOf(context, hire, part.id, part.name, wanted)
     if (hint !== undefined && !(hint === too_far && (before.length > 0 || hints.includes(hint)))) hints.push(hint)
   }
-  return { product_id: id, name, quantity, total: whole.toFixed(total.split(".")[1]?.length ?? 0), currency, needs, hints }
+  return {
+    product_id: id,
+    name,
+    quantity,
+    total: whole.toFixed(total.split(".")[1]?.length ?? 0),
+    currency,
+    needs,
+    hints
+  }
 }
 
 /** Without dates a line counts as one day. */
-const priced = async (context: CommandContext, hire: Hire | undefined, id: number, quantity: string): Promise<{ readonly total: string; readonly currency: string; readonly resolved: boolean }> => {
-  const start = hire?.from ?? "2000-01-03T00:00:00Z", end = hire?.to ?? "2000-01-04T00:00:00Z"
+const priced = async (
+  context: CommandContext,
+  hire: Hire | undefined,
+  id: number,
+  quantity: string
+): Promise<{ readonly total: string; readonly currency: string; readonly resolved: boolean }> => {
+  const start = hire?.from ?? "2000-01-03T00:00:00Z",
+    end = hire?.to ?? "2000-01-04T00:00:00Z"
   const { body } = await context.ask({
-    method: "POST", path: `/api/v1/products/${id}/calculate_rate`,
-    body: { start, end, quantity: Math.max(1, Math.ceil(Number(quantity))), ...(hire === undefined ? {} : { store_id: hire.store.id }) }
+    method: "POST",
+    path: `/api/v1/products/${id}/calculate_rate`,
+    body: {
+      start,
+      end,
+      quantity: Math.max(1, Math.ceil(Number(quantity))),
+      ...(hire === undefined ? {} : { store_id: hire.store.id })
+    }
   })
   const { rate_breakdown, meta } = body as { readonly rate_breakdown: JsonObject; readonly meta: JsonObject }
-  return { total: String(rate_breakdown["total"]), currency: String(rate_breakdown["currency"]), resolved: meta["resolved"] === true }
+  return {
+    total: String(rate_breakdown["total"]),
+    currency: String(rate_breakdown["currency"]),
+    resolved: meta["resolved"] === true
+  }
 }
 
-const shortOf = async (context: CommandContext, hire: Hire | undefined, id: number, name: string, wanted: number): Promise<string | undefined> => {
+const shortOf = async (
+  context: CommandContext,
+  hire: Hire | undefined,
+  id: number,
+  name: string,
+  wanted: number
+): Promise<string | undefined> => {
   if (hire === undefined) return undefined
-  const answer = await context.request({ method: "GET", path: `/api/v1/products/${id}/availability`, query: [["store_id", String(hire.store.id)], ["from", hire.from], ["to", hire.to]] })
+  const answer = await context.request({
+    method: "GET",
+    path: `/api/v1/products/${id}/availability`,
+    query: [
+      ["store_id", String(hire.store.id)],
+      ["from", hire.from],
+      ["to", hire.to]
+    ]
+  })
   if (answer.status >= 400) return undefined
   const { min_available: free, slots } = (answer.body as JsonObject)["availability"] as JsonObject
   if (Array.isArray(slots) && slots.length === 0) return too_far
-  return typeof free !== "number" || wanted <= free ? undefined : `${name}: ${free <= 0 ? "none" : `only ${free}`} free then, ${wanted - Math.max(0, free)} short.`
+  return typeof free !== "number" || wanted <= free
+    ? undefined
+    : `${name}: ${free <= 0 ? "none" : `only ${free}`} free then, ${wanted - Math.max(0, free)} short.`
 }
 const too_far = "These dates are too far off to count what is free."
 
 /** By id, sku or barcode; else the one whose name has these letters in it, or one of them. */
-const productMeant = async (context: CommandContext, text: string, { choose }: Questions): Promise<JsonObject | undefined> => {
+const productMeant = async (
+  context: CommandContext,
+  text: string,
+  { choose }: Questions
+): Promise<JsonObject | undefined> => {
   const exactly = await findIdByName(context, "products", text).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error
     context.note(error.message)
@@ -152,14 +274,29 @@ const productMeant = async (context: CommandContext, text: string, { choose }: Q
   })
   if (exactly === null) return undefined
   if (exactly !== undefined) return productBy(context, exactly)
-  const { products } = await context.read("/api/v1/products", [["q[name_cont]", text], ["q[is_active_true]", "1"], ["sort", "name"], ["per_page", String(found_max)]]) as { readonly products: ReadonlyArray<JsonObject> }
+  const { products } = (await context.read("/api/v1/products", [
+    ["q[name_cont]", text],
+    ["q[is_active_true]", "1"],
+    ["sort", "name"],
+    ["per_page", String(found_max)]
+  ])) as { readonly products: ReadonlyArray<JsonObject> }
   if (products.length === 1) return productBy(context, Number(products[0]!["id"]))
   if (products.length > 1) {
-    const chosen = await choose("Which", [...products.map((one) => ({ name: [one["name"], one["sku"]].filter((part) => typeof part === "string").join("  "), value: Number(one["id"]) })), { name: "none of them", value: 0 }])
+    const chosen = await choose("Which", [
+      ...products.map((one) => ({
+        name: [one["name"], one["sku"]].filter((part) => typeof part === "string").join("  "),
+        value: Number(one["id"])
+      })),
+      { name: "none of them", value: 0 }
+    ])
     return chosen === 0 ? undefined : productBy(context, chosen)
   }
   if (/^[1-9]\d{0,14}$/.test(text)) {
-    const answer = await context.request({ method: "GET", path: `/api/v1/products/${text}`, query: [["include", "accessories"]] })
+    const answer = await context.request({
+      method: "GET",
+      path: `/api/v1/products/${text}`,
+      query: [["include", "accessories"]]
+    })
     if (answer.status < 400) return (answer.body as JsonObject)["product"] as JsonObject
   }
   context.note(`No product has ${JSON.stringify(text)} in its name, nor as sku or barcode.`)
@@ -169,31 +306,56 @@ const productBy = async (context: CommandContext, id: number): Promise<JsonObjec
   (await context.read(`/api/v1/products/${id}`, [["include", "accessories"]]))["product"] as JsonObject
 
 const complaint = (check: () => unknown): string | undefined => {
-  try { check() } catch (error) { return error instanceof Error ? error.message : String(error) }
+  try {
+    check()
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
   return undefined
 }
 
-const askForMember = async (context: CommandContext, { promptText: ask, choose }: Questions): Promise<string | undefined> => {
+const askForMember = async (
+  context: CommandContext,
+  { promptText: ask, choose }: Questions
+): Promise<string | undefined> => {
   for (;;) {
     const part = await ask("Customer (part of the name; nothing for none)")
     if (part === "") return undefined
-    const { members } = await context.read("/api/v1/members", [
-      ["q[name_cont]", part], ["q[membership_type_eq]", "organisation"], ["q[is_active_true]", "1"], ["sort", "name"], ["per_page", String(found_max)]
-    ]) as { readonly members: ReadonlyArray<JsonObject> }
+    const { members } = (await context.read("/api/v1/members", [
+      ["q[name_cont]", part],
+      ["q[membership_type_eq]", "organisation"],
+      ["q[is_active_true]", "1"],
+      ["sort", "name"],
+      ["per_page", String(found_max)]
+    ])) as { readonly members: ReadonlyArray<JsonObject> }
     if (members.length === 1) {
       context.note(`  ${String(members[0]!["name"])}`)
       return String(members[0]!["id"])
     }
     if (members.length === 0) context.note(`No organisation's name contains ${JSON.stringify(part)}.`)
     else {
-      const chosen = await choose("Which", [...members.map((one) => ({ name: String(one["name"]), value: String(one["id"]) })), { name: "none of them", value: "" }])
+      const chosen = await choose("Which", [
+        ...members.map((one) => ({ name: String(one["name"]), value: String(one["id"]) })),
+        { name: "none of them", value: "" }
+      ])
       if (chosen !== "") return chosen
     }
   }
 }
 
-const askForStore = async (context: CommandContext, flags: Flags, { choose }: Questions): Promise<string | undefined> => {
+const askForStore = async (
+  context: CommandContext,
+  flags: Flags,
+  { choose }: Questions
+): Promise<string | undefined> => {
   if (typeof flags["store"] === "string") return flags["store"]
-  const { stores } = await context.read("/api/v1/stores", [["per_page", "100"]]) as { readonly stores: ReadonlyArray<JsonObject> }
-  return stores.length < 2 ? undefined : choose("Store", stores.map((one) => ({ name: String(one["name"]), value: String(one["id"]) })))
+  const { stores } = (await context.read("/api/v1/stores", [["per_page", "100"]])) as {
+    readonly stores: ReadonlyArray<JsonObject>
+  }
+  return stores.length < 2
+    ? undefined
+    : choose(
+        "Store",
+        stores.map((one) => ({ name: String(one["name"]), value: String(one["id"]) }))
+      )
 }

@@ -3,7 +3,11 @@ import type { Command } from "commander"
 import { variablesText } from "../../../server/environment.ts"
 
 export const declare = (program: Command): void => {
-  program.command("serve").description("The server: the API over Postgres, or over SQLite when no database is configured. SIGTERM and SIGINT stop it.")
+  program
+    .command("serve")
+    .description(
+      "The server: the API over Postgres, or over SQLite when no database is configured. SIGTERM and SIGINT stop it."
+    )
     .addHelpText("after", `\nEnvironment variables:\n${variablesText()}`)
     .action(async () => {
       const { serve } = await import("../../../server/serve.ts")

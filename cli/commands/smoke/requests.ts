@@ -17,10 +17,12 @@ export const expectStatus = (answer: Answer, status: number): JsonObject => {
 export const expectRefusal = (answer: Answer, status: number, field?: string): void => {
   const body = expectStatus(answer, status)
   if (typeof body["message"] !== "string") throw new SmokeFailure(`the refusal has no message: ${shown(body)}`)
-  if (field !== undefined && !(isJsonObject(body["errors"]) && Object.hasOwn(body["errors"], field))) throw new SmokeFailure(`the refusal does not name ${field}: ${shown(body)}`)
+  if (field !== undefined && !(isJsonObject(body["errors"]) && Object.hasOwn(body["errors"], field)))
+    throw new SmokeFailure(`the refusal does not name ${field}: ${shown(body)}`)
 }
 export const expectValue = (what: string, value: Json | undefined, expected: Json): void => {
-  if (JSON.stringify(value) !== JSON.stringify(expected)) throw new SmokeFailure(`${what} is ${shown(value)}, expected ${shown(expected)}`)
+  if (JSON.stringify(value) !== JSON.stringify(expected))
+    throw new SmokeFailure(`${what} is ${shown(value)}, expected ${shown(expected)}`)
 }
 export const one = (body: JsonObject, key: string): JsonObject => {
   const value = body[key]

@@ -10,12 +10,19 @@ import { type SmokeClient, SmokeFailure } from "./requests.ts"
 import { cleanUp, type CreatedRecords, smoke_steps } from "./steps.ts"
 
 export const declare = (program: Command): void => {
-  const smoke = program.command("smoke").description("Try a server's main job with data of its own, and remove it again")
-    .argument("<url>", "the server's address").option("--token <token>", "a token with the ability *; - reads it from standard input")
+  const smoke = program
+    .command("smoke")
+    .description("Try a server's main job with data of its own, and remove it again")
+    .argument("<url>", "the server's address")
+    .option("--token <token>", "a token with the ability *; - reads it from standard input")
   withAction(smoke, run)
 }
 
-const run = async (context: CommandContext, [url = ""]: ReadonlyArray<string>, flags: { readonly [name: string]: unknown }): Promise<number> => {
+const run = async (
+  context: CommandContext,
+  [url = ""]: ReadonlyArray<string>,
+  flags: { readonly [name: string]: unknown }
+): Promise<number> => {
   const given = flags["token"] ?? context.env["FLIGHTCASE_TOKEN"]
   const token = given === "-" ? (await (await import("../../input.ts")).standardInput()).trim() : given
   if (typeof token !== "string" || token === "") throw missingFlagError("--token", "the token")
@@ -29,7 +36,10 @@ const run = async (context: CommandContext, [url = ""]: ReadonlyArray<string>, f
   const tell = (step: string, detail?: string): void => {
     told.push({ step, ok: detail === undefined, ...(detail === undefined ? {} : { detail }) })
     if (context.options.json === true) return
-    const sign = detail === undefined ? styled(context.terminal.colour, "green", "ok   ") : styled(context.terminal.colour, "red", "WRONG")
+    const sign =
+      detail === undefined
+        ? styled(context.terminal.colour, "green", "ok   ")
+        : styled(context.terminal.colour, "red", "WRONG")
     context.print(`${sign} ${step}${detail === undefined ? "" : `: ${detail}`}\n`)
   }
   let wrong = false
@@ -45,10 +55,13 @@ const run = async (context: CommandContext, [url = ""]: ReadonlyArray<string>, f
     tell(smoke_steps[told.length]![0], error.message)
   } finally {
     const left = await cleanUp(asking(token), made)
-    if (told.length > 0 || left.length > 0) tell("everything made is removed", left.length === 0 ? undefined : left.join("; "))
+    if (told.length > 0 || left.length > 0)
+      tell("everything made is removed", left.length === 0 ? undefined : left.join("; "))
     wrong ||= left.length > 0
   }
   if (context.options.json === true) context.printJson({ smoke: { ok: !wrong, steps: told } })
-  context.note(`${told.filter(({ ok }) => ok).length} of ${told.length} steps right, in ${((performance.now() - started) / 1000).toFixed(1)} s.`)
+  context.note(
+    `${told.filter(({ ok }) => ok).length} of ${told.length} steps right, in ${((performance.now() - started) / 1000).toFixed(1)} s.`
+  )
   return wrong ? exit_codes.failed : exit_codes.ok
 }

@@ -15,24 +15,44 @@ type Flag = (typeof ways)[number]
 /** What is to be settled: a conflict, or a command that waits for one. */
 type Open = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
-export const resolveConflict = async (context: CommandContext, [given = ""]: ReadonlyArray<string>, flags: Flags): Promise<number | void> => {
+export const resolveConflict = async (
+  context: CommandContext,
+  [given = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<number | void> => {
   const asked = ways.filter((way) => flags[way] !== undefined)
   if (asked.length > 1) throw usageError(`Say one way only: ${asked.map((way) => `--${way}`).join(" or ")}.`)
-  if (asked.length === 0 && !context.interactive) throw usageError("Say how: one of --retry, --drop or --amend JSON, or --set, --edit, --substitute or --split.")
+  if (asked.length === 0 && !context.interactive)
+    throw usageError("Say how: one of --retry, --drop or --amend JSON, or --set, --edit, --substitute or --split.")
   if (flags["withDependants"] === true && asked[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
   const device = await context.device()
   const conflict = openOf(await device.conflicts(), given)
-  if (conflict === undefined) throw new CliError(exit_codes.not_found, `There is no conflict ${given}.`, { way_out: "flightcase sync conflicts lists them." })
-  const how = asked[0] === undefined ? await chosen(context, device, conflict) : await flagged(context, conflict, asked[0], flags)
+  if (conflict === undefined)
+    throw new CliError(exit_codes.not_found, `There is no conflict ${given}.`, {
+      way_out: "flightcase sync conflicts lists them."
+    })
+  const how =
+    asked[0] === undefined ? await chosen(context, device, conflict) : await flagged(context, conflict, asked[0], flags)
   if (how === undefined) return context.note("Left as it is.")
-  tell(context, how === "edit" ? await settledInEditor(context, device, conflict) : await settled(context, device, conflict, how))
+  tell(
+    context,
+    how === "edit" ? await settledInEditor(context, device, conflict) : await settled(context, device, conflict, how)
+  )
 }
 const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): Open | undefined => {
-  const all: ReadonlyArray<Open> = conflicts.flatMap((one): ReadonlyArray<Open> => [one, ...one.held.map(({ id, n, name, payload }) => ({ id, n, name, payload }))])
+  const all: ReadonlyArray<Open> = conflicts.flatMap((one): ReadonlyArray<Open> => [
+    one,
+    ...one.held.map(({ id, n, name, payload }) => ({ id, n, name, payload }))
+  ])
   return all.find(({ id, n }) => id === given || String(n) === given)
 }
 
-const settled = async (context: CommandContext, device: Device, conflict: Open, how: ResolutionRequest): Promise<ResolutionResult> => {
+const settled = async (
+  context: CommandContext,
+  device: Device,
+  conflict: Open,
+  how: ResolutionRequest
+): Promise<ResolutionResult> => {
   const answer = await device.resolve(conflict.id, how)
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
   context.recordedHere()
@@ -40,15 +60,29 @@ const settled = async (context: CommandContext, device: Device, conflict: Open, 
   return answer
 }
 const tell = (context: CommandContext, { body, released = [] }: ResolutionResult): void => {
-  if (released.length > 0) context.note(`Recorded again with it: ${released.length === 1 ? "command" : "commands"} ${released.join(", ")}.`)
+  if (released.length > 0)
+    context.note(`Recorded again with it: ${released.length === 1 ? "command" : "commands"} ${released.join(", ")}.`)
   const dropped = isJsonObject(body) && isJsonObject(body["conflict"]) ? body["conflict"]["dependants"] : undefined
   if (!Array.isArray(dropped) || dropped.length === 0) return
-  const named = (state: string): string => dropped.filter(isJsonObject).filter((one) => one["state"] === state).map((one) => `${String(one["n"])} ${String(one["name"])}`).join(", ")
+  const named = (state: string): string =>
+    dropped
+      .filter(isJsonObject)
+      .filter((one) => one["state"] === state)
+      .map((one) => `${String(one["n"])} ${String(one["name"])}`)
+      .join(", ")
   if (named("dropped") !== "") context.note(`Dropped with it: ${named("dropped")}.`)
-  if (named("rejected") !== "") context.note(`What built on it is a conflict of its own now: ${named("rejected")}. --with-dependants drops such commands, too.`)
+  if (named("rejected") !== "")
+    context.note(
+      `What built on it is a conflict of its own now: ${named("rejected")}. --with-dependants drops such commands, too.`
+    )
 }
 
-const flagged = async (context: CommandContext, conflict: Open, way: Flag, flags: Flags): Promise<ResolutionRequest | "edit"> => {
+const flagged = async (
+  context: CommandContext,
+  conflict: Open,
+  way: Flag,
+  flags: Flags
+): Promise<ResolutionRequest | "edit"> => {
   if (way === "drop") return dropping(context, conflict, flags["withDependants"] === true)
   if (way === "split") return { split: true }
   if (way === "edit") return "edit"
@@ -63,7 +97,11 @@ const flagged = async (context: CommandContext, conflict: Open, way: Flag, flags
   return { amend: body }
 }
 /** On a terminal, what waits for it is shown, and may go with it. */
-const dropping = async (context: CommandContext, conflict: Open, with_dependants: boolean): Promise<ResolutionRequest> => {
+const dropping = async (
+  context: CommandContext,
+  conflict: Open,
+  with_dependants: boolean
+): Promise<ResolutionRequest> => {
   const held = conflict.held ?? []
   if (with_dependants || held.length === 0 || !context.interactive) return { drop: true, with_dependants }
   context.note(`These build on it:\n${held.map((one) => `  ${one.n}  ${one.name}`).join("\n")}`)
@@ -73,24 +111,31 @@ const dropping = async (context: CommandContext, conflict: Open, with_dependants
 /** `field=value`, a step into lists and objects by dots; values are read as the field wants them. */
 const withValues = async (conflict: Open, given: ReadonlyArray<string>): Promise<JsonObject> => {
   const { catalogue } = await import("../../../core/catalogue.ts")
-  const fields = catalogue.endpoint(conflict.name)?.fields as { readonly [name: string]: { readonly type: { readonly kind: string } } } | undefined
+  const fields = catalogue.endpoint(conflict.name)?.fields as
+    | { readonly [name: string]: { readonly type: { readonly kind: string } } }
+    | undefined
   return given.reduce<JsonObject>((body, one) => {
     const at = one.indexOf("=")
     const path = one.slice(0, at).split(".")
     const kind = fields?.[path[0] ?? ""]?.type.kind
     if (at <= 0) throw usageError(`--set wants field=value, and ${JSON.stringify(one)} is none.`)
-    if (kind === undefined) throw usageError(`${conflict.name} has no field ${path[0]}.`, `It has: ${Object.keys(fields ?? {}).join(", ")}.`)
+    if (kind === undefined)
+      throw usageError(`${conflict.name} has no field ${path[0]}.`, `It has: ${Object.keys(fields ?? {}).join(", ")}.`)
     return put(body, path, valueOf(one.slice(at + 1), path.length > 1 ? "json" : kind)) as JsonObject
   }, conflict.payload.body)
 }
 const valueOf = (text: string, kind: string): Json => {
   if (text === "null") return null
   if (!["boolean", "json", "list", "object", "integer", "code", "ref"].includes(kind)) return text
-  try { return parseJson(text) } catch { return text }
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
 }
 const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by: Json): Json => {
   if (step === undefined) return by
-  if (Array.isArray(value)) return value.map((item: Json, at) => String(at) === step ? put(item, rest, by) : item)
+  if (Array.isArray(value)) return value.map((item: Json, at) => (String(at) === step ? put(item, rest, by) : item))
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
@@ -98,7 +143,7 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
 const settledInEditor = async (context: CommandContext, device: Device, conflict: Open): Promise<ResolutionResult> => {
   if (!context.interactive) throw usageError("--edit needs a terminal.", "--amend JSON and --set FIELD=VALUE do not.")
   const { confirm } = await import("../../prompt.ts")
-  for (let before = conflict.payload.body;;) {
+  for (let before = conflict.payload.body; ;) {
     try {
       const body = await edited(context, before)
       if (body === undefined) throw new CliError(exit_codes.failed, "Nothing was changed, so it is left as it is.")
@@ -106,14 +151,20 @@ const settledInEditor = async (context: CommandContext, device: Device, conflict
       return await settled(context, device, conflict, { amend: body })
     } catch (error) {
       if (!(error instanceof CliError) || error.code === exit_codes.failed) throw error
-      context.note([error.message, ...(await import("../../response-errors.ts")).errorLines(error.errors ?? {})].join("\n"))
-      if (!await confirm("Edit it again?")) throw error
+      context.note(
+        [error.message, ...(await import("../../response-errors.ts")).errorLines(error.errors ?? {})].join("\n")
+      )
+      if (!(await confirm("Edit it again?"))) throw error
     }
   }
 }
 const edited = async (context: CommandContext, body: JsonObject): Promise<JsonObject | undefined> => {
-  const [{ mkdtemp, readFile, rm, writeFile }, { tmpdir }, { join }, { spawnSync }] =
-    await Promise.all([import("node:fs/promises"), import("node:os"), import("node:path"), import("node:child_process")])
+  const [{ mkdtemp, readFile, rm, writeFile }, { tmpdir }, { join }, { spawnSync }] = await Promise.all([
+    import("node:fs/promises"),
+    import("node:os"),
+    import("node:path"),
+    import("node:child_process")
+  ])
   const folder = await mkdtemp(join(tmpdir(), "flightcase-edit-"))
   const file = join(folder, "command.json")
   const before = `${JSON.stringify(body, null, 2)}\n`
@@ -122,28 +173,54 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
     const editor = context.env["VISUAL"] ?? context.env["EDITOR"] ?? "vi"
     const [program = "vi", ...args] = editor.trim().split(/\s+/)
     const { status, error } = spawnSync(program, [...args, file], { stdio: "inherit" })
-    if (error !== undefined || status !== 0) throw new CliError(exit_codes.failed, `The editor ${editor} ended with ${error?.message ?? `code ${String(status)}`}; nothing was changed.`)
+    if (error !== undefined || status !== 0)
+      throw new CliError(
+        exit_codes.failed,
+        `The editor ${editor} ended with ${error?.message ?? `code ${String(status)}`}; nothing was changed.`
+      )
     const after = await readFile(file, "utf8")
     if (after === before) return undefined
     const changed = await jsonArgument(after, "The edited file")
     if (!isJsonObject(changed)) throw usageError("The edited file must hold a JSON object.")
     return changed
-  } finally { await rm(folder, { recursive: true, force: true }) }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 /** What to do, asked on a terminal: the ways that make sense for this conflict. */
-const chosen = async (context: CommandContext, device: Device, conflict: Open): Promise<ResolutionRequest | "edit" | undefined> => {
+const chosen = async (
+  context: CommandContext,
+  device: Device,
+  conflict: Open
+): Promise<ResolutionRequest | "edit" | undefined> => {
   const { choose } = await import("../../prompt.ts")
-  if (conflict.error !== undefined) context.note(conflictText(context, conflict as Conflict).slice(0, -1 - (conflict.ways_out?.length ?? 0)).join("\n"))
-  const offered = conflict.ways_out?.map(({ way, says }) => ({ name: way === "amend" ? questions.amend : sentence(says), value: way })) ??
-    (["retry", "amend", "drop"] as const).map((way) => ({ name: questions[way], value: way }))
+  if (conflict.error !== undefined)
+    context.note(
+      conflictText(context, conflict as Conflict)
+        .slice(0, -1 - (conflict.ways_out?.length ?? 0))
+        .join("\n")
+    )
+  const offered =
+    conflict.ways_out?.map(({ way, says }) => ({
+      name: way === "amend" ? questions.amend : sentence(says),
+      value: way
+    })) ?? (["retry", "amend", "drop"] as const).map((way) => ({ name: questions[way], value: way }))
   const way = await choose("What is to be done?", [...offered, { name: "Leave it for now", value: "leave" as const }])
   if (way === "leave") return undefined
   if (way === "amend") return "edit"
   if (way === "drop") return dropping(context, conflict, false)
   if (way !== "substitute") return way === "split" ? { split: true } : { retry: true }
   const free = await device.freeUnits(conflict.id)
-  return { substitute: await choose("Which one?", free.map((unit) => ({ name: unit.location === null ? unit.name : `${unit.name}, ${unit.location}`, value: unit.id }))) }
+  return {
+    substitute: await choose(
+      "Which one?",
+      free.map((unit) => ({
+        name: unit.location === null ? unit.name : `${unit.name}, ${unit.location}`,
+        value: unit.id
+      }))
+    )
+  }
 }

@@ -5,7 +5,11 @@ import { join } from "node:path"
 import { exit_codes } from "../../exit-codes.ts"
 import { type Environment, homeFolder } from "../../profile-folder.ts"
 
-export interface Unit { readonly name: string; readonly path: string; readonly text: string }
+export interface Unit {
+  readonly name: string
+  readonly path: string
+  readonly text: string
+}
 
 /** What starts this program again: the Node it runs on, with the script it was started by. */
 export const ownCommand = (): ReadonlyArray<string> => [process.execPath, realpathSync(process.argv[1]!)]
@@ -14,7 +18,13 @@ export const unitFor = (profile: string, env: Environment, command: ReadonlyArra
   const config = env["XDG_CONFIG_HOME"]
   const name = profile === "default" ? "flightcase-sync.service" : `flightcase-sync-${profile}.service`
   return {
-    name, path: join(config !== undefined && config !== "" ? config : join(env["HOME"] ?? homedir(), ".config"), "systemd", "user", name),
+    name,
+    path: join(
+      config !== undefined && config !== "" ? config : join(env["HOME"] ?? homedir(), ".config"),
+      "systemd",
+      "user",
+      name
+    ),
     text: `[Unit]
 Description=Flightcase: keep the profile ${profile} in sync
 StartLimitIntervalSec=0
@@ -39,7 +49,12 @@ WantedBy=default.target
 }
 /** A word as systemd reads it back: quotes and backslashes escaped, its own signs doubled. */
 const quoted = (word: string): string => {
-  const plain = word.replaceAll("\\", "\\\\").replaceAll("\"", "\\\"").replaceAll("%", "%%").replaceAll("$", "$$$$").replaceAll("\n", "\\n")
+  const plain = word
+    .replaceAll("\\", "\\\\")
+    .replaceAll('"', '\\"')
+    .replaceAll("%", "%%")
+    .replaceAll("$", "$$$$")
+    .replaceAll("\n", "\\n")
   return /^[A-Za-z0-9_@+=:,./%$-]+$/.test(plain) ? plain : `"${plain}"`
 }
 

@@ -13,18 +13,24 @@ import { styled } from "../../output/terminal.ts"
 import { oneLine } from "../../output/text.ts"
 import { conflictJson } from "./conflicts.ts"
 
-export const withWatch = (sync: Command): Command => sync
-  .option("--watch", "keep in sync until stopped; says so when a conflict arrives")
-  .option("--install-unit", "write a systemd user unit that runs sync --watch").option("--uninstall-unit", "remove it")
-  .option("--print", "with --install-unit: print the unit instead of writing it")
-  .addOption(new Option("--quiet", "one sync without a word, unless another is at it").hideHelp())
+export const withWatch = (sync: Command): Command =>
+  sync
+    .option("--watch", "keep in sync until stopped; says so when a conflict arrives")
+    .option("--install-unit", "write a systemd user unit that runs sync --watch")
+    .option("--uninstall-unit", "remove it")
+    .option("--print", "with --install-unit: print the unit instead of writing it")
+    .addOption(new Option("--quiet", "one sync without a word, unless another is at it").hideHelp())
 
 /** The exit code of `sync` with one of the flags above; undefined when none was given. */
-export const watching = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number | undefined> => {
+export const watching = async (
+  context: CommandContext,
+  flags: { readonly [name: string]: unknown }
+): Promise<number | undefined> => {
   if (flags["installUnit"] === true || flags["uninstallUnit"] === true) return unit(context, flags)
   if (flags["print"] === true) throw usageError("--print goes with --install-unit.")
   if (flags["watch"] !== true && flags["quiet"] !== true) return undefined
-  if (context.offline) throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
   return flags["watch"] === true ? follow(context) : quietly(context)
 }
 
@@ -32,7 +38,11 @@ const unit = async (context: CommandContext, flags: { readonly [name: string]: u
   const { installUnit, ownCommand, removeUnit, unitFor } = await import("./systemd-unit.ts")
   const made = unitFor(context.profile(), context.env, ownCommand())
   if (flags["uninstallUnit"] === true) {
-    context.note(removeUnit(made) ? `Removed ${made.path}. If it still runs: systemctl --user disable --now ${made.name}; systemctl --user daemon-reload` : `There is no ${made.path}.`)
+    context.note(
+      removeUnit(made)
+        ? `Removed ${made.path}. If it still runs: systemctl --user disable --now ${made.name}; systemctl --user daemon-reload`
+        : `There is no ${made.path}.`
+    )
     return exit_codes.ok
   }
   if (flags["print"] === true) {
@@ -41,26 +51,35 @@ const unit = async (context: CommandContext, flags: { readonly [name: string]: u
   }
   installUnit(made)
   if (context.options.json === true) context.printJson({ unit: { name: made.name, path: made.path } })
-  else context.note(`Wrote ${made.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${made.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`)
+  else
+    context.note(
+      `Wrote ${made.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${made.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`
+    )
   return exit_codes.ok
 }
 
 /** Of the file this program runs from: another file in its place is another release. */
 const programNow = (): string | undefined => {
   const path = fileURLToPath(import.meta.url)
-  const own = process.argv[1] !== undefined && path.includes("/parts/") ? fileURLToPath(new URL("../cli.js", import.meta.url)) : path
+  const own =
+    process.argv[1] !== undefined && path.includes("/parts/")
+      ? fileURLToPath(new URL("../cli.js", import.meta.url))
+      : path
   if (!existsSync(own)) return undefined
   const { ino, mtimeMs, size } = statSync(own)
   return `${ino} ${mtimeMs} ${size}`
 }
 /** Once another release stands there, and has stood for a moment: a build is many files. */
-const watchProgram = (): () => boolean => {
+const watchProgram = (): (() => boolean) => {
   const begun = programNow()
   const settle_millis = 2_000
   let other: { readonly print: string; readonly since: number } | undefined
   return () => {
     const print = programNow()
-    if (print === undefined || print === begun) { other = undefined; return false }
+    if (print === undefined || print === begun) {
+      other = undefined
+      return false
+    }
     if (other?.print !== print) other = { print, since: performance.now() }
     return performance.now() - other.since >= settle_millis
   }
@@ -69,11 +88,18 @@ const watchProgram = (): () => boolean => {
 const follow = async (context: CommandContext): Promise<number> => {
   const device = await context.device()
   const lock = takeLock(context.folder(), watch_lock)
-  if (lock === undefined) throw new CliError(exit_codes.conflict, "This profile is being watched already.", { way_out: "systemctl --user status shows the unit, if one runs it." })
+  if (lock === undefined)
+    throw new CliError(exit_codes.conflict, "This profile is being watched already.", {
+      way_out: "systemctl --user status shows the unit, if one runs it."
+    })
   const stop = new AbortController()
   let code: number = exit_codes.ok
   // What runs until it is told to ends well when it is told to; whatever is under way is finished first.
-  for (const [signal, ends_with] of [["SIGTERM", exit_codes.ok], ["SIGHUP", exit_codes.ok], ["SIGINT", exit_codes.interrupted]] as const) {
+  for (const [signal, ends_with] of [
+    ["SIGTERM", exit_codes.ok],
+    ["SIGHUP", exit_codes.ok],
+    ["SIGINT", exit_codes.interrupted]
+  ] as const) {
     process.removeAllListeners(signal)
     process.once(signal, () => {
       code = ends_with
@@ -90,43 +116,75 @@ const follow = async (context: CommandContext): Promise<number> => {
         const { offset, handle } = await device.place()
         return waitForNews({ url, token, replica_id, offset, handle }, signal)
       },
-      lastPending: device.lastPending, recorded: onRecorded(context.folder()), conflicts: device.conflicts, tell: teller(context, device), stop: stop.signal, upgraded: watchProgram()
+      lastPending: device.lastPending,
+      recorded: onRecorded(context.folder()),
+      conflicts: device.conflicts,
+      tell: teller(context, device),
+      stop: stop.signal,
+      upgraded: watchProgram()
     })
     return ended === "upgraded" ? exit_codes.replaced : code
-  } finally { lock.release() }
+  } finally {
+    lock.release()
+  }
 }
 
 /** Where the system tells of changed files, what is recorded is sent at once. */
-const onRecorded = (folder: string) => (look: () => void): () => void => {
-  try {
-    // A write is told of before its commit can be read; the replica's follows the outbox's, which can be read by then.
-    const watcher = watchFiles(folder, (_event, file) => { if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look() })
-    watcher.on("error", () => watcher.close())
-    return () => watcher.close()
-  } catch { return () => {} }
-}
+const onRecorded =
+  (folder: string) =>
+  (look: () => void): (() => void) => {
+    try {
+      // A write is told of before its commit can be read; the replica's follows the outbox's, which can be read by then.
+      const watcher = watchFiles(folder, (_event, file) => {
+        if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look()
+      })
+      watcher.on("error", () => watcher.close())
+      return () => watcher.close()
+    } catch {
+      return () => {}
+    }
+  }
 
-const teller = (context: CommandContext, device: Device) => (event: WatchEvent): void => {
-  const at = new Date().toISOString()
-  if (context.options.json === true) return context.printJsonLine({ at, ...conflictJson(event) as JsonObject })
-  if (event.event === "conflict") context.ring()
-  context.print(`${context.terminal.is_tty ? styled(context.terminal.colour, "dim", at.slice(11, 19)) : at} ${oneLine(sentence(event, device))}\n`)
-}
+const teller =
+  (context: CommandContext, device: Device) =>
+  (event: WatchEvent): void => {
+    const at = new Date().toISOString()
+    if (context.options.json === true) return context.printJsonLine({ at, ...(conflictJson(event) as JsonObject) })
+    if (event.event === "conflict") context.ring()
+    context.print(
+      `${context.terminal.is_tty ? styled(context.terminal.colour, "dim", at.slice(11, 19)) : at} ${oneLine(sentence(event, device))}\n`
+    )
+  }
 const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 const sentence = (event: WatchEvent, device: Device): string => {
   switch (event.event) {
-    case "started": return `Watching ${device.profile.url} as ${device.profile.device}.${event.conflicts === 0 ? "" : ` ${counted(event.conflicts, "conflict")} open: flightcase sync conflicts`}`
-    case "synced": return [
-      event.accepted + event.rejected === 0 ? undefined : `Sent ${counted(event.accepted + event.rejected, "command")}: ${event.accepted} accepted, ${event.rejected} refused.`,
-      event.pulled_events === 0 ? undefined : `Fetched ${counted(event.pulled_events, "event")}, up to ${event.position}.`
-    ].filter((part) => part !== undefined).join(" ")
-    case "conflict": return `Refused: command ${event.n}, ${event.name}: ${event.message} flightcase sync conflicts shows the ways out.`
-    case "offline": return `${event.message} Commands are kept; trying again until it answers.`
-    case "online": return "The server answers again."
-    case "woke": return `Slept for ${counted(Math.max(1, Math.round(event.slept_seconds / 60)), "minute")}; looking for news.`
-    case "warning": return event.message
-    case "upgraded": return "This program was replaced by another release; ending so that the new one can start."
-    case "stopped": return "Stopped."
+    case "started":
+      return `Watching ${device.profile.url} as ${device.profile.device}.${event.conflicts === 0 ? "" : ` ${counted(event.conflicts, "conflict")} open: flightcase sync conflicts`}`
+    case "synced":
+      return [
+        event.accepted + event.rejected === 0
+          ? undefined
+          : `Sent ${counted(event.accepted + event.rejected, "command")}: ${event.accepted} accepted, ${event.rejected} refused.`,
+        event.pulled_events === 0
+          ? undefined
+          : `Fetched ${counted(event.pulled_events, "event")}, up to ${event.position}.`
+      ]
+        .filter((part) => part !== undefined)
+        .join(" ")
+    case "conflict":
+      return `Refused: command ${event.n}, ${event.name}: ${event.message} flightcase sync conflicts shows the ways out.`
+    case "offline":
+      return `${event.message} Commands are kept; trying again until it answers.`
+    case "online":
+      return "The server answers again."
+    case "woke":
+      return `Slept for ${counted(Math.max(1, Math.round(event.slept_seconds / 60)), "minute")}; looking for news.`
+    case "warning":
+      return event.message
+    case "upgraded":
+      return "This program was replaced by another release; ending so that the new one can start."
+    case "stopped":
+      return "Stopped."
   }
 }
 
@@ -152,7 +210,14 @@ const quietly = async (context: CommandContext): Promise<number> => {
     }
     const arrived = (await device.conflicts()).filter(({ id }) => !before.has(id)).length
     const last = readAttempt(folder)
-    saveAttempt(folder, { ...attempt, tried_at: Date.now(), conflicts: (last?.conflicts ?? 0) + arrived, failures: attempt.ok ? 0 : (last?.failures ?? 0) + 1 })
+    saveAttempt(folder, {
+      ...attempt,
+      tried_at: Date.now(),
+      conflicts: (last?.conflicts ?? 0) + arrived,
+      failures: attempt.ok ? 0 : (last?.failures ?? 0) + 1
+    })
     return attempt.ok ? exit_codes.ok : exit_codes.network
-  } finally { lock.release() }
+  } finally {
+    lock.release()
+  }
 }

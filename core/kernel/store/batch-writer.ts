@@ -22,7 +22,11 @@ export interface WriteOperations {
 }
 
 /** Rows deleted by equal conditions but for one column, whose values add up. */
-interface PendingDelete { readonly fixed: Where; readonly column: string; readonly values: Set<string | number> }
+interface PendingDelete {
+  readonly fixed: Where
+  readonly column: string
+  readonly values: Set<string | number>
+}
 /** What waits for one table; carried out in this order. */
 interface WriteBatch {
   pending_delete: PendingDelete | undefined
@@ -31,24 +35,50 @@ interface WriteBatch {
   index: BatchIndex | undefined
 }
 /** Keys of waiting rows by what stands in a column. */
-interface BatchIndex { readonly column: string; readonly keys: Map<unknown, Array<unknown>> }
+interface BatchIndex {
+  readonly column: string
+  readonly keys: Map<unknown, Array<unknown>>
+}
 const delete_batch_max = 1_000
 
-export const makeBatchWriter = ({ change, dialect, insertRows, send }: WriteOperations): (changes: ReadonlyArray<RowChange>) => Sql => {
+export const makeBatchWriter = ({
+  change,
+  dialect,
+  insertRows,
+  send
+}: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) => {
   const flushDeletes = (table: Table, waiting: WriteBatch): Sql => {
     const { pending_delete } = waiting
     waiting.pending_delete = undefined
-    return pending_delete === undefined ? Effect.void
-      : Effect.forEach(chunked([...pending_delete.values], delete_batch_max), (values) =>
-        change({ op: "delete_where", table, where: { ...pending_delete.fixed, [pending_delete.column]: values.length === 1 ? values[0]! : values } }), { discard: true })
+    return pending_delete === undefined
+      ? Effect.void
+      : Effect.forEach(
+          chunked([...pending_delete.values], delete_batch_max),
+          (values) =>
+            change({
+              op: "delete_where",
+              table,
+              where: { ...pending_delete.fixed, [pending_delete.column]: values.length === 1 ? values[0]! : values }
+            }),
+          { discard: true }
+        )
   }
   const flushUpdates = (table: Table, waiting: WriteBatch): Sql => {
     const { updates } = waiting
     waiting.updates = new Map()
-    return updates.size === 0 ? Effect.void
-      : Effect.forEach(updatesOf(table, [...updates].map(([key, set]) => ({ key, set })), dialect), send, { discard: true })
+    return updates.size === 0
+      ? Effect.void
+      : Effect.forEach(
+          updatesOf(
+            table,
+            [...updates].map(([key, set]) => ({ key, set })),
+            dialect
+          ),
+          send,
+          { discard: true }
+        )
   }
-  const flush = Effect.fnUntraced(function*(table: Table, waiting: WriteBatch) {
+  const flush = Effect.fnUntraced(function* (table: Table, waiting: WriteBatch) {
     yield* flushDeletes(table, waiting)
     const { inserts } = waiting
     waiting.inserts = new Map()
@@ -68,11 +98,14 @@ export const makeBatchWriter = ({ change, dialect, insertRows, send }: WriteOper
         sets.delete(key)
         if (!rows.has(key)) {
           rows.set(key, next.row)
-          if (waiting.index !== undefined) addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
+          if (waiting.index !== undefined)
+            addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
           return undefined
         }
         // The second of one key is the database's to refuse.
-        return table.on_conflict_ignore ? undefined : inSequence(flushDeletes(table, waiting), insertRows(table, [next.row]))
+        return table.on_conflict_ignore
+          ? undefined
+          : inSequence(flushDeletes(table, waiting), insertRows(table, [next.row]))
       }
       case "update_where":
         return inSequence(flush(table, waiting), change(next))
@@ -83,7 +116,10 @@ export const makeBatchWriter = ({ change, dialect, insertRows, send }: WriteOper
           const row = rows.get(key)
           if (row !== undefined && rowMatches(table, next.where, row)) rows.delete(key)
         }
-        const before = waiting.pending_delete !== undefined && !canMerge(waiting.pending_delete, plain) ? flushDeletes(table, waiting) : undefined
+        const before =
+          waiting.pending_delete !== undefined && !canMerge(waiting.pending_delete, plain)
+            ? flushDeletes(table, waiting)
+            : undefined
         if (waiting.pending_delete === undefined) waiting.pending_delete = plain
         else for (const value of plain.values) waiting.pending_delete.values.add(value)
         return before
@@ -98,18 +134,23 @@ export const makeBatchWriter = ({ change, dialect, insertRows, send }: WriteOper
           if (waiting.index !== undefined && Object.hasOwn(next.set, waiting.index.column)) waiting.index = undefined
           rows.set(next.key, changed(table, row, next.set))
         } else if (Object.keys(next.set).length > 0) {
-          if (table.on_conflict_ignore || isConstrained(table, next.set)) return inSequence(flushDeletes(table, waiting), flushUpdates(table, waiting), change(next))
+          if (table.on_conflict_ignore || isConstrained(table, next.set))
+            return inSequence(flushDeletes(table, waiting), flushUpdates(table, waiting), change(next))
           sets.set(next.key, { ...sets.get(next.key), ...next.set })
         }
         return undefined
       }
     }
   }
-  return Effect.fnUntraced(function*(changes: ReadonlyArray<RowChange>) {
+  return Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
     const tables = new Map<Table, WriteBatch>()
     for (const next of changes) {
       let waiting = tables.get(next.table)
-      if (waiting === undefined) tables.set(next.table, waiting = { pending_delete: undefined, inserts: new Map(), updates: new Map(), index: undefined })
+      if (waiting === undefined)
+        tables.set(
+          next.table,
+          (waiting = { pending_delete: undefined, inserts: new Map(), updates: new Map(), index: undefined })
+        )
       const now = one(next, waiting)
       if (now !== undefined) yield* now
     }
@@ -122,7 +163,7 @@ const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, 
 const keysMatching = (table: Table, waiting: WriteBatch, { column, values }: PendingDelete): ReadonlyArray<unknown> => {
   if (waiting.inserts.size === 0) return []
   if (waiting.index?.column !== column) {
-    const found: BatchIndex = waiting.index = { column, keys: new Map() }
+    const found: BatchIndex = (waiting.index = { column, keys: new Map() })
     for (const [key, row] of waiting.inserts) addToIndex(found, storedValue(table, row, column), key)
   }
   const { keys } = waiting.index
@@ -154,7 +195,11 @@ const asPendingDelete = (table: Table, where: Where): PendingDelete | undefined 
   const value = column === undefined ? undefined : where[column]
   const isPlain = names.every((name) => {
     const type = table.columns[name]?.type
-    return type !== undefined && (plain_kinds.has(type.kind) || (type.kind === "text" && !type.search)) && ["string", "number", "boolean"].includes(typeof where[name])
+    return (
+      type !== undefined &&
+      (plain_kinds.has(type.kind) || (type.kind === "text" && !type.search)) &&
+      ["string", "number", "boolean"].includes(typeof where[name])
+    )
   })
   if (!isPlain || column === undefined || (typeof value !== "number" && typeof value !== "string")) return undefined
   const { [column]: _last, ...fixed } = where
@@ -162,12 +207,17 @@ const asPendingDelete = (table: Table, where: Where): PendingDelete | undefined 
 }
 const canMerge = (one: PendingDelete, other: PendingDelete): boolean => {
   const names = Object.keys(other.fixed)
-  return one.column === other.column && names.length === Object.keys(one.fixed).length && names.every((name) => one.fixed[name] === other.fixed[name])
+  return (
+    one.column === other.column &&
+    names.length === Object.keys(one.fixed).length &&
+    names.every((name) => one.fixed[name] === other.fixed[name])
+  )
 }
-const rowMatches = (table: Table, where: Where, row: AnyRow): boolean => Object.entries(where).every(([name, wanted]) => storedValue(table, row, name) === wanted)
+const rowMatches = (table: Table, where: Where, row: AnyRow): boolean =>
+  Object.entries(where).every(([name, wanted]) => storedValue(table, row, name) === wanted)
 /** What the row holds once it is stored. */
 const storedValue = (table: Table, row: AnyRow, name: string): unknown => {
   const field = table.columns[name]!
   const given = row[name]
-  return given === undefined || (given === null && !field.nullable) ? field.default ?? null : given
+  return given === undefined || (given === null && !field.nullable) ? (field.default ?? null) : given
 }

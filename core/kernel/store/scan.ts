@@ -9,12 +9,16 @@ import { Store } from "./store.ts"
 const rows_per_page = 2_000
 
 /** The rows after a key, from the first one without it; an empty page is the end. Cost: one look at the key's index a page. */
-export const rowsAfter = Effect.fnUntraced(function*(table: Table, after: Key | undefined): Effect.fn.Return<ReadonlyArray<AnyRow>, SqlError.SqlError, Store> {
+export const rowsAfter = Effect.fnUntraced(function* (
+  table: Table,
+  after: Key | undefined
+): Effect.fn.Return<ReadonlyArray<AnyRow>, SqlError.SqlError, Store> {
   const store = yield* Store
   const key = quote(table.key)
   const rows = yield* store.run(
     `select ${columnList(table)} from ${quote(table.name)}${after === undefined ? "" : ` where ${key} > ${store.dialect === "pg" ? "$1" : "?"}`} order by ${key} limit ${rows_per_page}`,
-    after === undefined ? [] : [after])
+    after === undefined ? [] : [after]
+  )
   return rows.map((row) => store.decode(table, row))
 })
 export const keyOf = (table: Table, row: AnyRow): Key => row[table.key] as Key

@@ -16,63 +16,93 @@ import { constraintRejection, Store } from "./store.ts"
 const at_first = "seed"
 const seedId = (slice: Slice, version: number): string => `${at_first}:${slice.name}:${version}`
 
-export interface SeedPart { readonly command_id: string; readonly slice: Slice; readonly version: number; readonly events: ReadonlyArray<NewEvent> }
+export interface SeedPart {
+  readonly command_id: string
+  readonly slice: Slice
+  readonly version: number
+  readonly events: ReadonlyArray<NewEvent>
+}
 /** Every slice's first seed is of version 1; what later releases add follows, each under a version of its own. */
-const partsOf = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> => catalogue.slices.flatMap((slice) =>
-  [slice.seed, ...slice.later_seeds ?? []].flatMap((seed, index): ReadonlyArray<SeedPart> => {
-    const events = seed?.(at) ?? []
-    return events.length === 0 ? [] : [{ command_id: seedId(slice, index + 1), slice, version: index + 1, events }]
-  }))
+const partsOf = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =>
+  catalogue.slices.flatMap((slice) =>
+    [slice.seed, ...(slice.later_seeds ?? [])].flatMap((seed, index): ReadonlyArray<SeedPart> => {
+      const events = seed?.(at) ?? []
+      return events.length === 0 ? [] : [{ command_id: seedId(slice, index + 1), slice, version: index + 1, events }]
+    })
+  )
 
 /** What an empty database gets, by the command it is recorded under. */
-export const initialSeeds = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent>): ReadonlyArray<{ readonly command_id: string; readonly events: ReadonlyArray<NewEvent> }> => {
+export const initialSeeds = (
+  catalogue: Catalogue,
+  at: string,
+  more: ReadonlyArray<NewEvent>
+): ReadonlyArray<{ readonly command_id: string; readonly events: ReadonlyArray<NewEvent> }> => {
   const parts = partsOf(catalogue, at)
-  return [{ command_id: at_first, events: [...parts.filter((part) => part.version === 1).flatMap((part) => part.events), ...more] }, ...parts.filter((part) => part.version > 1)]
+  return [
+    {
+      command_id: at_first,
+      events: [...parts.filter((part) => part.version === 1).flatMap((part) => part.events), ...more]
+    },
+    ...parts.filter((part) => part.version > 1)
+  ]
 }
 
 /** Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers waiting. */
-export const applySeedAdditions = Effect.fnUntraced(function*(catalogue: Catalogue, at: string) {
+export const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at: string) {
   const store = yield* Store
   const parts = partsOf(catalogue, at)
   const given = yield* store.find(journal, { command_id: [at_first, ...parts.map((part) => part.command_id)] })
   const first = new Set(given.filter((event) => event.command_id === at_first).map((event) => event.type))
   const known = new Set(given.map((event) => event.command_id))
-  const due = parts.filter(({ command_id, version, events }) => !known.has(command_id) && !(version === 1 && events.some((event) => first.has(event.type))))
+  const due = parts.filter(
+    ({ command_id, version, events }) =>
+      !known.has(command_id) && !(version === 1 && events.some((event) => first.has(event.type)))
+  )
   if (due.length === 0) return
   yield* ensureSequences(catalogue.tables)
   for (const part of due) {
     const metadata = { command_id: part.command_id, actor_id: null, replica_id: null, recorded_at: at }
     for (const event of yield* withFreeIds(catalogue, part.events)) {
-      const given = yield* Effect.result(store.transaction(Effect.gen(function*() {
-        yield* store.apply(projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
-        yield* append(store, [event], metadata)
-      })))
+      const given = yield* Effect.result(
+        store.transaction(
+          Effect.gen(function* () {
+            yield* store.apply(projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
+            yield* append(store, [event], metadata)
+          })
+        )
+      )
       // Somebody has made by hand what would come now: theirs stays.
-      if (Result.isFailure(given) && !(constraintRejection(given.failure, catalogue.tables) instanceof Rejection)) return yield* given.failure
+      if (Result.isFailure(given) && !(constraintRejection(given.failure, catalogue.tables) instanceof Rejection))
+        return yield* given.failure
     }
   }
 })
 
 /** Seeds name fixed ids. Where those of a table are in use, or leased to devices, new ones are drawn and what refers to them follows. */
-const withFreeIds = Effect.fnUntraced(function*(catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
-  const tableOf = (event: NewEvent): Table | undefined => catalogue.tables.find((table) => hasOwnIds(table) && event.type === `${table.entity}.created`)
+const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
+  const tableOf = (event: NewEvent): Table | undefined =>
+    catalogue.tables.find((table) => hasOwnIds(table) && event.type === `${table.entity}.created`)
   const drawn = new Map<string, Map<number, number>>()
   for (const table of new Set(events.map(tableOf))) {
     if (table === undefined) continue
     const ids = events.filter((event) => tableOf(event) === table).map((event) => event.data["id"] as number)
     const [, next] = (yield* nextIds([table]))[0]!
-    if (next > 1) drawn.set(table.name, new Map((yield* allocateIds(table.name, ids.length)).map((id, at) => [ids[at]!, id])))
+    if (next > 1)
+      drawn.set(table.name, new Map((yield* allocateIds(table.name, ids.length)).map((id, at) => [ids[at]!, id])))
   }
   if (drawn.size === 0) return events
   return events.map((event): NewEvent => {
     const table = tableOf(event)
     if (table === undefined) return event
-    const data: JsonObject = Object.fromEntries(Object.entries(event.data).map(([column, value]): [string, Json] => {
-      const type = table.columns[column]?.type
-      const ids = drawn.get(column === "id" ? table.name : type?.kind === "ref" ? type.table : "")
-      return [column, typeof value === "number" ? ids?.get(value) ?? value : value]
-    }))
-    const owner = table.stream === undefined ? table : catalogue.tables.find((one) => one.entity === table.stream!.entity)
+    const data: JsonObject = Object.fromEntries(
+      Object.entries(event.data).map(([column, value]): [string, Json] => {
+        const type = table.columns[column]?.type
+        const ids = drawn.get(column === "id" ? table.name : type?.kind === "ref" ? type.table : "")
+        return [column, typeof value === "number" ? (ids?.get(value) ?? value) : value]
+      })
+    )
+    const owner =
+      table.stream === undefined ? table : catalogue.tables.find((one) => one.entity === table.stream!.entity)
     const stream = event.stream.replace(/\d+$/, (id) => String(drawn.get(owner?.name ?? "")?.get(Number(id)) ?? id))
     return { ...event, stream, data }
   })

@@ -14,18 +14,28 @@ export const bindings = (dialect: Dialect): Bindings => {
   const values: Array<unknown> = []
   return {
     values,
-    bind: dialect === "sqlite"
-      ? (value) => { values.push(value); return "?" }
-      : (value) => { values.push(value); return `$${values.length}` }
+    bind:
+      dialect === "sqlite"
+        ? (value) => {
+            values.push(value)
+            return "?"
+          }
+        : (value) => {
+            values.push(value)
+            return `$${values.length}`
+          }
   }
 }
 
 const columnLists = new WeakMap<Table, string>()
 /** The stored columns of a table, without folded twins, ready for a select. */
 export const columnList = (table: Table, alias?: string): string => {
-  if (alias !== undefined) return Object.keys(table.columns).map((name) => `${alias}.${quote(name)}`).join(", ")
+  if (alias !== undefined)
+    return Object.keys(table.columns)
+      .map((name) => `${alias}.${quote(name)}`)
+      .join(", ")
   let list = columnLists.get(table)
-  if (list === undefined) columnLists.set(table, list = Object.keys(table.columns).map(quote).join(", "))
+  if (list === undefined) columnLists.set(table, (list = Object.keys(table.columns).map(quote).join(", ")))
   return list
 }
 
@@ -33,7 +43,11 @@ export const columnList = (table: Table, alias?: string): string => {
  * An order as SQL: `-name` goes backwards, what is not set comes after all else (backwards: before), and the key comes
  * last, so that equals keep one order. `as` names the column to sort by instead.
  */
-export const orderSql = (table: Table, order: ReadonlyArray<string>, as: (column: string) => string = (column) => column): string => {
+export const orderSql = (
+  table: Table,
+  order: ReadonlyArray<string>,
+  as: (column: string) => string = (column) => column
+): string => {
   const term = (name: string): string => {
     const descending = name.startsWith("-")
     const column = descending ? name.slice(1) : name

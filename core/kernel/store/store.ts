@@ -22,7 +22,10 @@ export interface StoreShape {
   readonly sql: SqlClient.SqlClient
   readonly dialect: Dialect
   /** Any statement: text with placeholders of the dialect and its bound values. */
-  readonly run: <Row extends object = { [column: string]: unknown }>(text: string, values?: ReadonlyArray<unknown>) => Sql<ReadonlyArray<Row>>
+  readonly run: <Row extends object = { [column: string]: unknown }>(
+    text: string,
+    values?: ReadonlyArray<unknown>
+  ) => Sql<ReadonlyArray<Row>>
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
   readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   /** As {@link getMany}; on Postgres none of the rows can be deleted by others until the caller's transaction ends. */
@@ -35,14 +38,19 @@ export interface StoreShape {
   /** Carries out row changes in order; runs of inserts into one table travel in few statements. */
   readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
   /** The rows a change is about to touch, as they are: what a replica keeps to take a change back. */
-  readonly imagesBefore: (change: RowChange) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
+  readonly imagesBefore: (
+    change: RowChange
+  ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
-  static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(Store, Effect.gen(function*() {
-    return make(yield* SqlClient.SqlClient)
-  }))
+  static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(
+    Store,
+    Effect.gen(function* () {
+      return make(yield* SqlClient.SqlClient)
+    })
+  )
 }
 
 export const make = (sql: SqlClient.SqlClient): StoreShape => {
@@ -50,7 +58,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   const decoders = new WeakMap<Table, (row: { [column: string]: unknown }) => { [column: string]: unknown }>()
   const decode = <T extends Table>(table: T, row: object): RowOf<T> => {
     let decoder = decoders.get(table)
-    if (decoder === undefined) decoders.set(table, decoder = rowDecoder(table, dialect))
+    if (decoder === undefined) decoders.set(table, (decoder = rowDecoder(table, dialect)))
     return decoder(row as { [column: string]: unknown }) as RowOf<T>
   }
   const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
@@ -62,31 +70,47 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     return Effect.map(
-      run(`select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`, bound.values),
-      (rows) => rows.map((row) => decode(table, row)))
+      run(
+        `select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`,
+        bound.values
+      ),
+      (rows) => rows.map((row) => decode(table, row))
+    )
   }
   // The same text each time, so that drivers find its plan at once.
   const selects = new WeakMap<Table, string>()
   const selectByKey = (table: Table): string => {
     let text = selects.get(table)
     if (text === undefined) {
-      selects.set(table, text = `select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`)
+      selects.set(
+        table,
+        (text = `select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`)
+      )
     }
     return text
   }
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
-    Effect.map(run(selectByKey(table), [key]), (rows) => rows[0] === undefined ? undefined : decode(table, rows[0]))
-  const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>, options: FindOptions = {}): Sql<ReadonlyArray<RowOf<T>>> => {
+    Effect.map(run(selectByKey(table), [key]), (rows) => (rows[0] === undefined ? undefined : decode(table, rows[0])))
+  const getMany = <T extends Table>(
+    table: T,
+    keys: ReadonlyArray<Key>,
+    options: FindOptions = {}
+  ): Sql<ReadonlyArray<RowOf<T>>> => {
     const distinct = [...new Set(keys)]
-    return distinct.length === 0 ? Effect.succeed([])
-      : distinct.length <= 5_000 ? find(table, { [table.key]: distinct }, options)
-      : Effect.map(Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some }, options)), (parts) => parts.flat())
+    return distinct.length === 0
+      ? Effect.succeed([])
+      : distinct.length <= 5_000
+        ? find(table, { [table.key]: distinct }, options)
+        : Effect.map(
+            Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some }, options)),
+            (parts) => parts.flat()
+          )
   }
 
   const inserters = new WeakMap<Table, Inserter>()
   const inserterOf = (table: Table): Inserter => {
     let inserter = inserters.get(table)
-    if (inserter === undefined) inserters.set(table, inserter = makeInserter(table, dialect))
+    if (inserter === undefined) inserters.set(table, (inserter = makeInserter(table, dialect)))
     return inserter
   }
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> =>
@@ -94,27 +118,47 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
     if (one.op === "update") return sent(updateOne(one.table, one, dialect))
     const bound = bindings(dialect)
-    const set = one.op !== "update_where" ? ""
-      : Object.entries(encodeRow(one.table, one.set, dialect)).map(([name, value]) => `${quote(name)} = ${bound.bind(value)}`).join(", ")
+    const set =
+      one.op !== "update_where"
+        ? ""
+        : Object.entries(encodeRow(one.table, one.set, dialect))
+            .map(([name, value]) => `${quote(name)} = ${bound.bind(value)}`)
+            .join(", ")
     if (set === "" && one.op === "update_where") return Effect.void
-    const where = one.op === "delete" ? `${quote(one.table.key)} = ${bound.bind(one.key)}` : whereSql(one.table, one.where, dialect, bound)
+    const where =
+      one.op === "delete"
+        ? `${quote(one.table.key)} = ${bound.bind(one.key)}`
+        : whereSql(one.table, one.where, dialect, bound)
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
   }
-  const sent = ({ text, values }: { readonly text: string; readonly values: ReadonlyArray<unknown> }): Sql<void> => Effect.asVoid(run(text, values))
+  const sent = ({ text, values }: { readonly text: string; readonly values: ReadonlyArray<unknown> }): Sql<void> =>
+    Effect.asVoid(run(text, values))
   const apply = makeBatchWriter({ dialect, insertRows, send: sent, change })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
-    if (one.op === "insert" && !one.table.on_conflict_ignore) return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
-    if (one.op === "insert") return Effect.map(get(one.table, one.row[key] as Key), (row) => [{ key: one.row[key] as Key, row: row as AnyRow | undefined }])
-    const rows = one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
+    if (one.op === "insert" && !one.table.on_conflict_ignore)
+      return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
+    if (one.op === "insert")
+      return Effect.map(get(one.table, one.row[key] as Key), (row) => [
+        { key: one.row[key] as Key, row: row as AnyRow | undefined }
+      ])
+    const rows =
+      one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
     return Effect.map(rows, (found) => found.map((row) => ({ key: (row as AnyRow)[key] as Key, row: row as AnyRow })))
   }
 
   return {
-    sql, dialect, run, get, find,
-    getMany: (table, keys) => getMany(table, keys), getManyLocked: (table, keys) => getMany(table, keys, { lock: true }),
-    decode, apply, imagesBefore,
+    sql,
+    dialect,
+    run,
+    get,
+    find,
+    getMany: (table, keys) => getMany(table, keys),
+    getManyLocked: (table, keys) => getMany(table, keys, { lock: true }),
+    decode,
+    apply,
+    imagesBefore,
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
     transaction: (effect) => sql.withTransaction(effect)
@@ -128,15 +172,21 @@ const constraintOf = ({ reason }: SqlError.SqlError): string => {
 }
 
 /** What the database refused, told as the field to blame; undefined when it is no expected refusal. */
-export const constraintRejection = (error: SqlError.SqlError, tables: ReadonlyArray<Table>): Rejection | "overlap" | undefined => {
+export const constraintRejection = (
+  error: SqlError.SqlError,
+  tables: ReadonlyArray<Table>
+): Rejection | "overlap" | undefined => {
   const constraint = constraintOf(error)
-  if (error.reason._tag !== "UniqueViolation") return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
+  if (error.reason._tag !== "UniqueViolation")
+    return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
   for (const table of tables) {
     // Only a device that sends an id twice gets here; its other commands must not wait for that one for ever.
-    if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`)) return invalidField("ids", "One of its ids is taken.")
+    if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`))
+      return invalidField("ids", "One of its ids is taken.")
     for (const unique of table.uniques) {
       const columns = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
-      if (constraint === columns || constraint === uniqueName(table.name, unique.columns)) return invalidField(unique.field, unique.message)
+      if (constraint === columns || constraint === uniqueName(table.name, unique.columns))
+        return invalidField(unique.field, unique.message)
     }
   }
   return undefined
@@ -147,5 +197,6 @@ export const constraintRejection = (error: SqlError.SqlError, tables: ReadonlyAr
  * waited for in vain is none of them: whoever asks is told, and others get the connection.
  */
 export const isRetryable = (error: SqlError.SqlError): boolean =>
-  error.reason._tag === "SerializationError" || error.reason._tag === "DeadlockError" ||
+  error.reason._tag === "SerializationError" ||
+  error.reason._tag === "DeadlockError" ||
   (error.reason._tag === "UniqueViolation" && /^journal[._]/.test(constraintOf(error)))

@@ -21,10 +21,33 @@ export interface CloneFacts {
 
 const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
 const copied = [
-  "member_id", "store_id", "owned_by", "venue_id", "reference", "description", "external_description", "starts_at", "ends_at", "charge_starts_at",
-  "charge_ends_at", ...windows, "currency_code", "prices_include_tax", "tag_list", "custom_fields", "use_chargeable_days", "chargeable_days",
-  "open_ended_rental", "customer_collecting", "customer_returning", "delivery_address_id", "collection_address_id", "delivery_instructions",
-  "collection_instructions", "surcharge_group_ids", "discount_rule_ids"
+  "member_id",
+  "store_id",
+  "owned_by",
+  "venue_id",
+  "reference",
+  "description",
+  "external_description",
+  "starts_at",
+  "ends_at",
+  "charge_starts_at",
+  "charge_ends_at",
+  ...windows,
+  "currency_code",
+  "prices_include_tax",
+  "tag_list",
+  "custom_fields",
+  "use_chargeable_days",
+  "chargeable_days",
+  "open_ended_rental",
+  "customer_collecting",
+  "customer_returning",
+  "delivery_address_id",
+  "collection_address_id",
+  "delivery_instructions",
+  "collection_instructions",
+  "surcharge_group_ids",
+  "discount_rule_ids"
 ] as const satisfies ReadonlyArray<keyof OpportunityRow>
 
 const suffix = " (cloned)"
@@ -32,40 +55,66 @@ const suffix = " (cloned)"
 export const clonedSubject = (subject: string): string => [...subject].slice(0, 255 - suffix.length).join("") + suffix
 
 /** Lines of the active version with their prices agreed by hand, costs, header; nothing of what happened to it. */
-export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity: source } = facts.known
-  if (!facts.customer_stands) return yield* Result.fail(invalidField("member_id", "The customer is archived or no longer an organisation."))
-  const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
-  const header: OpportunityRow = {
-    ...initialRow(opportunities, {}) as OpportunityRow,
-    ...Object.fromEntries(copied.map((name) => [name, source.header[name]])),
-    id: context.id(opportunities), subject: subject ?? clonedSubject(source.header.subject), exchange_rate,
-    number: nextNumber(source.header.store_id, context.settings, context), source_opportunity_id: source.header.id
-  }
-  const lines = yield* copiedLines(source, header, context)
-  const costs = source.costs.filter((cost) => cost.surcharge_id === null).map((cost): CostRow =>
-    ({ ...cost, id: context.id(opportunity_costs), opportunity_id: header.id }))
-  const empty: Opportunity = { header, lines: [], costs: [], units: [] }
-  const ids = lines.map(({ id }) => id)
-  const known = { ...facts.known, deal: empty, versions: [], claims: [], touches: undefined, holdings: [] }
-  const recalculated = yield* recalculate(known, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
-  return {
-    events: [
-      opportunityCreated.make(header),
-      ...recalculated.opportunity.lines.map((line) => partAdded(header.id, "item", line)),
-      ...costs.map((cost) => partAdded(header.id, "cost", cost)),
-      ...recalculated.events, opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
-    ],
-    result: { id: header.id }
-  }
-})
+export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity: source } = facts.known
+    if (!facts.customer_stands)
+      return yield* Result.fail(invalidField("member_id", "The customer is archived or no longer an organisation."))
+    const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
+    const header: OpportunityRow = {
+      ...(initialRow(opportunities, {}) as OpportunityRow),
+      ...Object.fromEntries(copied.map((name) => [name, source.header[name]])),
+      id: context.id(opportunities),
+      subject: subject ?? clonedSubject(source.header.subject),
+      exchange_rate,
+      number: nextNumber(source.header.store_id, context.settings, context),
+      source_opportunity_id: source.header.id
+    }
+    const lines = yield* copiedLines(source, header, context)
+    const costs = source.costs
+      .filter((cost) => cost.surcharge_id === null)
+      .map((cost): CostRow => ({ ...cost, id: context.id(opportunity_costs), opportunity_id: header.id }))
+    const empty: Opportunity = { header, lines: [], costs: [], units: [] }
+    const ids = lines.map(({ id }) => id)
+    const known = { ...facts.known, deal: empty, versions: [], claims: [], touches: undefined, holdings: [] }
+    const recalculated = yield* recalculate(known, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
+    return {
+      events: [
+        opportunityCreated.make(header),
+        ...recalculated.opportunity.lines.map((line) => partAdded(header.id, "item", line)),
+        ...costs.map((cost) => partAdded(header.id, "cost", cost)),
+        ...recalculated.events,
+        opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
+      ],
+      result: { id: header.id }
+    }
+  })
 
 /** Paths without gaps; nothing is allocated, dispatched or returned. */
 const copiedLines = (source: Opportunity, header: OpportunityRow, context: DecideContext) => {
-  const live = liveLines(source).toSorted((one, other) => one.path < other.path ? -1 : 1)
+  const live = liveLines(source).toSorted((one, other) => (one.path < other.path ? -1 : 1))
   const byId = new Map(live.map((line) => [line.id, line]))
-  return Result.map(restructured(live.map((line) => ({ id: line.id, depth: depthOf(line.path) })), byId), (paths) => paths.map(({ id, path }): ItemRow => ({
-    ...byId.get(id)!, id: context.id(opportunity_items), opportunity_id: header.id, path, version_id: null, is_live: true,
-    dispatched_quantity: "0.00", returned_quantity: "0.00", dispatch_store_id: null, return_store_id: null, origin_item_id: null, first_made_at: null, rule_discount: 0, created_at: ""
-  })))
+  return Result.map(
+    restructured(
+      live.map((line) => ({ id: line.id, depth: depthOf(line.path) })),
+      byId
+    ),
+    (paths) =>
+      paths.map(({ id, path }): ItemRow => ({
+        ...byId.get(id)!,
+        id: context.id(opportunity_items),
+        opportunity_id: header.id,
+        path,
+        version_id: null,
+        is_live: true,
+        dispatched_quantity: "0.00",
+        returned_quantity: "0.00",
+        dispatch_store_id: null,
+        return_store_id: null,
+        origin_item_id: null,
+        first_made_at: null,
+        rule_discount: 0,
+        created_at: ""
+      }))
+  )
 }

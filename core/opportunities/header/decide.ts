@@ -30,9 +30,12 @@ type Values = Partial<OpportunityRow>
 export const windowErrors = (values: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   for (const prefix of ["", "charge_"]) {
-    const start = values[`${prefix}starts_at`], end = values[`${prefix}ends_at`]
+    const start = values[`${prefix}starts_at`],
+      end = values[`${prefix}ends_at`]
     if (typeof start === "string" && typeof end === "string" && end < start) {
-      errors[`${prefix}ends_at`] = [`The ${prefix.replace("_", " ")}ends at field must be a date after or equal to ${prefix.replace("_", " ")}starts at.`]
+      errors[`${prefix}ends_at`] = [
+        `The ${prefix.replace("_", " ")}ends at field must be a date after or equal to ${prefix.replace("_", " ")}starts at.`
+      ]
     }
   }
   return errors
@@ -48,7 +51,8 @@ const headerErrors = (next: Values, sent: Values, facts: HeaderFacts): FieldErro
     const id = sent[field]
     if (typeof id !== "number") continue
     const address = facts.addresses.find((one) => one.id === id)
-    if (address === undefined || address.member_id !== next.member_id) errors[field] = ["The selected address does not belong to the member."]
+    if (address === undefined || address.member_id !== next.member_id)
+      errors[field] = ["The selected address does not belong to the member."]
   }
   return errors
 }
@@ -67,52 +71,83 @@ export const snapshotRate = (rate: string | undefined, currency: string): Result
     : Result.succeed(formatDecimal(rate, 10))
 
 /** A first guess of the total, kept until lines and costs speak. */
-export const estimatedTotals = (charge_total: number): Values =>
-  ({ charge_total, charge_excluding_tax_total: charge_total, charge_including_tax_total: charge_total })
-
-export const createOpportunity = (facts: CreateFacts, input: Input, context: DecideContext): Decided => Result.gen(function*() {
-  const { currency, charge_total, prices_include_tax, surcharge_group_ids, ...sent } = input.values as Values & { currency?: string | null }
-  const currency_code = currency ?? baseCurrency(context.settings)
-  const errors = headerErrors(sent, sent, facts)
-  const custom = readCustomFields(facts.custom, input.body["custom_fields"], {}, "create")
-  if (Object.keys({ ...errors, ...custom.errors }).length > 0) return yield* Result.fail(invalid({ ...errors, ...custom.errors }))
-  const exchange_rate = yield* snapshotRate(facts.exchange_rate, currency_code)
-  const row = {
-    ...initialRow(opportunities, {}), ...sent, id: context.id(opportunities),
-    custom_fields: custom.stored,
-    number: nextNumber(sent.store_id ?? null, context.settings, context),
-    state: 0, status: 0, currency_code, exchange_rate,
-    prices_include_tax: prices_include_tax ?? context.settings["opportunities"]?.["prices_include_tax"] === true,
-    surcharge_group_ids: surcharge_group_ids ?? facts.surcharge_group_ids,
-    ...(typeof charge_total === "number" ? estimatedTotals(charge_total) : {})
-  }
-  return { events: [opportunityCreated.make(row)], result: { id: row.id } }
+export const estimatedTotals = (charge_total: number): Values => ({
+  charge_total,
+  charge_excluding_tax_total: charge_total,
+  charge_including_tax_total: charge_total
 })
 
-export interface UpdateFacts extends HeaderFacts { readonly known: DecisionState }
+export const createOpportunity = (facts: CreateFacts, input: Input, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { currency, charge_total, prices_include_tax, surcharge_group_ids, ...sent } = input.values as Values & {
+      currency?: string | null
+    }
+    const currency_code = currency ?? baseCurrency(context.settings)
+    const errors = headerErrors(sent, sent, facts)
+    const custom = readCustomFields(facts.custom, input.body["custom_fields"], {}, "create")
+    if (Object.keys({ ...errors, ...custom.errors }).length > 0)
+      return yield* Result.fail(invalid({ ...errors, ...custom.errors }))
+    const exchange_rate = yield* snapshotRate(facts.exchange_rate, currency_code)
+    const row = {
+      ...initialRow(opportunities, {}),
+      ...sent,
+      id: context.id(opportunities),
+      custom_fields: custom.stored,
+      number: nextNumber(sent.store_id ?? null, context.settings, context),
+      state: 0,
+      status: 0,
+      currency_code,
+      exchange_rate,
+      prices_include_tax: prices_include_tax ?? context.settings["opportunities"]?.["prices_include_tax"] === true,
+      surcharge_group_ids: surcharge_group_ids ?? facts.surcharge_group_ids,
+      ...(typeof charge_total === "number" ? estimatedTotals(charge_total) : {})
+    }
+    return { events: [opportunityCreated.make(row)], result: { id: row.id } }
+  })
+
+export interface UpdateFacts extends HeaderFacts {
+  readonly known: DecisionState
+}
 /** What is left out stays; `known.customer` is the customer as it will be. */
-export const updateOpportunity = ({ known: state, ...facts }: UpdateFacts, input: Input, context: DecideContext): Decided => Result.gen(function*() {
-  const { header } = state.opportunity
-  yield* requireTransition(header, "edit")
-  const { charge_total, ...sent } = input.values as Values
-  const next = { ...header, ...sent }
-  const errors = headerErrors(next, sent, facts)
-  const custom = "custom_fields" in input.body && input.body["custom_fields"] !== null
-    ? readCustomFields(facts.custom, input.body["custom_fields"], header.custom_fields, "update") : undefined
-  const all = { ...errors, ...custom?.errors }
-  if (Object.keys(all).length > 0) return yield* Result.fail(invalid(all))
-  const isUnpriced = state.opportunity.lines.length + state.opportunity.costs.length === 0 && header.deal_total === null
-  const wanted: Values = {
-    ...sent,
-    ...(custom === undefined ? {} : { custom_fields: custom.stored }),
-    ...(typeof charge_total === "number" && isUnpriced ? estimatedTotals(charge_total) : {})
-  }
-  const set = Object.fromEntries(Object.entries(wanted).filter(([name, value]) =>
-    !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)))
-  // That somebody asked is told, with empty values (rules/opportunities 4); there is nothing to reckon anew.
-  if (Object.keys(set).length === 0) return { events: [headerChanged(header, "updated", set)], result: { id: header.id } }
-  const retaxed = "member_id" in set
-  const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set
-  const { events } = yield* recalculate(state, withHeader(state.opportunity, set), { taxed: retaxed, ...(repriced ? {} : { totals: false }) }, context)
-  return { events: [headerChanged(header, "updated", set), ...events], result: { id: header.id } }
-})
+export const updateOpportunity = (
+  { known: state, ...facts }: UpdateFacts,
+  input: Input,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "edit")
+    const { charge_total, ...sent } = input.values as Values
+    const next = { ...header, ...sent }
+    const errors = headerErrors(next, sent, facts)
+    const custom =
+      "custom_fields" in input.body && input.body["custom_fields"] !== null
+        ? readCustomFields(facts.custom, input.body["custom_fields"], header.custom_fields, "update")
+        : undefined
+    const all = { ...errors, ...custom?.errors }
+    if (Object.keys(all).length > 0) return yield* Result.fail(invalid(all))
+    const isUnpriced =
+      state.opportunity.lines.length + state.opportunity.costs.length === 0 && header.deal_total === null
+    const wanted: Values = {
+      ...sent,
+      ...(custom === undefined ? {} : { custom_fields: custom.stored }),
+      ...(typeof charge_total === "number" && isUnpriced ? estimatedTotals(charge_total) : {})
+    }
+    const set = Object.fromEntries(
+      Object.entries(wanted).filter(
+        ([name, value]) => !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)
+      )
+    )
+    // That somebody asked is told, with empty values (rules/opportunities 4); there is nothing to reckon anew.
+    if (Object.keys(set).length === 0)
+      return { events: [headerChanged(header, "updated", set)], result: { id: header.id } }
+    const retaxed = "member_id" in set
+    const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set
+    const { events } = yield* recalculate(
+      state,
+      withHeader(state.opportunity, set),
+      { taxed: retaxed, ...(repriced ? {} : { totals: false }) },
+      context
+    )
+    return { events: [headerChanged(header, "updated", set), ...events], result: { id: header.id } }
+  })

@@ -9,7 +9,14 @@ import { type ProjectionContext, type NewEvent, streamOf } from "../../kernel/ev
 import { type ActivityValues, type EventType, eventType } from "../../kernel/event-type.ts"
 import type { Json, JsonObject } from "../../kernel/json.ts"
 import { rowMade } from "../../kernel/crud-resource.ts"
-import { jsonObject, keyedColumns, newRow, type SomeColumns, someColumns, type Stored } from "../../kernel/stored-schema.ts"
+import {
+  jsonObject,
+  keyedColumns,
+  newRow,
+  type SomeColumns,
+  someColumns,
+  type Stored
+} from "../../kernel/stored-schema.ts"
 import type { AnyRow, Table } from "../../kernel/table.ts"
 import { opportunity_costs, opportunity_items, opportunity_versions } from "../child-tables.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
@@ -23,21 +30,41 @@ export interface Changed<T extends Table> {
 /** The same columns as they were. */
 export const before = <T extends Table>(row: AnyRow, set: SomeColumns<T>): SomeColumns<T> =>
   Object.fromEntries(Object.keys(set).map((name) => [name, row[name] ?? null])) as SomeColumns<T>
-export const stampedRow = (row: AnyRow, at: string): AnyRow => ({ ...row, created_at: at, updated_at: at, deleted_at: null })
-export const put = (table: Table, row: AnyRow, at: string): RowChange => ({ op: "insert", table, row: stampedRow(row, at) })
-export const change = (table: Table, id: number, set: AnyRow, at: string): RowChange => update(table, id, { ...set, updated_at: at })
+export const stampedRow = (row: AnyRow, at: string): AnyRow => ({
+  ...row,
+  created_at: at,
+  updated_at: at,
+  deleted_at: null
+})
+export const put = (table: Table, row: AnyRow, at: string): RowChange => ({
+  op: "insert",
+  table,
+  row: stampedRow(row, at)
+})
+export const change = (table: Table, id: number, set: AnyRow, at: string): RowChange =>
+  update(table, id, { ...set, updated_at: at })
 
 /** Columns by the names answers use. */
 const shownNames = (values: AnyRow): JsonObject =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name === "manual_unit_price" ? "unit_price" : name, value as Json]))
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name === "manual_unit_price" ? "unit_price" : name, value as Json])
+  )
 /** Columns of a row for the activity; null where the row has none. */
-export const pick = (row: AnyRow, names: ReadonlyArray<string>): JsonObject => Object.fromEntries(names.map((name) => [name, (row[name] ?? null) as Json]))
+export const pick = (row: AnyRow, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, (row[name] ?? null) as Json]))
 /** Old and new values of a change; `part` names the row beside the columns, where the event is about a part. */
-export const changedValues = ({ also, set, was }: Pick<Changed<Table>, "also" | "set" | "was">, part: JsonObject = {}): ActivityValues =>
-  ({ old_values: { ...part, ...shownNames(was) }, new_values: { ...part, ...shownNames(set), ...also } })
+export const changedValues = (
+  { also, set, was }: Pick<Changed<Table>, "also" | "set" | "was">,
+  part: JsonObject = {}
+): ActivityValues => ({
+  old_values: { ...part, ...shownNames(was) },
+  new_values: { ...part, ...shownNames(set), ...also }
+})
 /** A reason nobody gave is told as none. */
-export const withReason = ({ new_values, old_values }: ActivityValues, key = "reason"): ActivityValues =>
-  ({ old_values, new_values: { ...new_values, reason: new_values?.[key] ?? null } })
+export const withReason = ({ new_values, old_values }: ActivityValues, key = "reason"): ActivityValues => ({
+  old_values,
+  new_values: { ...new_values, reason: new_values?.[key] ?? null }
+})
 
 /** The stream of an opportunity, all of what happens to it. */
 export const opportunityStream = (id: number): string => streamOf("opportunity", id)
@@ -66,25 +93,54 @@ const meanings = {
   restored: "A deleted opportunity is back."
 } as const
 export type HeaderChange = keyof typeof meanings
-const with_reason: ReadonlySet<HeaderChange> =
-  new Set(["reinstated", "reopened", "reverted_to_draft", "reverted_to_quotation", "locks_applied", "locks_released"])
+const with_reason: ReadonlySet<HeaderChange> = new Set([
+  "reinstated",
+  "reopened",
+  "reverted_to_draft",
+  "reverted_to_quotation",
+  "locks_applied",
+  "locks_released"
+])
 
-const headerEvent = (name: HeaderChange): EventType<HeaderData> => eventType(`opportunity.${name}`, {
-  meaning: meanings[name], data: headerSchema, project: projectHeader,
-  ...(name === "restored" ? { activity: ({ id }) => ({ old_values: null, new_values: { id } }) }
-    : { activity: (data) => with_reason.has(name) ? withReason(changedValues(data)) : changedValues(data) })
-})
-const header_events = new Map((Object.keys(meanings) as ReadonlyArray<HeaderChange>).map((name) => [name, headerEvent(name)]))
+const headerEvent = (name: HeaderChange): EventType<HeaderData> =>
+  eventType(`opportunity.${name}`, {
+    meaning: meanings[name],
+    data: headerSchema,
+    project: projectHeader,
+    ...(name === "restored"
+      ? { activity: ({ id }) => ({ old_values: null, new_values: { id } }) }
+      : { activity: (data) => (with_reason.has(name) ? withReason(changedValues(data)) : changedValues(data)) })
+  })
+const header_events = new Map(
+  (Object.keys(meanings) as ReadonlyArray<HeaderChange>).map((name) => [name, headerEvent(name)])
+)
 /** Columns of the header that changed. */
-export const headerChanged = (row: OpportunityRow, name: HeaderChange, set: SomeColumns<typeof opportunities>, also: JsonObject = {}): NewEvent =>
-  header_events.get(name)!.make({ id: row.id, set, was: before(row, set), also })
+export const headerChanged = (
+  row: OpportunityRow,
+  name: HeaderChange,
+  set: SomeColumns<typeof opportunities>,
+  also: JsonObject = {}
+): NewEvent => header_events.get(name)!.make({ id: row.id, set, was: before(row, set), also })
 
 export const opportunityCreated = rowMade("opportunity.created", opportunities, {
   meaning: "An opportunity was made: all of its header.",
   activity: (row) => ({
     old_values: null,
-    new_values: pick(row, ["subject", "number", "state", "status", "member_id", "store_id", "owned_by", "venue_id", "reference", "description",
-      "external_description", "charge_total", "tag_list"])
+    new_values: pick(row, [
+      "subject",
+      "number",
+      "state",
+      "status",
+      "member_id",
+      "store_id",
+      "owned_by",
+      "venue_id",
+      "reference",
+      "description",
+      "external_description",
+      "charge_total",
+      "tag_list"
+    ])
   })
 })
 export const opportunityCloned = eventType("opportunity.cloned", {
@@ -104,16 +160,19 @@ const withoutId = <T extends { readonly id: number }>({ id: _id, ...rest }: T): 
 /** Follows from other changes, so it is no entry of the activity. */
 export const opportunityPriced = eventType("opportunity.priced", {
   meaning: "Prices, totals, taxes and surcharges as they are after a change.",
-  data: () => Schema.Struct({
-    id: Schema.Int,
-    set: someColumns(opportunities),
-    lines: Schema.Array(keyedColumns(opportunity_items)),
-    costs: Schema.Struct({
-      added: Schema.Array(newRow(opportunity_costs)), altered: Schema.Array(keyedColumns(opportunity_costs)), removed: Schema.Array(Schema.Int)
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      set: someColumns(opportunities),
+      lines: Schema.Array(keyedColumns(opportunity_items)),
+      costs: Schema.Struct({
+        added: Schema.Array(newRow(opportunity_costs)),
+        altered: Schema.Array(keyedColumns(opportunity_costs)),
+        removed: Schema.Array(Schema.Int)
+      }),
+      // The active version's own totals, where there are versions.
+      version: Schema.optionalKey(keyedColumns(opportunity_versions))
     }),
-    // The active version's own totals, where there are versions.
-    version: Schema.optionalKey(keyedColumns(opportunity_versions))
-  }),
   project: ({ costs, id, lines, set, version }, { recorded_at }) => [
     ...(Object.keys(set).length === 0 ? [] : [change(opportunities, id, set, recorded_at)]),
     ...(version === undefined ? [] : [change(opportunity_versions, version.id, withoutId(version), recorded_at)]),
@@ -124,4 +183,10 @@ export const opportunityPriced = eventType("opportunity.priced", {
   ]
 })
 
-export const headerEvents = [opportunityCreated, ...header_events.values(), opportunityCloned, opportunityDeleted, opportunityPriced]
+export const headerEvents = [
+  opportunityCreated,
+  ...header_events.values(),
+  opportunityCloned,
+  opportunityDeleted,
+  opportunityPriced
+]

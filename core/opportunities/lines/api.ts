@@ -16,47 +16,86 @@ import { addItemFields, changeItemFields } from "./fields.ts"
 import { edit, item, one, path } from "../paths.ts"
 import type { OpportunityRow } from "../schema.ts"
 
-const shown = (_result: unknown, input: Input) => opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
+const shown = (_result: unknown, input: Input) =>
+  opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
 /** Stock is looked at where the opportunity may still need any; the line as it will stand is looked at too. */
 const lookedAt = (
-  header: OpportunityRow, given: { readonly settings: Settings; readonly now: string }, product_ids: ReadonlyArray<number>,
+  header: OpportunityRow,
+  given: { readonly settings: Settings; readonly now: string },
+  product_ids: ReadonlyArray<number>,
   sent: { readonly starts_at?: string | null; readonly ends_at?: string | null }
 ): { readonly stock: boolean; readonly lines: ReadonlyArray<LineAtStore> } => {
   const { store_id } = header
   const window = lineWindow(windowOf(header, sent, given.now), header, demandSettings(given.settings, given.now))
   return {
     stock: hasShortageCheck(header, given.settings),
-    lines: store_id === null || window.ends_at < window.starts_at ? []
-      : product_ids.map((product_id) => ({ id: 0, product_id, store_id, quantity: 1, ...window }))
+    lines:
+      store_id === null || window.ends_at < window.starts_at
+        ? []
+        : product_ids.map((product_id) => ({ id: 0, product_id, store_id, quantity: 1, ...window }))
   }
 }
 
 const add = command("POST", `${path}/{id}/items`, {
-  answer: opportunityShown, success_status: 201,
-  name: "opportunities.add_item", summary: "Add a line", ...edit, params: one, fields: addItemFields,
-  facts: (input) => Effect.gen(function*() {
-    const header = input.rows.id
-    const sent: AddLine = input.values
-    const item_id = sent.item_id ?? sent.itemable_id ?? null
-    const included = item_id === null || (sent.item_type ?? "product") !== "product" ? []
-      : yield* (yield* Store).find(product_accessories, { product_id: item_id, included: true }, { order: ["sort_order", "id"] })
-    const product_ids = [...item_id === null ? [] : [item_id], ...included.map((one) => one.accessory_product_id)]
-    return { included, known: yield* loadDecisionState(header, input, { product_ids, rated_product_ids: product_ids, live_only: true, touched_line_ids: [], ...lookedAt(header, input, product_ids, sent) }) }
-  }),
+  answer: opportunityShown,
+  success_status: 201,
+  name: "opportunities.add_item",
+  summary: "Add a line",
+  ...edit,
+  params: one,
+  fields: addItemFields,
+  facts: (input) =>
+    Effect.gen(function* () {
+      const header = input.rows.id
+      const sent: AddLine = input.values
+      const item_id = sent.item_id ?? sent.itemable_id ?? null
+      const included =
+        item_id === null || (sent.item_type ?? "product") !== "product"
+          ? []
+          : yield* (yield* Store).find(
+              product_accessories,
+              { product_id: item_id, included: true },
+              { order: ["sort_order", "id"] }
+            )
+      const product_ids = [...(item_id === null ? [] : [item_id]), ...included.map((one) => one.accessory_product_id)]
+      return {
+        included,
+        known: yield* loadDecisionState(header, input, {
+          product_ids,
+          rated_product_ids: product_ids,
+          live_only: true,
+          touched_line_ids: [],
+          ...lookedAt(header, input, product_ids, sent)
+        })
+      }
+    }),
   decide: (facts, input, context) => addLine(facts, input.values, context),
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withParts, 201)
 })
 
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
-  name: "opportunities.update_item", summary: "Change a line; what is left out stays", ...edit, params: item, fields: changeItemFields,
-  together: [["starts_at", "ends_at"], ["item_id", "itemable_type", "name"]],
+  name: "opportunities.update_item",
+  summary: "Change a line; what is left out stays",
+  ...edit,
+  params: item,
+  fields: changeItemFields,
+  together: [
+    ["starts_at", "ends_at"],
+    ["item_id", "itemable_type", "name"]
+  ],
   facts: (input) => {
     const sent: ChangeLine = input.values
     const header = input.rows.id
     const ids = [sent.item_id, input.rows.item.item_id].filter((id) => typeof id === "number")
-    return loadDecisionState(header, input, { product_ids: ids, rated_product_ids: ids, live_only: true, touched_line_ids: [input.rows.item.id], ...lookedAt(header, input, ids, sent) })
+    return loadDecisionState(header, input, {
+      product_ids: ids,
+      rated_product_ids: ids,
+      live_only: true,
+      touched_line_ids: [input.rows.item.id],
+      ...lookedAt(header, input, ids, sent)
+    })
   },
   decide: (state, input, context) => changeLine(state, input.rows.item, input.values, input.body, context),
   respond: shown
@@ -64,25 +103,46 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
-  name: "opportunities.remove_item", summary: "Remove a line and all below it", ...edit, params: item, success_status: 200,
-  facts: (input) => loadDecisionState(input.rows.id, input, {
-    live_only: true, stock: hasShortageCheck(input.rows.id, input.settings), touched_line_ids: (opportunity) => subtreeOf(opportunity, input.rows.item).map(({ id }) => id)
-  }),
+  name: "opportunities.remove_item",
+  summary: "Remove a line and all below it",
+  ...edit,
+  params: item,
+  success_status: 200,
+  facts: (input) =>
+    loadDecisionState(input.rows.id, input, {
+      live_only: true,
+      stock: hasShortageCheck(input.rows.id, input.settings),
+      touched_line_ids: (opportunity) => subtreeOf(opportunity, input.rows.item).map(({ id }) => id)
+    }),
   decide: (state, input, context) => removeLine(state, input.rows.item, context),
   respond: shown
 })
 
 const tree = command("PATCH", `${path}/{id}/items/tree`, {
   answer: opportunityShown,
-  name: "opportunities.restructure_items", summary: "Put all lines in a new order and nesting", ...edit, params: one, mode: "create",
+  name: "opportunities.restructure_items",
+  summary: "Put all lines in a new order and nesting",
+  ...edit,
+  params: one,
+  mode: "create",
   fields: {
-    nodes: list(object({ id: integer({ required: true, min: 1 }), depth: integer({ required: true, min: 1, max: 100 }) }), { required: true, min_items: 1 }),
+    nodes: list(
+      object({ id: integer({ required: true, min: 1 }), depth: integer({ required: true, min: 1, max: 100 }) }),
+      { required: true, min_items: 1 }
+    ),
     prune_orphans: boolean({ default: false })
   },
   // Another order changes neither what is charged nor what is claimed, unless lines are pruned.
-  facts: (input) => loadDecisionState(input.rows.id, input, input.values.prune_orphans === true
-    ? { live_only: true, stock: hasShortageCheck(input.rows.id, input.settings) } : { live_only: true, touched_line_ids: [] }),
-  decide: (state, input, context) => restructure(state, input.values.nodes ?? [], input.values.prune_orphans ?? false, context),
+  facts: (input) =>
+    loadDecisionState(
+      input.rows.id,
+      input,
+      input.values.prune_orphans === true
+        ? { live_only: true, stock: hasShortageCheck(input.rows.id, input.settings) }
+        : { live_only: true, touched_line_ids: [] }
+    ),
+  decide: (state, input, context) =>
+    restructure(state, input.values.nodes ?? [], input.values.prune_orphans ?? false, context),
   respond: shown
 })
 

@@ -32,7 +32,9 @@ const refuse = (field: string, text: string): Result.Result<never, Rejection> =>
  * begins and has no end is open-ended: so are its lines, and they claim for good (availability cases, A15).
  */
 export const windowOf = (
-  header: OpportunityRow, sent: { readonly starts_at?: string | null; readonly ends_at?: string | null }, now: string
+  header: OpportunityRow,
+  sent: { readonly starts_at?: string | null; readonly ends_at?: string | null },
+  now: string
 ): { readonly starts_at: string; readonly ends_at: string | null } => {
   const starts_at = sent.starts_at ?? header.starts_at ?? now
   if (header.starts_at !== null && header.ends_at === null) return { starts_at, ends_at: sent.ends_at ?? null }
@@ -40,42 +42,64 @@ export const windowOf = (
   return { starts_at, ends_at: sent.ends_at ?? dealt ?? plusDays(starts_at, 1) }
 }
 const sameCurrency = (header: OpportunityRow, currency: string | null | undefined): Result.Result<void, Rejection> =>
-  currency === undefined || currency === null || currency === header.currency_code ? Result.succeed(undefined)
+  currency === undefined || currency === null || currency === header.currency_code
+    ? Result.succeed(undefined)
     : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
 
 const stamps = { created_at: "", updated_at: "", deleted_at: null }
 const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => ({
-  ...initialRow(opportunity_items, {}) as ItemRow, ...stamps, id: context.id(opportunity_items), opportunity_id: header.id,
-  version_id: header.active_version_id === 0 ? null : header.active_version_id, currency_code: header.currency_code
+  ...(initialRow(opportunity_items, {}) as ItemRow),
+  ...stamps,
+  id: context.id(opportunity_items),
+  opportunity_id: header.id,
+  version_id: header.active_version_id === 0 ? null : header.active_version_id,
+  currency_code: header.currency_code
 })
 
 /** What a line is made of before it has a price and a place. */
-const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): Result.Result<ItemRow, Rejection> => Result.gen(function*() {
-  const { header } = state.opportunity
-  const type: ItemType = sent.item_type ?? "product"
-  const blank = { ...blankLine(header, context), item_type: type, name: sent.name ?? "" }
-  if (type === "group") return { ...blank, custom_fields: sent.custom_fields ?? {} }
-  yield* sameCurrency(header, sent.currency)
-  const item_id = type === "text" ? null : sent.item_id ?? sent.itemable_id ?? null
-  const catalogued = { item_id, itemable_type: item_id === null ? null : sent.itemable_type ?? null, quantity: sent.quantity ?? "1.00" }
-  if (type === "accessory") {
-    // While a deal price is agreed, what is thrown in afterwards is free (rules/opportunities 7.2).
-    const manual_unit_price = header.deal_total === null ? null : 0
-    return { ...blank, ...catalogued, ...windowOf(header, {}, context.now), manual_unit_price, revenue_group_id: revenueGroup(state, item_id, 0) }
-  }
-  const window = windowOf(header, sent, context.now)
-  if (window.ends_at !== null && window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
-  const transaction_type = sent.transaction_type ?? 0
-  return {
-    ...blank, ...catalogued, ...window, transaction_type,
-    charge_period: sent.charge_period ?? 1,
-    is_optional: sent.is_optional ?? false,
-    discount_percent: sent.discount_percent ?? null,
-    manual_unit_price: sent.unit_price ?? null,
-    revenue_group_id: sent.revenue_group_id ?? revenueGroup(state, item_id, transaction_type),
-    description: sent.description ?? null, notes: sent.notes ?? null, custom_fields: sent.custom_fields ?? {}
-  }
-})
+const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): Result.Result<ItemRow, Rejection> =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    const type: ItemType = sent.item_type ?? "product"
+    const blank = { ...blankLine(header, context), item_type: type, name: sent.name ?? "" }
+    if (type === "group") return { ...blank, custom_fields: sent.custom_fields ?? {} }
+    yield* sameCurrency(header, sent.currency)
+    const item_id = type === "text" ? null : (sent.item_id ?? sent.itemable_id ?? null)
+    const catalogued = {
+      item_id,
+      itemable_type: item_id === null ? null : (sent.itemable_type ?? null),
+      quantity: sent.quantity ?? "1.00"
+    }
+    if (type === "accessory") {
+      // While a deal price is agreed, what is thrown in afterwards is free (rules/opportunities 7.2).
+      const manual_unit_price = header.deal_total === null ? null : 0
+      return {
+        ...blank,
+        ...catalogued,
+        ...windowOf(header, {}, context.now),
+        manual_unit_price,
+        revenue_group_id: revenueGroup(state, item_id, 0)
+      }
+    }
+    const window = windowOf(header, sent, context.now)
+    if (window.ends_at !== null && window.ends_at < window.starts_at)
+      return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+    const transaction_type = sent.transaction_type ?? 0
+    return {
+      ...blank,
+      ...catalogued,
+      ...window,
+      transaction_type,
+      charge_period: sent.charge_period ?? 1,
+      is_optional: sent.is_optional ?? false,
+      discount_percent: sent.discount_percent ?? null,
+      manual_unit_price: sent.unit_price ?? null,
+      revenue_group_id: sent.revenue_group_id ?? revenueGroup(state, item_id, transaction_type),
+      description: sent.description ?? null,
+      notes: sent.notes ?? null,
+      custom_fields: sent.custom_fields ?? {}
+    }
+  })
 const saleType = 1
 const revenueGroup = (state: DecisionState, item_id: number | null, transaction_type: number): number | null => {
   const product: ProductRow | undefined = item_id === null ? undefined : state.products.get(item_id)
@@ -86,129 +110,220 @@ const revenueGroup = (state: DecisionState, item_id: number | null, transaction_
 const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Result.Result<string, Rejection> => {
   const lines = liveLines(opportunity)
   if (type !== "accessory") return nextPath(lines, type, sent.parent_path ?? null)
-  if (sent.principal_item_id === undefined || sent.principal_item_id === null) return refuse("principal_item_id", "The principal item field is required.")
+  if (sent.principal_item_id === undefined || sent.principal_item_id === null)
+    return refuse("principal_item_id", "The principal item field is required.")
   const principal = lines.find((line) => line.id === sent.principal_item_id)
   if (principal === undefined) return Result.fail(notFound("No such opportunity item."))
-  if (principal.item_type !== "product") return refuse("principal_item_id", "The principal item must be a product line.")
+  if (principal.item_type !== "product")
+    return refuse("principal_item_id", "The principal item must be a product line.")
   return nextPath(lines, type, principal.path)
 }
 
 /**
  * Accessories marked as included come along, one level deep, on the terms of their principal (rules/opportunities 7.2).
  */
-const includedLines = (state: DecisionState, principal: ItemRow, included: ReadonlyArray<AccessoryRow>, context: DecideContext): ReadonlyArray<ItemRow> =>
+const includedLines = (
+  state: DecisionState,
+  principal: ItemRow,
+  included: ReadonlyArray<AccessoryRow>,
+  context: DecideContext
+): ReadonlyArray<ItemRow> =>
   included.flatMap((accessory, index) => {
     const product = state.products.get(accessory.accessory_product_id)
     if (product === undefined || product.deleted_at !== null) return []
-    return [{
-      ...blankLine(state.opportunity.header, context), item_type: "accessory" as const, item_id: product.id, name: product.name,
-      path: `${principal.path}${String(index + 1).padStart(4, "0")}`,
-      quantity: formatDecimal(truncateAt(exact(accessory.quantity).times(exact(principal.quantity)), 2), 2),
-      starts_at: principal.starts_at, ends_at: principal.ends_at, transaction_type: principal.transaction_type,
-      charge_period: principal.charge_period, is_optional: principal.is_optional,
-      manual_unit_price: accessory.zero_priced ? 0 : null,
-      revenue_group_id: revenueGroup(state, product.id, principal.transaction_type)
-    }]
+    return [
+      {
+        ...blankLine(state.opportunity.header, context),
+        item_type: "accessory" as const,
+        item_id: product.id,
+        name: product.name,
+        path: `${principal.path}${String(index + 1).padStart(4, "0")}`,
+        quantity: formatDecimal(truncateAt(exact(accessory.quantity).times(exact(principal.quantity)), 2), 2),
+        starts_at: principal.starts_at,
+        ends_at: principal.ends_at,
+        transaction_type: principal.transaction_type,
+        charge_period: principal.charge_period,
+        is_optional: principal.is_optional,
+        manual_unit_price: accessory.zero_priced ? 0 : null,
+        revenue_group_id: revenueGroup(state, product.id, principal.transaction_type)
+      }
+    ]
   })
 
-export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  const type = sent.item_type ?? "product"
-  const line = { ...yield* newLine(state, sent, context), path: yield* placeOf(opportunity, type, sent) }
-  const along = type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
-    ? includedLines(state, line, included, context) : []
-  const beyond = along.find(({ quantity }) => Number(quantity) > line_quantity_max)
-  if (beyond !== undefined) return yield* refuse("quantity", `${beyond.quantity} ${beyond.name} would come along, which is too many. Lower the quantity.`)
-  const ids = [line, ...along].map(({ id }) => id)
-  const recalculated = yield* recalculate(state, { ...opportunity, lines: [...opportunity.lines, line, ...along] }, { priced: ids, demanded: ids }, context)
-  const added = ids.map((id) => recalculated.opportunity.lines.find((one) => one.id === id)!)
-  return {
-    events: [...added.map((one) => partAdded(opportunity.header.id, "item", one)), ...recalculated.events],
-    result: { id: opportunity.header.id, item_id: line.id }
-  }
-})
+export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    const type = sent.item_type ?? "product"
+    const line = { ...(yield* newLine(state, sent, context)), path: yield* placeOf(opportunity, type, sent) }
+    const along =
+      type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
+        ? includedLines(state, line, included, context)
+        : []
+    const beyond = along.find(({ quantity }) => Number(quantity) > line_quantity_max)
+    if (beyond !== undefined)
+      return yield* refuse(
+        "quantity",
+        `${beyond.quantity} ${beyond.name} would come along, which is too many. Lower the quantity.`
+      )
+    const ids = [line, ...along].map(({ id }) => id)
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: [...opportunity.lines, line, ...along] },
+      { priced: ids, demanded: ids },
+      context
+    )
+    const added = ids.map((id) => recalculated.opportunity.lines.find((one) => one.id === id)!)
+    return {
+      events: [...added.map((one) => partAdded(opportunity.header.id, "item", one)), ...recalculated.events],
+      result: { id: opportunity.header.id, item_id: line.id }
+    }
+  })
 
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
 type Step = readonly [event: ChangeOf<"item">, set: Partial<ItemRow>, also?: JsonObject]
 
 /** What a body asks of a line, step by step in a fixed order; all of it or nothing (rules/opportunities 7.3). */
-export const changeLine = (state: DecisionState, line: ItemRow, sent: ChangeLine, body: JsonObject, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  yield* inActiveVersion(line)
-  const has = (name: keyof ChangeLine): boolean => Object.hasOwn(body, name)
-  const priced = ["quantity", "unit_price", "discount_percent", "starts_at", "ends_at", "is_optional", "item_id", "itemable_type"] as const
-  const charged = line.item_type === "group" ? priced.find((name) => has(name) && body[name] !== null) : undefined
-  if (charged !== undefined) return yield* refuse(charged, "A group carries no charge of its own.")
-  yield* sameCurrency(opportunity.header, sent.currency)
-  const steps: Array<Step> = []
-  if (sent.quantity !== undefined) {
-    const allocated = unitsOf(opportunity, line.id).length
-    if (Number(sent.quantity) < allocated) return yield* refuse("quantity", `${allocated} units are allocated to the line; release some first.`)
-    if (Number(sent.quantity) < Number(line.dispatched_quantity)) return yield* refuse("quantity", `${line.dispatched_quantity} were dispatched already.`)
-    steps.push(["item_quantity_changed", { quantity: sent.quantity }])
-  }
-  if (sent.unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: sent.unit_price }])
-  if (sent.discount_percent !== undefined) steps.push(["item_discount_set", { discount_percent: sent.discount_percent }])
-  if (has("starts_at") || has("ends_at")) {
-    const window = windowOf(opportunity.header, sent, context.now)
-    if (window.ends_at !== null && window.ends_at < window.starts_at) return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
-    steps.push(["item_dates_changed", window])
-  }
-  if (sent.is_optional !== undefined) steps.push(["item_optional_toggled", { is_optional: sent.is_optional }])
-  const substitutes = has("item_id") || has("itemable_type")
-  if (substitutes) {
-    if (line.item_type === "text") return yield* refuse("item_id", "A text line stands for no product.")
-    if (unitsOf(opportunity, line.id).length > 0) return yield* refuse("item_id", "Units are allocated to the line; release them first.")
-    if (Number(line.dispatched_quantity) > 0) return yield* refuse("item_id", "Units of the line were dispatched already.")
-    const name = sent.name ?? line.name
-    steps.push(["item_substituted", { item_id: sent.item_id ?? null, itemable_type: sent.itemable_type ?? null, name }])
-  } else if (sent.name !== undefined) steps.push(["item_renamed", { name: sent.name }])
-  if (sent.description !== undefined || sent.notes !== undefined) {
-    steps.push(["item_details_updated", { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }])
-  }
-  const real = steps.filter(([, set]) => Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value))
-  const named: ReadonlyArray<string> = ["item_renamed", "item_details_updated"]
-  // What is sent again as it was is written all the same: prices follow the header's days and today's rates (rules/opportunities 4).
-  const counts = steps.some(([event]) => !named.includes(event))
-  if (real.length === 0 && !counts) return { events: [], result: { id: opportunity.header.id } }
-  const after = withLine(opportunity, line.id, Object.assign({}, ...real.map(([, set]) => set)))
-  const recalculated = yield* recalculate(state, after, counts ? { priced: [line.id], demanded: [line.id] } : { totals: false }, context)
-  const total = recalculated.opportunity.lines.find((one) => one.id === line.id)?.total ?? line.total
-  const events = real.map(([event, set, also]): NewEvent =>
-    partChanged(opportunity.header.id, "item", event, line, set, named.includes(event) ? also ?? {} : { total, ...also }))
-  return { events: [...events, ...recalculated.events], result: { id: opportunity.header.id } }
-})
+export const changeLine = (
+  state: DecisionState,
+  line: ItemRow,
+  sent: ChangeLine,
+  body: JsonObject,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* inActiveVersion(line)
+    const has = (name: keyof ChangeLine): boolean => Object.hasOwn(body, name)
+    const priced = [
+      "quantity",
+      "unit_price",
+      "discount_percent",
+      "starts_at",
+      "ends_at",
+      "is_optional",
+      "item_id",
+      "itemable_type"
+    ] as const
+    const charged = line.item_type === "group" ? priced.find((name) => has(name) && body[name] !== null) : undefined
+    if (charged !== undefined) return yield* refuse(charged, "A group carries no charge of its own.")
+    yield* sameCurrency(opportunity.header, sent.currency)
+    const steps: Array<Step> = []
+    if (sent.quantity !== undefined) {
+      const allocated = unitsOf(opportunity, line.id).length
+      if (Number(sent.quantity) < allocated)
+        return yield* refuse("quantity", `${allocated} units are allocated to the line; release some first.`)
+      if (Number(sent.quantity) < Number(line.dispatched_quantity))
+        return yield* refuse("quantity", `${line.dispatched_quantity} were dispatched already.`)
+      steps.push(["item_quantity_changed", { quantity: sent.quantity }])
+    }
+    if (sent.unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: sent.unit_price }])
+    if (sent.discount_percent !== undefined)
+      steps.push(["item_discount_set", { discount_percent: sent.discount_percent }])
+    if (has("starts_at") || has("ends_at")) {
+      const window = windowOf(opportunity.header, sent, context.now)
+      if (window.ends_at !== null && window.ends_at < window.starts_at)
+        return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+      steps.push(["item_dates_changed", window])
+    }
+    if (sent.is_optional !== undefined) steps.push(["item_optional_toggled", { is_optional: sent.is_optional }])
+    const substitutes = has("item_id") || has("itemable_type")
+    if (substitutes) {
+      if (line.item_type === "text") return yield* refuse("item_id", "A text line stands for no product.")
+      if (unitsOf(opportunity, line.id).length > 0)
+        return yield* refuse("item_id", "Units are allocated to the line; release them first.")
+      if (Number(line.dispatched_quantity) > 0)
+        return yield* refuse("item_id", "Units of the line were dispatched already.")
+      const name = sent.name ?? line.name
+      steps.push([
+        "item_substituted",
+        { item_id: sent.item_id ?? null, itemable_type: sent.itemable_type ?? null, name }
+      ])
+    } else if (sent.name !== undefined) steps.push(["item_renamed", { name: sent.name }])
+    if (sent.description !== undefined || sent.notes !== undefined) {
+      steps.push([
+        "item_details_updated",
+        { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }
+      ])
+    }
+    const real = steps.filter(([, set]) =>
+      Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value)
+    )
+    const named: ReadonlyArray<string> = ["item_renamed", "item_details_updated"]
+    // What is sent again as it was is written all the same: prices follow the header's days and today's rates (rules/opportunities 4).
+    const counts = steps.some(([event]) => !named.includes(event))
+    if (real.length === 0 && !counts) return { events: [], result: { id: opportunity.header.id } }
+    const after = withLine(opportunity, line.id, Object.assign({}, ...real.map(([, set]) => set)))
+    const recalculated = yield* recalculate(
+      state,
+      after,
+      counts ? { priced: [line.id], demanded: [line.id] } : { totals: false },
+      context
+    )
+    const total = recalculated.opportunity.lines.find((one) => one.id === line.id)?.total ?? line.total
+    const events = real.map(([event, set, also]): NewEvent =>
+      partChanged(
+        opportunity.header.id,
+        "item",
+        event,
+        line,
+        set,
+        named.includes(event) ? (also ?? {}) : { total, ...also }
+      )
+    )
+    return { events: [...events, ...recalculated.events], result: { id: opportunity.header.id } }
+  })
 
 /** The line with all below it. */
-export const subtreeOf = (opportunity: Opportunity, line: ItemRow): ReadonlyArray<ItemRow> =>
-  [...opportunity.lines.filter((one) => one.is_live === line.is_live && one.version_id === line.version_id && isBelow(one.path, line.path)), line]
+export const subtreeOf = (opportunity: Opportunity, line: ItemRow): ReadonlyArray<ItemRow> => [
+  ...opportunity.lines.filter(
+    (one) => one.is_live === line.is_live && one.version_id === line.version_id && isBelow(one.path, line.path)
+  ),
+  line
+]
 
 /** 422 on `item` when something of it is allocated or was dispatched. */
 export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow>): Result.Result<void, Rejection> => {
   for (const line of lines) {
-    if (unitsOf(opportunity, line.id).length > 0) return refuse("item", `${line.name}: units are allocated to the line; release them first.`)
-    if (Number(line.dispatched_quantity) > 0) return refuse("item", `${line.name}: units of the line were dispatched already.`)
+    if (unitsOf(opportunity, line.id).length > 0)
+      return refuse("item", `${line.name}: units are allocated to the line; release them first.`)
+    if (Number(line.dispatched_quantity) > 0)
+      return refuse("item", `${line.name}: units of the line were dispatched already.`)
   }
   return Result.succeed(undefined)
 }
-export const lineRemoved = (line: ItemRow): NewEvent => partRemoved(line.opportunity_id, "item", line.id, lineSnapshot(line))
+export const lineRemoved = (line: ItemRow): NewEvent =>
+  partRemoved(line.opportunity_id, "item", line.id, lineSnapshot(line))
 /** What the activity tells of a line (rules/opportunities 15). */
 export const lineSnapshot = (line: ItemRow): JsonObject => ({
-  item_id: line.id, name: line.name, product_id: line.item_id, quantity: line.quantity, unit_price: line.unit_price, total: line.total,
-  transaction_type: line.transaction_type, is_optional: line.is_optional
+  item_id: line.id,
+  name: line.name,
+  product_id: line.item_id,
+  quantity: line.quantity,
+  unit_price: line.unit_price,
+  total: line.total,
+  transaction_type: line.transaction_type,
+  is_optional: line.is_optional
 })
 
 /** A group goes with its whole subtree, a product with its accessories; siblings keep their paths. */
-export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  yield* inActiveVersion(line)
-  // Deepest first, so that the activity reads as it happened.
-  const gone = subtreeOf(opportunity, line).toSorted((one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1))
-  yield* removable(opportunity, gone)
-  const ids = gone.map(({ id }) => id)
-  const recalculated = yield* recalculate(state, { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) }, { demanded: ids }, context)
-  return { events: [...gone.map(lineRemoved), ...recalculated.events], result: { id: opportunity.header.id } }
-})
+export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* inActiveVersion(line)
+    // Deepest first, so that the activity reads as it happened.
+    const gone = subtreeOf(opportunity, line).toSorted(
+      (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
+    )
+    yield* removable(opportunity, gone)
+    const ids = gone.map(({ id }) => id)
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) },
+      { demanded: ids },
+      context
+    )
+    return { events: [...gone.map(lineRemoved), ...recalculated.events], result: { id: opportunity.header.id } }
+  })

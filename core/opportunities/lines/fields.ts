@@ -1,5 +1,17 @@
 /** What bodies about lines may hold (rules/opportunities 7.2, 7.3). */
-import { boolean, choice, code, decimal, integer, json, money, longText, ref, text, timestamp } from "../../kernel/field.ts"
+import {
+  boolean,
+  choice,
+  code,
+  decimal,
+  integer,
+  json,
+  money,
+  longText,
+  ref,
+  text,
+  timestamp
+} from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { charge_period_labels, item_types, line_quantity_max, transaction_type_labels } from "../child-tables.ts"
 

@@ -10,30 +10,48 @@ import { type Node, restructured } from "./tree.ts"
 import { lineRemoved, removable } from "./decide.ts"
 
 /** Every line once, in display order. With `prune`, lines left out are removed, under the guards of removal. */
-export const restructure = (state: DecisionState, nodes: ReadonlyArray<Node>, prune: boolean, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  const lines = liveLines(opportunity)
-  const refuse = (text: string) => Result.fail(invalidField("nodes", text))
-  const ids = new Set(nodes.map(({ id }) => id))
-  if (ids.size !== nodes.length) return yield* refuse("A line is listed twice.")
-  const byId = new Map(lines.map((line) => [line.id, line]))
-  const foreign = nodes.find(({ id }) => !byId.has(id))
-  if (foreign !== undefined) return yield* refuse(`Line ${foreign.id} does not belong to this opportunity.`)
-  const left = lines.filter(({ id }) => !ids.has(id))
-  if (left.length > 0 && !prune) return yield* refuse(`Lines are missing: ${left.map(({ id }) => id).join(", ")}. List every line once.`)
-  yield* removable(opportunity, left)
-  const paths = yield* restructured(nodes, byId)
-  const places = new Map(paths.map(({ id, path }) => [id, path]))
-  const gone = new Set(left.map(({ id }) => id))
-  const moved = paths.filter(({ id, path }) => byId.get(id)?.path !== path).map(({ id }) => id)
-  const kept = opportunity.lines.filter(({ id }) => !gone.has(id)).map((line) => {
-    const path = places.get(line.id) ?? line.path
-    return path === line.path ? line : { ...line, path }
+export const restructure = (
+  state: DecisionState,
+  nodes: ReadonlyArray<Node>,
+  prune: boolean,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    const lines = liveLines(opportunity)
+    const refuse = (text: string) => Result.fail(invalidField("nodes", text))
+    const ids = new Set(nodes.map(({ id }) => id))
+    if (ids.size !== nodes.length) return yield* refuse("A line is listed twice.")
+    const byId = new Map(lines.map((line) => [line.id, line]))
+    const foreign = nodes.find(({ id }) => !byId.has(id))
+    if (foreign !== undefined) return yield* refuse(`Line ${foreign.id} does not belong to this opportunity.`)
+    const left = lines.filter(({ id }) => !ids.has(id))
+    if (left.length > 0 && !prune)
+      return yield* refuse(`Lines are missing: ${left.map(({ id }) => id).join(", ")}. List every line once.`)
+    yield* removable(opportunity, left)
+    const paths = yield* restructured(nodes, byId)
+    const places = new Map(paths.map(({ id, path }) => [id, path]))
+    const gone = new Set(left.map(({ id }) => id))
+    const moved = paths.filter(({ id, path }) => byId.get(id)?.path !== path).map(({ id }) => id)
+    const kept = opportunity.lines
+      .filter(({ id }) => !gone.has(id))
+      .map((line) => {
+        const path = places.get(line.id) ?? line.path
+        return path === line.path ? line : { ...line, path }
+      })
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: kept },
+      { demanded: [...gone], ...(left.length === 0 ? { totals: false } : {}) },
+      context
+    )
+    return {
+      events: [
+        ...left.map(lineRemoved),
+        ...(moved.length > 0 ? [itemsRestructured(opportunity.header.id, paths, moved)] : []),
+        ...recalculated.events
+      ],
+      result: { id: opportunity.header.id }
+    }
   })
-  const recalculated = yield* recalculate(state, { ...opportunity, lines: kept }, { demanded: [...gone], ...(left.length === 0 ? { totals: false } : {}) }, context)
-  return {
-    events: [...left.map(lineRemoved), ...(moved.length > 0 ? [itemsRestructured(opportunity.header.id, paths, moved)] : []), ...recalculated.events],
-    result: { id: opportunity.header.id }
-  }
-})

@@ -19,8 +19,13 @@ const refuse = (field: string, text: string): Result.Result<never, Rejection> =>
 
 /** What the activity tells of a cost (rules/opportunities 15). */
 export const costSnapshot = (cost: CostRow): JsonObject => ({
-  cost_id: cost.id, description: cost.description, cost_type: cost.cost_type, amount: cost.amount, quantity: cost.quantity,
-  transaction_type: cost.transaction_type, is_optional: cost.is_optional
+  cost_id: cost.id,
+  description: cost.description,
+  cost_type: cost.cost_type,
+  amount: cost.amount,
+  quantity: cost.quantity,
+  transaction_type: cost.transaction_type,
+  is_optional: cost.is_optional
 })
 const stored = ({ currency: _currency, ...columns }: CostValues): Partial<CostRow> => columns
 const inOpportunityCurrency = (opportunity: Opportunity, sent: CostValues): Result.Result<void, Rejection> =>
@@ -28,66 +33,115 @@ const inOpportunityCurrency = (opportunity: Opportunity, sent: CostValues): Resu
     ? refuse("currency", `The opportunity is in ${opportunity.header.currency_code}; its costs are too.`)
     : Result.succeed(undefined)
 const byHand = (cost: CostRow): Result.Result<void, Rejection> =>
-  cost.surcharge_id === null ? Result.succeed(undefined)
+  cost.surcharge_id === null
+    ? Result.succeed(undefined)
     : refuse("cost", "This cost is worked out from a surcharge group; switch the group off on the opportunity instead.")
 
 /** Costs are taxed in the default product class; shown for information, like a line's. */
-const taxShown = (state: DecisionState): Partial<CostRow> => ({ tax_rate: taxOf(state, state.tax.default_product_tax_class_id).percentage })
-
-export const addCost = (state: DecisionState, sent: CostValues, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  yield* inOpportunityCurrency(opportunity, sent)
-  const cost: CostRow = { ...newCostRow(opportunity.header, context), ...stored(sent), ...taxShown(state) }
-  const recalculated = yield* recalculate(state, { ...opportunity, costs: [...opportunity.costs, cost] }, {}, context)
-  return { events: [partAdded(opportunity.header.id, "cost", cost), ...recalculated.events], result: { id: opportunity.header.id, cost_id: cost.id } }
+const taxShown = (state: DecisionState): Partial<CostRow> => ({
+  tax_rate: taxOf(state, state.tax.default_product_tax_class_id).percentage
 })
 
-export const changeCost = (state: DecisionState, cost: CostRow, sent: CostValues, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  yield* byHand(cost)
-  yield* inOpportunityCurrency(opportunity, sent)
-  const set = Object.fromEntries(Object.entries({ ...stored(sent), ...taxShown(state) }).filter(([name, value]) => cost[name as keyof CostRow] !== value))
-  if (Object.keys(set).length === 0) return { events: [], result: { id: opportunity.header.id } }
-  const after = { ...opportunity, costs: opportunity.costs.map((one) => one.id === cost.id ? { ...one, ...set } : one) }
-  const recalculated = yield* recalculate(state, after, {}, context)
-  return { events: [costUpdated(cost, set), ...recalculated.events], result: { id: opportunity.header.id } }
-})
+export const addCost = (state: DecisionState, sent: CostValues, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* inOpportunityCurrency(opportunity, sent)
+    const cost: CostRow = { ...newCostRow(opportunity.header, context), ...stored(sent), ...taxShown(state) }
+    const recalculated = yield* recalculate(state, { ...opportunity, costs: [...opportunity.costs, cost] }, {}, context)
+    return {
+      events: [partAdded(opportunity.header.id, "cost", cost), ...recalculated.events],
+      result: { id: opportunity.header.id, cost_id: cost.id }
+    }
+  })
+
+export const changeCost = (state: DecisionState, cost: CostRow, sent: CostValues, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* byHand(cost)
+    yield* inOpportunityCurrency(opportunity, sent)
+    const set = Object.fromEntries(
+      Object.entries({ ...stored(sent), ...taxShown(state) }).filter(
+        ([name, value]) => cost[name as keyof CostRow] !== value
+      )
+    )
+    if (Object.keys(set).length === 0) return { events: [], result: { id: opportunity.header.id } }
+    const after = {
+      ...opportunity,
+      costs: opportunity.costs.map((one) => (one.id === cost.id ? { ...one, ...set } : one))
+    }
+    const recalculated = yield* recalculate(state, after, {}, context)
+    return { events: [costUpdated(cost, set), ...recalculated.events], result: { id: opportunity.header.id } }
+  })
 
 /** With all that the activity tells of it, whatever of that changes. */
 const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
   const { cost_id: _id, ...was } = costSnapshot(cost)
   const stays = Object.fromEntries(Object.entries(was).filter(([name]) => !(name in set)))
   const changed = partChanged(cost.opportunity_id, "cost", "cost_updated", cost, set, stays)
-  return { ...changed, data: { ...changed.data, was: { ...was, ...changed.data["was"] as JsonObject } } }
+  return { ...changed, data: { ...changed.data, was: { ...was, ...(changed.data["was"] as JsonObject) } } }
 }
 
-export const removeCost = (state: DecisionState, cost: CostRow, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  yield* byHand(cost)
-  const recalculated = yield* recalculate(state, { ...opportunity, costs: opportunity.costs.filter(({ id }) => id !== cost.id) }, {}, context)
-  return { events: [partRemoved(opportunity.header.id, "cost", cost.id, costSnapshot(cost)), ...recalculated.events], result: { id: opportunity.header.id } }
-})
+export const removeCost = (state: DecisionState, cost: CostRow, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* byHand(cost)
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, costs: opportunity.costs.filter(({ id }) => id !== cost.id) },
+      {},
+      context
+    )
+    return {
+      events: [partRemoved(opportunity.header.id, "cost", cost.id, costSnapshot(cost)), ...recalculated.events],
+      result: { id: opportunity.header.id }
+    }
+  })
 
 /** One figure for the whole opportunity, net; the sums of lines and costs stay what they are. 422 on `opportunity` while locked. */
-export const setDealPrice = (state: DecisionState, deal_total: number, currency: string | null | undefined, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "edit")
-  yield* inOpportunityCurrency(opportunity, currency === undefined ? {} : { currency })
-  if (opportunity.header.exchange_rate_locked || opportunity.header.tax_locked) return yield* refuse("opportunity", "Prices are locked; release the locks before setting a deal price.")
-  if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
-  return yield* withDealTotal(state, "deal_price_set", deal_total, context)
-})
+export const setDealPrice = (
+  state: DecisionState,
+  deal_total: number,
+  currency: string | null | undefined,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* inOpportunityCurrency(opportunity, currency === undefined ? {} : { currency })
+    if (opportunity.header.exchange_rate_locked || opportunity.header.tax_locked)
+      return yield* refuse("opportunity", "Prices are locked; release the locks before setting a deal price.")
+    if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
+    return yield* withDealTotal(state, "deal_price_set", deal_total, context)
+  })
 /** Allowed while locked, and on an opportunity without one (rules/opportunities 0). */
-export const clearDealPrice = (state: DecisionState, context: DecideContext): Decided => Result.gen(function*() {
-  yield* requireTransition(state.opportunity.header, "edit")
-  return state.opportunity.header.deal_total === null ? { events: [], result: { id: state.opportunity.header.id } }
-    : yield* withDealTotal(state, "deal_price_cleared", null, context)
-})
-const withDealTotal = (state: DecisionState, name: "deal_price_set" | "deal_price_cleared", deal_total: number | null, context: DecideContext): Decided =>
-  Result.map(recalculate(state, withHeader(state.opportunity, { deal_total }), {}, context), ({ opportunity, events }) => ({
-    events: [headerChanged(state.opportunity.header, name, { deal_total }, { charge_total: opportunity.header.charge_total }), ...events],
-    result: { id: opportunity.header.id }
-  }))
+export const clearDealPrice = (state: DecisionState, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "edit")
+    return state.opportunity.header.deal_total === null
+      ? { events: [], result: { id: state.opportunity.header.id } }
+      : yield* withDealTotal(state, "deal_price_cleared", null, context)
+  })
+const withDealTotal = (
+  state: DecisionState,
+  name: "deal_price_set" | "deal_price_cleared",
+  deal_total: number | null,
+  context: DecideContext
+): Decided =>
+  Result.map(
+    recalculate(state, withHeader(state.opportunity, { deal_total }), {}, context),
+    ({ opportunity, events }) => ({
+      events: [
+        headerChanged(
+          state.opportunity.header,
+          name,
+          { deal_total },
+          { charge_total: opportunity.header.charge_total }
+        ),
+        ...events
+      ],
+      result: { id: opportunity.header.id }
+    })
+  )

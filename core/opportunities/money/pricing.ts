@@ -3,10 +3,23 @@ import { Result } from "effect"
 import { invalid, type FieldErrors, type Rejection } from "../../kernel/rejection.ts"
 import type { PricedRate } from "../../pricing/calculate.ts"
 import { discountRuleIn } from "../../pricing/discounts.ts"
-import { chargeableDays, type LineRequest, overrideErrors, priceLine, rateTypeOfLine, transactionTypes } from "../../pricing/line.ts"
+import {
+  chargeableDays,
+  type LineRequest,
+  overrideErrors,
+  priceLine,
+  rateTypeOfLine,
+  transactionTypes
+} from "../../pricing/line.ts"
 import { type LineCurrency, type LineRate, resolveLineRate } from "../../pricing/line-rate.ts"
 import type { RateLookup } from "../../pricing/resolution.ts"
-import { priceOpportunity, type PricedOpportunity, type RuleOutcome, type StageLine, type StagesRequest } from "../../pricing/stages.ts"
+import {
+  priceOpportunity,
+  type PricedOpportunity,
+  type RuleOutcome,
+  type StageLine,
+  type StagesRequest
+} from "../../pricing/stages.ts"
 import { surchargeGroupIn } from "../../pricing/surcharges.ts"
 import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../../pricing/tax.ts"
 import { instantOf, millisOf, plusDays } from "../../values/time.ts"
@@ -19,8 +32,9 @@ import { states } from "../status/statuses.ts"
 export const taxOf = (state: DecisionState, product_tax_class_id: number | null): ResolvedTax =>
   resolveTax(state.tax, state.customer?.sale_tax_class_id ?? null, product_tax_class_id)
 const taxClassOf = (state: DecisionState, line: ItemRow): number | null =>
-  line.item_id === null ? null : state.products.get(line.item_id)?.tax_class_id ?? null
-export const taxRateOf = (state: DecisionState, line: ItemRow): string => taxOf(state, taxClassOf(state, line)).percentage
+  line.item_id === null ? null : (state.products.get(line.item_id)?.tax_class_id ?? null)
+export const taxRateOf = (state: DecisionState, line: ItemRow): string =>
+  taxOf(state, taxClassOf(state, line)).percentage
 
 /** An instant written on the clock of the opportunity's store: rates look at local days and times (rules/rates 4.2). */
 const onStoreClock = (state: DecisionState, instant: string): string => {
@@ -33,23 +47,37 @@ const onStoreClock = (state: DecisionState, instant: string): string => {
   return `${instantOf(epoch_ms + offset_minutes * 60_000).slice(0, -1)}${sign}${two(size / 60)}:${two(size % 60)}`
 }
 
-const moneyOf = (state: DecisionState, header: OpportunityRow): LineCurrency =>
-  ({ currency: header.currency_code, base_currency: state.base_currency, exchange_rate: header.exchange_rate })
+const moneyOf = (state: DecisionState, header: OpportunityRow): LineCurrency => ({
+  currency: header.currency_code,
+  base_currency: state.base_currency,
+  exchange_rate: header.exchange_rate
+})
 
 /** What stage 1 asks of a line: the request, and where its rate was looked for. */
 export interface LinePricingRequest {
   readonly request: LineRequest & { readonly rate: LineRate | null }
   /** Null where no rate was looked for: no product, a price by hand, no dates. */
-  readonly rate: { readonly question: RateLookup; readonly money: LineCurrency; readonly rates: ReadonlyArray<PricedRate> } | null
+  readonly rate: {
+    readonly question: RateLookup
+    readonly money: LineCurrency
+    readonly rates: ReadonlyArray<PricedRate>
+  } | null
 }
 export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, line: ItemRow): LinePricingRequest => {
   const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
   const starts_at = line.starts_at ?? header.starts_at
-  const asked = line.item_id === null || line.manual_unit_price !== null || starts_at === null ? null : {
-    rates: state.rates.get(line.item_id) ?? [],
-    question: { transaction_type: rateTypeOfLine[transaction_type], store_id: header.store_id, start: onStoreClock(state, starts_at) },
-    money: moneyOf(state, header)
-  }
+  const asked =
+    line.item_id === null || line.manual_unit_price !== null || starts_at === null
+      ? null
+      : {
+          rates: state.rates.get(line.item_id) ?? [],
+          question: {
+            transaction_type: rateTypeOfLine[transaction_type],
+            store_id: header.store_id,
+            start: onStoreClock(state, starts_at)
+          },
+          money: moneyOf(state, header)
+        }
   // An open-ended hire is charged as one day until it has an end.
   const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
   return {
@@ -72,22 +100,37 @@ export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, l
 }
 
 /** What pricing gives a line. Failures name the line's fields. */
-export const priceOne = (state: DecisionState, header: OpportunityRow, line: ItemRow): Result.Result<Partial<ItemRow>, FieldErrors> => {
+export const priceOne = (
+  state: DecisionState,
+  header: OpportunityRow,
+  line: ItemRow
+): Result.Result<Partial<ItemRow>, FieldErrors> => {
   if (line.item_type === "group") return Result.succeed({ unit_price: 0, discounted_total: 0, tax_rate: null })
   const { request } = pricingRequestOf(state, header, line)
   return Result.flatMap(priceLine(request), (found) => {
     const errors = line.manual_unit_price === null ? undefined : overrideErrors(line.manual_unit_price, found)
-    return errors !== undefined ? Result.fail(errors)
-      : Result.succeed({ unit_price: found.unit_price, discounted_total: found.subtotal - found.discount, tax_rate: request.tax_rate })
+    return errors !== undefined
+      ? Result.fail(errors)
+      : Result.succeed({
+          unit_price: found.unit_price,
+          discounted_total: found.subtotal - found.discount,
+          tax_rate: request.tax_rate
+        })
   })
 }
 
 /** The net of a line before rules. */
 const netOf = (header: OpportunityRow, line: ItemRow): number =>
-  header.prices_include_tax ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net : line.discounted_total
+  header.prices_include_tax
+    ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net
+    : line.discounted_total
 
 /** Rules, surcharges and totals over lines that have their prices. */
-export const priceTogether = (state: DecisionState, opportunity: Opportunity, now: string): Result.Result<PricedOpportunity, Rejection> =>
+export const priceTogether = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  now: string
+): Result.Result<PricedOpportunity, Rejection> =>
   Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
 
 /** What stages 2 to 4 ask of an opportunity whose lines have their prices. */
@@ -103,7 +146,9 @@ export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: st
     const product = line.item_id === null ? undefined : state.products.get(line.item_id)
     const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
     return {
-      id: line.id, transaction_type, net: netOf(header, line),
+      id: line.id,
+      transaction_type,
+      net: netOf(header, line),
       product_tax_class_id: taxClassOf(state, line),
       is_optional: line.is_optional,
       discountable: product?.discountable ?? true,
@@ -153,12 +198,21 @@ export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: st
 /** What rules and surcharges came to when the lock was set. */
 const keptOutcome = (opportunity: Opportunity): RuleOutcome => ({
   line_discounts: new Map(opportunity.lines.map((line) => [line.id, line.rule_discount])),
-  applied_rules: opportunity.header.applied_discounts.map((one) =>
-    ({ rule_id: Number(one["rule_id"]), name: String(one["name"]), amount: Number(one["amount"]) })),
-  surcharges: opportunity.costs.filter((cost) => cost.surcharge_id !== null).map((cost) => ({
-    surcharge_group_id: cost.surcharge_group_id ?? 0, surcharge_id: cost.surcharge_id ?? 0, name: cost.description,
-    cost_type: cost.cost_type, product_tax_class_id: cost.product_tax_class_id, net: cost.amount
-  }))
+  applied_rules: opportunity.header.applied_discounts.map((one) => ({
+    rule_id: Number(one["rule_id"]),
+    name: String(one["name"]),
+    amount: Number(one["amount"])
+  })),
+  surcharges: opportunity.costs
+    .filter((cost) => cost.surcharge_id !== null)
+    .map((cost) => ({
+      surcharge_group_id: cost.surcharge_group_id ?? 0,
+      surcharge_id: cost.surcharge_id ?? 0,
+      name: cost.description,
+      cost_type: cost.cost_type,
+      product_tax_class_id: cost.product_tax_class_id,
+      net: cost.amount
+    }))
 })
 
 /** 1 Monday to 7 Sunday. */

@@ -14,37 +14,59 @@ import { acknowledgements } from "./schema.ts"
 import { tracking_types } from "../../availability/line.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
 
-const acknowledgementResource = resource({ singular: "acknowledgement", plural: "acknowledgements", table: acknowledgements })
+const acknowledgementResource = resource({
+  singular: "acknowledgement",
+  plural: "acknowledgements",
+  table: acknowledgements
+})
 
 /** A line that is short, as `LineShortage` has it. */
 const shortageShown = {
-  opportunity_item_id: integer(), opportunity_id: integer(), product_id: integer(), product_name: text({ nullable: true }), store_id: integer(),
-  requested_quantity: integer(), available_quantity: integer(), shortfall: integer(), remaining_shortfall: integer(),
-  tracking_type: choice(tracking_types), starts_at: timestamp(), ends_at: timestamp(), is_critical: boolean()
+  opportunity_item_id: integer(),
+  opportunity_id: integer(),
+  product_id: integer(),
+  product_name: text({ nullable: true }),
+  store_id: integer(),
+  requested_quantity: integer(),
+  available_quantity: integer(),
+  shortfall: integer(),
+  remaining_shortfall: integer(),
+  tracking_type: choice(tracking_types),
+  starts_at: timestamp(),
+  ends_at: timestamp(),
+  is_critical: boolean()
 }
 
 /** Works in every state: a draft tells what it would be short of. Everything at once; meta still counts (rules/conventions 2). */
 const list = get(`${path}/{id}/shortages`, {
   answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
-  name: "opportunities.shortages", summary: "The lines that are short, and by how much", ability: "opportunities:read", permission: "shortages.view", params: one,
-  run: (input) => Effect.gen(function*() {
-    const state = yield* loadDecisionState(input.rows.id, input, { live_only: true, stock: true })
-    const shortages = shortagesOf(state, state.opportunity, state.demands, input.settings, input.now)
-    return ok({
-      shortages: shortages.map((shortage) => ({ ...shortage })),
-      meta: unpagedMeta(shortages.length)
+  name: "opportunities.shortages",
+  summary: "The lines that are short, and by how much",
+  ability: "opportunities:read",
+  permission: "shortages.view",
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const state = yield* loadDecisionState(input.rows.id, input, { live_only: true, stock: true })
+      const shortages = shortagesOf(state, state.opportunity, state.demands, input.settings, input.now)
+      return ok({ shortages: shortages.map((shortage) => ({ ...shortage })), meta: unpagedMeta(shortages.length) })
     })
-  })
 })
 
 const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
   answer: { acknowledgement: Shown.row(() => acknowledgementResource) },
-  name: "opportunities.acknowledge_shortages", summary: "Record that the shortages were seen", ability: "opportunities:write",
-  permission: "shortages.resolve", params: one, success_status: 201, creates: [acknowledgements],
+  name: "opportunities.acknowledge_shortages",
+  summary: "Record that the shortages were seen",
+  ability: "opportunities:write",
+  permission: "shortages.resolve",
+  params: one,
+  success_status: 201,
+  creates: [acknowledgements],
   fields: { notes: longText({ nullable: true, max: 2000 }) },
   facts: (input) => loadDecisionState(input.rows.id, input, { live_only: true, stock: true }),
   decide: (state, input, context) => acknowledgeShortages(state, input.values.notes ?? null, context),
-  respond: (result, input) => Effect.map(renderById(acknowledgementResource, result.id, input.query, viewContext(input)), created)
+  respond: (result, input) =>
+    Effect.map(renderById(acknowledgementResource, result.id, input.query, viewContext(input)), created)
 })
 
 export const shortageEndpoints: ReadonlyArray<Endpoint> = [list, acknowledge]

@@ -13,11 +13,18 @@ export const acknowledgeShortages = (state: DecisionState, notes: string | null,
   if (short.length === 0) return Result.fail(invalidField("shortages", "Nothing is short."))
   const id = context.id(acknowledgements)
   return Result.succeed({
-    events: [shortageAcknowledged.make({ opportunity_id: state.opportunity.header.id,
-      id, user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id, acknowledged_at: context.now,
-      policy_at_time: gatePolicy(state, context.viewer).store, permission_used: false,
-      shortages_snapshot: short.map((one) => ({ ...one })), notes
-    })],
+    events: [
+      shortageAcknowledged.make({
+        opportunity_id: state.opportunity.header.id,
+        id,
+        user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id,
+        acknowledged_at: context.now,
+        policy_at_time: gatePolicy(state, context.viewer).store,
+        permission_used: false,
+        shortages_snapshot: short.map((one) => ({ ...one })),
+        notes
+      })
+    ],
     result: { id }
   })
 }

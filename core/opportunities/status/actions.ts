@@ -14,7 +14,10 @@ export interface AvailableAction {
   readonly reason: string | null
   readonly code: string | null
 }
-interface Denial { readonly code: string; readonly reason: string }
+interface Denial {
+  readonly code: string
+  readonly reason: string
+}
 interface Action {
   readonly key: string
   readonly label: (state: DecisionState) => string
@@ -24,19 +27,29 @@ interface Action {
   readonly rule?: (state: DecisionState, context: DecideContext) => Denial | undefined
 }
 
-const isLocked = ({ opportunity }: DecisionState): boolean => opportunity.header.exchange_rate_locked || opportunity.header.tax_locked
-const plain = (key: Transition, label: string, permission: Action["permission"] = "edit", rule?: Action["rule"]): Action =>
-  ({ key, label: () => label, permission, move: key, ...(rule === undefined ? {} : { rule }) })
+const isLocked = ({ opportunity }: DecisionState): boolean =>
+  opportunity.header.exchange_rate_locked || opportunity.header.tax_locked
+const plain = (
+  key: Transition,
+  label: string,
+  permission: Action["permission"] = "edit",
+  rule?: Action["rule"]
+): Action => ({ key, label: () => label, permission, move: key, ...(rule === undefined ? {} : { rule }) })
 
 const wouldFallShort = (state: DecisionState, context: DecideContext): Denial | undefined => {
   if (gatePolicy(state, context.viewer).effective !== "block") return undefined
   const short = Result.match(previewAsOrder(state, context), {
-    onSuccess: ({ settled: recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0), onFailure: () => []
+    onSuccess: ({ settled: recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
+    onFailure: () => []
   })
   return short.length === 0 ? undefined : { code: "shortage_block", reason: shortageText(short) }
 }
 const isHeldBack = (state: DecisionState, context: DecideContext): Denial | undefined => {
-  const held = shortLinesOf(state, liveLines(state.opportunity).map(({ id }) => id), context)
+  const held = shortLinesOf(
+    state,
+    liveLines(state.opportunity).map(({ id }) => id),
+    context
+  )
   return isDispatchBlocked(state, held) ? { code: "dispatch_block", reason: shortageText(held) } : undefined
 }
 
@@ -48,23 +61,39 @@ const actions: ReadonlyArray<Action> = [
   plain("reinstate", "Reinstate"),
   plain("reopen", "Re-open"),
   plain("revert_to_quotation", "Revert to Quotation", "edit", ({ opportunity }) =>
-    wasDispatched(opportunity) ? { code: "dispatched", reason: "Units of this order were dispatched already." } : undefined),
+    wasDispatched(opportunity)
+      ? { code: "dispatched", reason: "Units of this order were dispatched already." }
+      : undefined
+  ),
   plain("revert_to_draft", "Revert to Draft"),
   {
-    key: "unlock_locks", label: (state) => isLocked(state) ? "Unlock price" : "Lock price", permission: "unlock_rates", move: "locks",
-    rule: (state) => !isLocked(state) && state.opportunity.header.deal_total !== null
-      ? { code: "deal_price_active", reason: "A deal price is set; clear it before locking prices." } : undefined
+    key: "unlock_locks",
+    label: (state) => (isLocked(state) ? "Unlock price" : "Lock price"),
+    permission: "unlock_rates",
+    move: "locks",
+    rule: (state) =>
+      !isLocked(state) && state.opportunity.header.deal_total !== null
+        ? { code: "deal_price_active", reason: "A deal price is set; clear it before locking prices." }
+        : undefined
   },
   plain("clone", "Clone", "create"),
   plain("dispatch", "Dispatch", "edit", isHeldBack),
   plain("delete", "Delete", "delete")
 ]
 
-export const availableActions = (state: DecisionState, context: DecideContext): ReadonlyArray<AvailableAction> => actions.map((action) => {
-  const refusal = transitionRefusal(state.opportunity.header, action.move)
-  const denial: Denial | undefined = !hasOnePermission(context.viewer, `opportunities.${action.permission}`)
-    ? { code: "permission_denied", reason: `This needs the permission opportunities.${action.permission}.` }
-    : refusal !== undefined ? { code: "invalid_state", reason: refusal }
-    : action.rule?.(state, context)
-  return { key: action.key, label: action.label(state), allowed: denial === undefined, reason: denial?.reason ?? null, code: denial?.code ?? null }
-})
+export const availableActions = (state: DecisionState, context: DecideContext): ReadonlyArray<AvailableAction> =>
+  actions.map((action) => {
+    const refusal = transitionRefusal(state.opportunity.header, action.move)
+    const denial: Denial | undefined = !hasOnePermission(context.viewer, `opportunities.${action.permission}`)
+      ? { code: "permission_denied", reason: `This needs the permission opportunities.${action.permission}.` }
+      : refusal !== undefined
+        ? { code: "invalid_state", reason: refusal }
+        : action.rule?.(state, context)
+    return {
+      key: action.key,
+      label: action.label(state),
+      allowed: denial === undefined,
+      reason: denial?.reason ?? null,
+      code: denial?.code ?? null
+    }
+  })

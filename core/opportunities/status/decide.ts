@@ -13,32 +13,58 @@ import { checked_in, dispatched, finalised, on_hire, prepared } from "../child-t
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { shortageAcknowledged, acknowledgements } from "../shortages/schema.ts"
-import { requireTransition, isAbandoned, statusLabelOf, type Transition, statusNamed, targetStatus } from "./statuses.ts"
+import {
+  requireTransition,
+  isAbandoned,
+  statusLabelOf,
+  type Transition,
+  statusNamed,
+  targetStatus
+} from "./statuses.ts"
 import { confirmVersion } from "../versions/decide.ts"
 
-const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean => opportunity.units.some((unit) => statuses.includes(unit.status))
+const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>
+  opportunity.units.some((unit) => statuses.includes(unit.status))
 const isMore = (one: string, other: string): boolean => Number(one) > Number(other)
 /** Something left and has not come back. Lines of all versions count. */
 export const isStockOut = (opportunity: Opportunity): boolean =>
-  units(opportunity, dispatched, on_hire) || opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
+  units(opportunity, dispatched, on_hire) ||
+  opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
 /** Something is out, or back and not yet checked. */
-export const isUnreturned = (opportunity: Opportunity): boolean => isStockOut(opportunity) || units(opportunity, checked_in)
+export const isUnreturned = (opportunity: Opportunity): boolean =>
+  isStockOut(opportunity) || units(opportunity, checked_in)
 /** Something left at some time, even if all came back. */
 export const wasDispatched = (opportunity: Opportunity): boolean =>
-  opportunity.units.some((unit) => unit.status >= dispatched) || opportunity.lines.some((line) => isMore(line.dispatched_quantity, "0"))
+  opportunity.units.some((unit) => unit.status >= dispatched) ||
+  opportunity.lines.some((line) => isMore(line.dispatched_quantity, "0"))
 
-const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+const refuse = (text: string, field = "state"): Result.Result<never, Rejection> =>
+  Result.fail(invalidField(field, text))
 const done = (id: number): Id => ({ id })
 
 /** A move to the status the table names; every line's demands follow. `left`: the opportunity and events of what had to be dropped first. */
 const moveTo = (
-  state: DecisionState, name: HeaderChange, set: Partial<OpportunityRow>, also: JsonObject, context: DecideContext,
-  left: { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } = { deal: state.opportunity, events: [] }
-): Decided => Result.map(recalculate(state, withHeader(left.deal, set), { totals: false, demanded: "all" }, context), ({ events }) => ({
-  events: [...left.events, headerChanged(state.opportunity.header, name, set, also), ...events], result: done(state.opportunity.header.id)
-}))
+  state: DecisionState,
+  name: HeaderChange,
+  set: Partial<OpportunityRow>,
+  also: JsonObject,
+  context: DecideContext,
+  left: { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
+    deal: state.opportunity,
+    events: []
+  }
+): Decided =>
+  Result.map(
+    recalculate(state, withHeader(left.deal, set), { totals: false, demanded: "all" }, context),
+    ({ events }) => ({
+      events: [...left.events, headerChanged(state.opportunity.header, name, set, also), ...events],
+      result: done(state.opportunity.header.id)
+    })
+  )
 /** Closed and deleted opportunities do not keep their units from being deleted: what was allocated and has gone since is dropped. */
-const withoutGoneUnits = (state: DecisionState): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+const withoutGoneUnits = (
+  state: DecisionState
+): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { opportunity } = state
   const gone = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
   if (gone.length === 0) return { deal: opportunity, events: [] }
@@ -46,11 +72,25 @@ const withoutGoneUnits = (state: DecisionState): { readonly deal: Opportunity; r
   const dropped = gone.filter((unit) => unit.status <= prepared)
   const over = { status: finalised }
   return {
-    deal: { ...opportunity, units: opportunity.units.filter((unit) => !dropped.includes(unit)).map((unit) => gone.includes(unit) ? { ...unit, ...over } : unit) },
-    events: gone.map((unit) => dropped.includes(unit)
-      ? partRemoved(opportunity.header.id, "assignment", unit.id,
-        { assignment_id: unit.id, stock_level_id: unit.stock_level_id }, { reason: "The unit has been deleted." })
-      : partChanged(opportunity.header.id, "assignment", "asset_checked", unit, over, { reason: "The unit has been deleted." }))
+    deal: {
+      ...opportunity,
+      units: opportunity.units
+        .filter((unit) => !dropped.includes(unit))
+        .map((unit) => (gone.includes(unit) ? { ...unit, ...over } : unit))
+    },
+    events: gone.map((unit) =>
+      dropped.includes(unit)
+        ? partRemoved(
+            opportunity.header.id,
+            "assignment",
+            unit.id,
+            { assignment_id: unit.id, stock_level_id: unit.stock_level_id },
+            { reason: "The unit has been deleted." }
+          )
+        : partChanged(opportunity.header.id, "assignment", "asset_checked", unit, over, {
+            reason: "The unit has been deleted."
+          })
+    )
   }
 }
 const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow, "state" | "status"> => {
@@ -58,29 +98,49 @@ const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow
   return { state, status }
 }
 /** A move that asks for nothing but the right status. */
-const simpleMove = (move: Transition, name: HeaderChange, set: Partial<OpportunityRow> = {}) =>
-  (state: DecisionState, reason: string | null, context: DecideContext): Decided => Result.gen(function*() {
-    const { header } = state.opportunity
-    yield* requireTransition(header, move)
-    return yield* moveTo(state, name, { ...statusOf(header, move), ...set }, reason === null ? {} : { reason }, context, withoutGoneUnits(state))
-  })
+const simpleMove =
+  (move: Transition, name: HeaderChange, set: Partial<OpportunityRow> = {}) =>
+  (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
+    Result.gen(function* () {
+      const { header } = state.opportunity
+      yield* requireTransition(header, move)
+      return yield* moveTo(
+        state,
+        name,
+        { ...statusOf(header, move), ...set },
+        reason === null ? {} : { reason },
+        context,
+        withoutGoneUnits(state)
+      )
+    })
 
 export const convertToQuotation = simpleMove("convert_to_quotation", "quoted")
 export const reinstate = simpleMove("reinstate", "reinstated")
 export const reopen = simpleMove("reopen", "reopened")
 export const revertToDraft = simpleMove("revert_to_draft", "reverted_to_draft")
 
-export const revertToQuotation = (state: DecisionState, reason: string | null, context: DecideContext): Decided => Result.gen(function*() {
-  yield* requireTransition(state.opportunity.header, "revert_to_quotation")
-  if (wasDispatched(state.opportunity)) return yield* refuse("Units of this order were dispatched already, so it cannot go back to being a quotation.")
-  return yield* simpleMove("revert_to_quotation", "reverted_to_quotation", { exchange_rate_locked: false, tax_locked: false })(state, reason, context)
-})
+export const revertToQuotation = (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "revert_to_quotation")
+    if (wasDispatched(state.opportunity))
+      return yield* refuse("Units of this order were dispatched already, so it cannot go back to being a quotation.")
+    return yield* simpleMove("revert_to_quotation", "reverted_to_quotation", {
+      exchange_rate_locked: false,
+      tax_locked: false
+    })(state, reason, context)
+  })
 
 export type GatePolicy = "block" | "warn" | "allow"
 /** The store's policy on shortages, one step milder for those who may ignore them (rules/opportunities 9.5). */
-export const gatePolicy = (state: DecisionState, viewer: Viewer): { readonly store: GatePolicy; readonly effective: GatePolicy } => {
+export const gatePolicy = (
+  state: DecisionState,
+  viewer: Viewer
+): { readonly store: GatePolicy; readonly effective: GatePolicy } => {
   const store = state.store?.shortage_policy ?? "warn"
-  return { store, effective: !hasOnePermission(viewer, "shortages.ignore") ? store : store === "block" ? "warn" : "allow" }
+  return {
+    store,
+    effective: !hasOnePermission(viewer, "shortages.ignore") ? store : store === "block" ? "warn" : "allow"
+  }
 }
 export const shortageText = (short: ReadonlyArray<LineShortage>): string =>
   `Stock is short: ${short.map((one) => `${one.product_name ?? `product ${one.product_id}`} by ${one.remaining_shortfall}`).join(", ")}.`
@@ -89,45 +149,80 @@ export const shortageText = (short: ReadonlyArray<LineShortage>): string =>
 export const previewAsOrder = (state: DecisionState, context: DecideContext) => {
   const { header } = state.opportunity
   const set = {
-    ...statusOf(header, "convert_to_order"), exchange_rate_locked: true, tax_locked: true, ordered_at: header.ordered_at ?? context.now
+    ...statusOf(header, "convert_to_order"),
+    exchange_rate_locked: true,
+    tax_locked: true,
+    ordered_at: header.ordered_at ?? context.now
   }
-  return Result.gen(function*() {
+  return Result.gen(function* () {
     const confirmed = yield* confirmVersion(state, context)
     const { has_alternatives } = confirmed.deal.header
-    const recalculated = yield* recalculate({ ...state, opportunity: confirmed.deal }, withHeader(confirmed.deal, set), { totals: false, demanded: "all" }, context)
-    return { set: has_alternatives === header.has_alternatives ? set : { ...set, has_alternatives }, settled: recalculated, confirmed }
+    const recalculated = yield* recalculate(
+      { ...state, opportunity: confirmed.deal },
+      withHeader(confirmed.deal, set),
+      { totals: false, demanded: "all" },
+      context
+    )
+    return {
+      set: has_alternatives === header.has_alternatives ? set : { ...set, has_alternatives },
+      settled: recalculated,
+      confirmed
+    }
   })
 }
 
-export const convertToOrder = (state: DecisionState, shortage_notes: string | null, context: DecideContext): Decided => Result.gen(function*() {
-  const { header } = state.opportunity
-  yield* requireTransition(header, "convert_to_order")
-  const { confirmed, set, settled: recalculated } = yield* previewAsOrder(state, context)
-  if (liveLines(recalculated.opportunity).length === 0) return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
-  const short = recalculated.shortages.filter((one) => one.remaining_shortfall > 0)
-  const policy = gatePolicy(state, context.viewer)
-  if (short.length > 0 && policy.effective === "block") return yield* refuse(shortageText(short), "shortages")
-  const notice = short.length === 0 || policy.effective === "allow" ? [] : [
-    shortageAcknowledged.make({ opportunity_id: header.id,
-      id: context.id(acknowledgements), user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id, acknowledged_at: context.now,
-      policy_at_time: policy.store, permission_used: policy.store !== policy.effective,
-      shortages_snapshot: short.map((one) => ({ ...one })), notes: shortage_notes
-    })
-  ]
-  return { events: [...confirmed.events, headerChanged(header, "converted_to_order", set), ...recalculated.events, ...notice], result: done(header.id) }
-})
+export const convertToOrder = (state: DecisionState, shortage_notes: string | null, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "convert_to_order")
+    const { confirmed, set, settled: recalculated } = yield* previewAsOrder(state, context)
+    if (liveLines(recalculated.opportunity).length === 0)
+      return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
+    const short = recalculated.shortages.filter((one) => one.remaining_shortfall > 0)
+    const policy = gatePolicy(state, context.viewer)
+    if (short.length > 0 && policy.effective === "block") return yield* refuse(shortageText(short), "shortages")
+    const notice =
+      short.length === 0 || policy.effective === "allow"
+        ? []
+        : [
+            shortageAcknowledged.make({
+              opportunity_id: header.id,
+              id: context.id(acknowledgements),
+              user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id,
+              acknowledged_at: context.now,
+              policy_at_time: policy.store,
+              permission_used: policy.store !== policy.effective,
+              shortages_snapshot: short.map((one) => ({ ...one })),
+              notes: shortage_notes
+            })
+          ]
+    return {
+      events: [
+        ...confirmed.events,
+        headerChanged(header, "converted_to_order", set),
+        ...recalculated.events,
+        ...notice
+      ],
+      result: done(header.id)
+    }
+  })
 
 /** Any status of the same state; the present one changes nothing. 422 on `status` for numbers the state does not know. */
-export const changeStatus = (state: DecisionState, status: number, context: DecideContext): Decided => Result.gen(function*() {
-  const { header } = state.opportunity
-  const name = statusNamed(header.state, status)
-  if (name === undefined) return yield* refuse(`Status ${status} does not exist in this state.`, "status")
-  yield* requireTransition(header, "change_status")
-  if (status === header.status) return { events: [], result: done(header.id) }
-  if (isAbandoned(name) && isStockOut(state.opportunity)) return yield* refuse(`Units are still out; check them in before it is ${statusLabelOf({ ...header, status }).toLowerCase()}.`)
-  if (name === "complete" && isUnreturned(state.opportunity)) return yield* refuse("Units are still out or unchecked; check them in before the order is complete.")
-  return yield* moveTo(state, "status_changed", { status }, {}, context)
-})
+export const changeStatus = (state: DecisionState, status: number, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    const name = statusNamed(header.state, status)
+    if (name === undefined) return yield* refuse(`Status ${status} does not exist in this state.`, "status")
+    yield* requireTransition(header, "change_status")
+    if (status === header.status) return { events: [], result: done(header.id) }
+    if (isAbandoned(name) && isStockOut(state.opportunity))
+      return yield* refuse(
+        `Units are still out; check them in before it is ${statusLabelOf({ ...header, status }).toLowerCase()}.`
+      )
+    if (name === "complete" && isUnreturned(state.opportunity))
+      return yield* refuse("Units are still out or unchecked; check them in before the order is complete.")
+    return yield* moveTo(state, "status_changed", { status }, {}, context)
+  })
 
 export const lockRates = (header: OpportunityRow, reason: string | null): Decided => {
   if (header.deal_total !== null) return refuse("A deal price is set; clear it before locking prices.", "opportunity")
@@ -138,21 +233,36 @@ export const unlockRates = (header: OpportunityRow, reason: string | null): Deci
   header.exchange_rate_locked || header.tax_locked
     ? locksChanged(header, "locks_released", false, reason)
     : refuse("Neither exchange rate nor tax is locked.")
-const locksChanged = (header: OpportunityRow, name: HeaderChange, locked: boolean, reason: string | null): Decided => Result.succeed({
-  events: [headerChanged(header, name, { exchange_rate_locked: locked, tax_locked: locked }, reason === null ? {} : { reason })], result: done(header.id)
-})
+const locksChanged = (header: OpportunityRow, name: HeaderChange, locked: boolean, reason: string | null): Decided =>
+  Result.succeed({
+    events: [
+      headerChanged(
+        header,
+        name,
+        { exchange_rate_locked: locked, tax_locked: locked },
+        reason === null ? {} : { reason }
+      )
+    ],
+    result: done(header.id)
+  })
 
 /**
  * Deleted opportunities hold no stock; with units still out, deleting would lose sight of them (rules/opportunities 1.1).
  */
-export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided => Result.gen(function*() {
-  const { header } = state.opportunity
-  if (isStockOut(state.opportunity)) return yield* refuse("Units are still out; check them in before deleting.")
-  const { events } = yield* recalculate(state, withHeader(state.opportunity, { deleted_at: context.now }), { totals: false, demanded: "all" }, context)
-  return { events: [...events, opportunityDeleted.make({ id: header.id })], result: done(header.id) }
-})
+export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    if (isStockOut(state.opportunity)) return yield* refuse("Units are still out; check them in before deleting.")
+    const { events } = yield* recalculate(
+      state,
+      withHeader(state.opportunity, { deleted_at: context.now }),
+      { totals: false, demanded: "all" },
+      context
+    )
+    return { events: [...events, opportunityDeleted.make({ id: header.id })], result: done(header.id) }
+  })
 /** On an opportunity that is not deleted: nothing happens (rules/opportunities 1.1). */
 export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
-  state.opportunity.header.deleted_at === null ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
+  state.opportunity.header.deleted_at === null
+    ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
     : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutGoneUnits(state))
-

@@ -26,70 +26,116 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
   const some = (test: (status: number) => boolean): boolean => units.some((unit) => test(unit.status))
   const out = lines.filter((line) => Number(line.dispatched_quantity) > 0)
   if (!some((status) => status >= dispatched) && out.length === 0) return undefined
-  return some((status) => status <= prepared) ? statuses.dispatched.status
-    : some((status) => status === dispatched || status === on_hire) || out.some((line) => Number(line.dispatched_quantity) > Number(line.returned_quantity))
+  return some((status) => status <= prepared)
+    ? statuses.dispatched.status
+    : some((status) => status === dispatched || status === on_hire) ||
+        out.some((line) => Number(line.dispatched_quantity) > Number(line.returned_quantity))
       ? statuses.on_hire.status
-    : some((status) => status === checked_in) ? statuses.returned.status
-    : statuses.checked.status
+      : some((status) => status === checked_in)
+        ? statuses.returned.status
+        : statuses.checked.status
 }
 
 /** The opportunity with its status brought up to date, and the event that says so. An undone dispatch leaves it active. */
-const promoted = (opportunity: Opportunity, undone: boolean): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+const promoted = (
+  opportunity: Opportunity,
+  undone: boolean
+): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { header } = opportunity
   const status = derivedStatus(opportunity) ?? (undone ? statuses.active.status : header.status)
-  return header.state !== order || isClosed(header) || status === header.status ? { deal: opportunity, events: [] }
+  return header.state !== order || isClosed(header) || status === header.status
+    ? { deal: opportunity, events: [] }
     : { deal: withHeader(opportunity, { status }), events: [headerChanged(header, "status_promoted", { status })] }
 }
 
 /** After units or quantities moved: one promotion for all of them; then every line's demands, or only those touched. */
 export const promoteStatus = (
-  state: DecisionState, after: Opportunity, touched: ReadonlyArray<number>, context: DecideContext, undone = false
+  state: DecisionState,
+  after: Opportunity,
+  touched: ReadonlyArray<number>,
+  context: DecideContext,
+  undone = false
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
   const { deal: opportunity, events } = promoted(after, undone)
   return Result.map(
     recalculate(state, opportunity, { totals: false, demanded: events.length > 0 ? "all" : touched }, context),
-    (recalculated) => [...events, ...recalculated.events])
+    (recalculated) => [...events, ...recalculated.events]
+  )
 }
 
 type DispatchPolicy = "block" | "warn_partial" | "allow_partial"
 const policyOf = (state: DecisionState): DispatchPolicy => state.store?.shortage_dispatch_policy ?? "warn_partial"
 /** The lines that are short among those about to go out. */
-export const shortLinesOf = (state: DecisionState, line_ids: ReadonlyArray<number>, context: Pick<DecideContext, "settings" | "now">): ReadonlyArray<LineShortage> => {
+export const shortLinesOf = (
+  state: DecisionState,
+  line_ids: ReadonlyArray<number>,
+  context: Pick<DecideContext, "settings" | "now">
+): ReadonlyArray<LineShortage> => {
   const leaving = new Set(line_ids)
-  return shortagesOf(state, state.opportunity, state.demands, context.settings, context.now, leaving)
-    .filter((one) => one.remaining_shortfall > 0 && leaving.has(one.opportunity_item_id))
+  return shortagesOf(state, state.opportunity, state.demands, context.settings, context.now, leaving).filter(
+    (one) => one.remaining_shortfall > 0 && leaving.has(one.opportunity_item_id)
+  )
 }
-export const isDispatchBlocked = (state: DecisionState, held: ReadonlyArray<LineShortage>): boolean => policyOf(state) === "block" && held.length > 0
+export const isDispatchBlocked = (state: DecisionState, held: ReadonlyArray<LineShortage>): boolean =>
+  policyOf(state) === "block" && held.length > 0
 
 /** What the answer's `_meta` tells. */
 export const dispatch_meta_fields = {
   dispatch_policy: text(),
   held_items: Shown.objects({
-    opportunity_item_id: integer(), product_id: integer(), product_name: text({ nullable: true }), requested_quantity: integer(), available_quantity: integer(),
-    shortfall: integer(), remaining_shortfall: integer(), tracking_type: choice(tracking_types), is_critical: boolean()
+    opportunity_item_id: integer(),
+    product_id: integer(),
+    product_name: text({ nullable: true }),
+    requested_quantity: integer(),
+    available_quantity: integer(),
+    shortfall: integer(),
+    remaining_shortfall: integer(),
+    tracking_type: choice(tracking_types),
+    is_critical: boolean()
   })
 }
 const heldBackSchema = Shown.keys(dispatch_meta_fields)
 export type HeldBack = typeof heldBackSchema.Type
 /** What a move of one unit or of many comes to: `assignment_id` is the first of them. */
 export const unitResult = Shown.keys({
-  id: integer(), assignment_id: integer({ nullable: true }), _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+  id: integer(),
+  assignment_id: integer({ nullable: true }),
+  _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type UnitDecided = Decided<typeof unitResult.Type>
 /** What counting a line in bulk comes to. */
-export const bulkResult = Shown.keys({ id: integer(), item_id: integer(), _meta: Shown.keys(dispatch_meta_fields, { nullable: true }) })
+export const bulkResult = Shown.keys({
+  id: integer(),
+  item_id: integer(),
+  _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+})
 export type BulkDecided = Decided<typeof bulkResult.Type>
 /** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (rules/opportunities 9.5). */
-export const dispatchGate = (state: DecisionState, line_ids: ReadonlyArray<number>, context: DecideContext): Result.Result<HeldBack | undefined, Rejection> => {
+export const dispatchGate = (
+  state: DecisionState,
+  line_ids: ReadonlyArray<number>,
+  context: DecideContext
+): Result.Result<HeldBack | undefined, Rejection> => {
   const held = shortLinesOf(state, line_ids, context)
-  if (isDispatchBlocked(state, held)) return Result.fail(invalid({ code: ["dispatch_block"], shortages: [shortageText(held)] }))
+  if (isDispatchBlocked(state, held))
+    return Result.fail(invalid({ code: ["dispatch_block"], shortages: [shortageText(held)] }))
   const policy = policyOf(state)
-  return Result.succeed(held.length === 0 || policy === "allow_partial" ? undefined : {
-    dispatch_policy: policy,
-    held_items: held.map((one) => ({
-      opportunity_item_id: one.opportunity_item_id, product_id: one.product_id, product_name: one.product_name,
-      requested_quantity: one.requested_quantity, available_quantity: one.available_quantity, shortfall: one.shortfall,
-      remaining_shortfall: one.remaining_shortfall, tracking_type: one.tracking_type, is_critical: one.is_critical
-    }))
-  })
+  return Result.succeed(
+    held.length === 0 || policy === "allow_partial"
+      ? undefined
+      : {
+          dispatch_policy: policy,
+          held_items: held.map((one) => ({
+            opportunity_item_id: one.opportunity_item_id,
+            product_id: one.product_id,
+            product_name: one.product_name,
+            requested_quantity: one.requested_quantity,
+            available_quantity: one.available_quantity,
+            shortfall: one.shortfall,
+            remaining_shortfall: one.remaining_shortfall,
+            tracking_type: one.tracking_type,
+            is_critical: one.is_critical
+          }))
+        }
+  )
 }

@@ -3,11 +3,27 @@ import { Result } from "effect"
 import type { ColumnValues } from "../../kernel/field.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 
-export const draft = 0, quotation = 1, order = 2
-export const states: { readonly [code: number]: string } = { [draft]: "Draft", [quotation]: "Quotation", [order]: "Order" }
+export const draft = 0,
+  quotation = 1,
+  order = 2
+export const states: { readonly [code: number]: string } = {
+  [draft]: "Draft",
+  [quotation]: "Quotation",
+  [order]: "Order"
+}
 
-interface Status { readonly state: number; readonly status: number; readonly label: string; readonly is_closed: boolean }
-const status = (state: number, code: number, label: string, is_closed = false): Status => ({ state, status: code, label, is_closed })
+interface Status {
+  readonly state: number
+  readonly status: number
+  readonly label: string
+  readonly is_closed: boolean
+}
+const status = (state: number, code: number, label: string, is_closed = false): Status => ({
+  state,
+  status: code,
+  label,
+  is_closed
+})
 
 export const statuses = {
   open: status(draft, 0, "Open"),
@@ -28,13 +44,31 @@ export type StatusName = keyof typeof statuses
 
 /** Conditions on a row: not deleted, and of a status that is not closed. */
 export const open_status_conditions: ReadonlyArray<ColumnValues> = [draft, quotation, order].map((state) => ({
-  deleted_at: null, state, status: Object.values(statuses).filter((one) => one.state === state && !one.is_closed).map((one) => one.status)
+  deleted_at: null,
+  state,
+  status: Object.values(statuses)
+    .filter((one) => one.state === state && !one.is_closed)
+    .map((one) => one.status)
 }))
 
 /** Everything whose right to happen depends on the status. */
 export type Transition =
-  | "edit" | "allocate" | "dispatch" | "check_in" | "convert_to_quotation" | "convert_to_order" | "change_status" | "reinstate"
-  | "reopen" | "revert_to_quotation" | "revert_to_draft" | "versions" | "locks" | "clone" | "delete" | "participants"
+  | "edit"
+  | "allocate"
+  | "dispatch"
+  | "check_in"
+  | "convert_to_quotation"
+  | "convert_to_order"
+  | "change_status"
+  | "reinstate"
+  | "reopen"
+  | "revert_to_quotation"
+  | "revert_to_draft"
+  | "versions"
+  | "locks"
+  | "clone"
+  | "delete"
+  | "participants"
 
 /** Where a move leads: a status, the same one (`stays`), any of the same state (`sibling`), or nowhere. */
 type Outcome = StatusName | "stays" | "sibling" | "refused"
@@ -42,8 +76,17 @@ type Cells = { readonly [M in Transition]: Outcome }
 
 const always = { locks: "stays", clone: "stays", delete: "stays", participants: "stays" } as const
 const never = {
-  edit: "refused", allocate: "refused", dispatch: "refused", check_in: "refused", convert_to_quotation: "refused", convert_to_order: "refused",
-  change_status: "refused", reinstate: "refused", reopen: "refused", revert_to_quotation: "refused", revert_to_draft: "refused",
+  edit: "refused",
+  allocate: "refused",
+  dispatch: "refused",
+  check_in: "refused",
+  convert_to_quotation: "refused",
+  convert_to_order: "refused",
+  change_status: "refused",
+  reinstate: "refused",
+  reopen: "refused",
+  revert_to_quotation: "refused",
+  revert_to_draft: "refused",
   versions: "refused"
 } as const
 const closed: Cells = { ...always, ...never }
@@ -68,9 +111,15 @@ export const transitions: { readonly [S in StatusName]: Cells } = {
 }
 
 /** Each status by its name, which, unlike its number, is of one state alone. */
-export const statusNames = Object.values(statuses).map(({ label, state, status }) => ({ name: label, where: { state, status } }))
+export const statusNames = Object.values(statuses).map(({ label, state, status }) => ({
+  name: label,
+  where: { state, status }
+}))
 
-export interface OpportunityStatus { readonly state: number; readonly status: number }
+export interface OpportunityStatus {
+  readonly state: number
+  readonly status: number
+}
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>
 /** The status of a state by its number; undefined when the state has none such. */

@@ -26,27 +26,52 @@ const fields = {
 }
 type Body = Partial<ValuesOf<typeof fields>>
 type Act = (state: DecisionState, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
-const required = (field: string): Decided<never> => Result.fail(invalidField(field, `The ${field.replace("_", " ")} field is required.`))
+const required = (field: string): Decided<never> =>
+  Result.fail(invalidField(field, `The ${field.replace("_", " ")} field is required.`))
 const acts: { readonly [A in keyof typeof actions]: Act } = {
   dispatch: (state, line, sent, context) =>
-    typeof sent.quantity !== "string" ? required("quantity") : dispatchQuantity(state, line, sent.quantity, sent.dispatched_by ?? null, context),
-  return: (state, line, sent, context) => typeof sent.quantity !== "string" ? required("quantity")
-    : returnQuantity(state, line, sent.quantity, { received_by: sent.received_by ?? null, condition: sent.condition ?? null }, context),
+    typeof sent.quantity !== "string"
+      ? required("quantity")
+      : dispatchQuantity(state, line, sent.quantity, sent.dispatched_by ?? null, context),
+  return: (state, line, sent, context) =>
+    typeof sent.quantity !== "string"
+      ? required("quantity")
+      : returnQuantity(
+          state,
+          line,
+          sent.quantity,
+          { received_by: sent.received_by ?? null, condition: sent.condition ?? null },
+          context
+        ),
   adjust: (state, line, sent, context) =>
-    typeof sent.new_quantity !== "string" ? required("new_quantity") : adjustQuantity(state, line, sent.new_quantity, sent.reason ?? null, context)
+    typeof sent.new_quantity !== "string"
+      ? required("new_quantity")
+      : adjustQuantity(state, line, sent.new_quantity, sent.reason ?? null, context)
 }
 
 export const bulkEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
     answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
-    name: "opportunities.fulfil_item", summary: "Dispatch, return or adjust a line counted in bulk", ...edit, params: item, mode: "create", fields,
+    name: "opportunities.fulfil_item",
+    summary: "Dispatch, return or adjust a line counted in bulk",
+    ...edit,
+    params: item,
+    mode: "create",
+    fields,
     facts: (input) => {
       const { id, item_id } = input.rows.item
-      return loadDecisionState(input.rows.id, input, { live_only: true, line_ids: [id], stock: true, rated_product_ids: item_id === null ? [] : [item_id] })
+      return loadDecisionState(input.rows.id, input, {
+        live_only: true,
+        line_ids: [id],
+        stock: true,
+        rated_product_ids: item_id === null ? [] : [item_id]
+      })
     },
     decide: (state, input, context) => acts[input.values.action!](state, input.rows.item, input.values, context),
     result: bulkResult,
-    respond: ({ _meta }, input) => Effect.map(renderById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
-      ok({ ...body, ...told(_meta) }))
+    respond: ({ _meta }, input) =>
+      Effect.map(renderById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
+        ok({ ...body, ...told(_meta) })
+      )
   })
 ]

@@ -1,7 +1,27 @@
 /** Single units: allocated to lines and sent on their way, one by one or many at once (rules/opportunities 9.1, 9.2). */
 import { Effect, Result } from "effect"
-import { command, type DecideContext, type Decided, type Endpoint, type Input, type Streams } from "../../kernel/endpoint.ts"
-import { boolean, choice, code, type Fields, integer, list, object, longText, ref, text, timestamp, type ValuesOf } from "../../kernel/field.ts"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Input,
+  type Streams
+} from "../../kernel/endpoint.ts"
+import {
+  boolean,
+  choice,
+  code,
+  type Fields,
+  integer,
+  list,
+  object,
+  longText,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../kernel/field.ts"
 import { lockStreams } from "../../kernel/engine.ts"
 import { invalid, invalidField, notFound } from "../../kernel/rejection.ts"
 import { created, noContent, ok, renderById, viewContext, withMore } from "../../kernel/resource.ts"
@@ -10,7 +30,16 @@ import { opportunityAnswer, opportunityShown, told, dispatchMetaShown, withUnits
 import { isHoldingStock } from "../demands.ts"
 import type { DecisionState } from "../aggregate.ts"
 import {
-  checking, dispatching, goingOnHire, type UnitMovement, moveUnits, preparing, returning, revertUnit, setContainer, unpreparing
+  checking,
+  dispatching,
+  goingOnHire,
+  type UnitMovement,
+  moveUnits,
+  preparing,
+  returning,
+  revertUnit,
+  setContainer,
+  unpreparing
 } from "./lifecycle.ts"
 import { allocate, deallocate, substitute } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../load.ts"
@@ -23,39 +52,72 @@ import { type UnitDecided, unitResult } from "../status/progress.ts"
 import { isJsonObject, type JsonObject } from "../../kernel/json.ts"
 
 /** Writers of one unit wait for each other, whichever opportunity they work on. */
-const unitStreams = (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams => (params, body) =>
-  [`opportunity:${params["id"]}`, ...entries(body).filter((id) => typeof id === "number" || typeof id === "string").map((id) => `stock_level:${id}`)]
-const stockOf = (input: Input): LoadOptions => ({ live_only: true, stock: isHoldingStock((input.rows as { readonly id: OpportunityRow }).id, input.settings) })
+const unitStreams =
+  (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams =>
+  (params, body) => [
+    `opportunity:${params["id"]}`,
+    ...entries(body)
+      .filter((id) => typeof id === "number" || typeof id === "string")
+      .map((id) => `stock_level:${id}`)
+  ]
+const stockOf = (input: Input): LoadOptions => ({
+  live_only: true,
+  stock: isHoldingStock((input.rows as { readonly id: OpportunityRow }).id, input.settings)
+})
 
 const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   answer: opportunityShown,
-  name: "opportunities.quick_allocate", summary: "Allocate many units to lines, all or none", ...edit, params: one,
-  streams: unitStreams((body) => Array.isArray(body["allocations"]) ? body["allocations"].map((one) => isJsonObject(one) ? one["stock_level_id"] : undefined) : []),
+  name: "opportunities.quick_allocate",
+  summary: "Allocate many units to lines, all or none",
+  ...edit,
+  params: one,
+  streams: unitStreams((body) =>
+    Array.isArray(body["allocations"])
+      ? body["allocations"].map((one) => (isJsonObject(one) ? one["stock_level_id"] : undefined))
+      : []
+  ),
   fields: {
-    allocations: list(object({ opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }), stock_level_id: ref("stock_levels", { required: true }) }), {
-      required: true, min_items: 1, max_items: 1_000
-    })
+    allocations: list(
+      object({
+        opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
+        stock_level_id: ref("stock_levels", { required: true })
+      }),
+      { required: true, min_items: 1, max_items: 1_000 }
+    )
   },
-  facts: (input) => Effect.gen(function*() {
-    const wanted = input.values.allocations ?? []
-    const ids = wanted.map((one) => one.stock_level_id)
-    const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
-    if (repeated >= 0) return yield* invalid({ [`allocations.${repeated}.stock_level_id`]: ["The unit is listed twice."] })
-    const state = yield* loadDecisionState(input.rows.id, input, { level_ids: ids, ...stockOf(input) })
-    const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
-    const allocations = wanted.flatMap((one, at) => {
-      const line = lines.get(one.opportunity_item_id)
-      return line === undefined ? [] : [{ line, stock_level_id: one.stock_level_id, field: `allocations.${at}.stock_level_id`, count_field: "allocations" }]
-    })
-    return allocations.length < wanted.length ? yield* notFound("No such opportunity item.") : { known: state, allocations }
-  }),
+  facts: (input) =>
+    Effect.gen(function* () {
+      const wanted = input.values.allocations ?? []
+      const ids = wanted.map((one) => one.stock_level_id)
+      const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+      if (repeated >= 0)
+        return yield* invalid({ [`allocations.${repeated}.stock_level_id`]: ["The unit is listed twice."] })
+      const state = yield* loadDecisionState(input.rows.id, input, { level_ids: ids, ...stockOf(input) })
+      const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
+      const allocations = wanted.flatMap((one, at) => {
+        const line = lines.get(one.opportunity_item_id)
+        return line === undefined
+          ? []
+          : [
+              {
+                line,
+                stock_level_id: one.stock_level_id,
+                field: `allocations.${at}.stock_level_id`,
+                count_field: "allocations"
+              }
+            ]
+      })
+      return allocations.length < wanted.length
+        ? yield* notFound("No such opportunity item.")
+        : { known: state, allocations }
+    }),
   decide: ({ known: state, allocations }, _input, context) => allocate(state, allocations, context),
   result: unitResult,
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withUnits)
 })
 
 /** Which of the opportunity's units a body names; units of other opportunities are as good as none. */
-const namedUnits = Effect.fnUntraced(function*(input: Input, ids: ReadonlyArray<number>) {
+const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
   const store = yield* Store
   const header = (input.rows as { readonly id: OpportunityRow }).id
   const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
@@ -66,125 +128,255 @@ const namedUnits = Effect.fnUntraced(function*(input: Input, ids: ReadonlyArray<
   const state = yield* loadDecisionState(header, input, { live_only: true, stock: true })
   const byId = new Map(state.opportunity.units.map((unit) => [unit.id, unit]))
   return {
-    known: state, moving: ids.map((id, at): UnitMovement => ({ unit: byId.get(id)!, field: `asset_ids.${at}` }))
+    known: state,
+    moving: ids.map((id, at): UnitMovement => ({ unit: byId.get(id)!, field: `asset_ids.${at}` }))
   }
 })
 const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
 const batch = <const B extends Fields>(
-  name: string, summary: string, fields: B,
-  decide: (state: DecisionState, moving: ReadonlyArray<UnitMovement>, sent: Partial<ValuesOf<B>>, context: DecideContext) => UnitDecided
-): Endpoint => command("POST", `${path}/{id}/${name}`, {
-  answer: { ...opportunityShown, ...dispatchMetaShown },
-  name: `opportunities.${name}`, summary, ...edit, params: one, fields: { ...fields, asset_ids },
-  facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
-  decide: ({ known: state, moving }, input, context) => decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
-  result: unitResult,
-  respond: ({ _meta }, input) => Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, told(_meta)))
-})
+  name: string,
+  summary: string,
+  fields: B,
+  decide: (
+    state: DecisionState,
+    moving: ReadonlyArray<UnitMovement>,
+    sent: Partial<ValuesOf<B>>,
+    context: DecideContext
+  ) => UnitDecided
+): Endpoint =>
+  command("POST", `${path}/{id}/${name}`, {
+    answer: { ...opportunityShown, ...dispatchMetaShown },
+    name: `opportunities.${name}`,
+    summary,
+    ...edit,
+    params: one,
+    fields: { ...fields, asset_ids },
+    facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
+    decide: ({ known: state, moving }, input, context) =>
+      decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
+    result: unitResult,
+    respond: ({ _meta }, input) =>
+      Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, told(_meta)))
+  })
 const when = () => timestamp({ nullable: true })
 
 const batches: ReadonlyArray<Endpoint> = [
-  batch("quick_prepare", "Mark many units as prepared, all or none", { prepared_at: when() },
-    (state, moving, sent, context) => moveUnits(state, moving, [preparing(sent.prepared_at ?? context.now)], context)),
-  batch("quick_book_out", "Dispatch many units, all or none",
+  batch(
+    "quick_prepare",
+    "Mark many units as prepared, all or none",
+    { prepared_at: when() },
+    (state, moving, sent, context) => moveUnits(state, moving, [preparing(sent.prepared_at ?? context.now)], context)
+  ),
+  batch(
+    "quick_book_out",
+    "Dispatch many units, all or none",
     { dispatched_by: ref("users", { nullable: true }), vehicle_id: integer({ nullable: true }), dispatched_at: when() },
-    (state, moving, sent, context) => moveUnits(state, moving, [dispatching(sent.dispatched_at ?? context.now, {
-      dispatched_by: sent.dispatched_by ?? null, vehicle_id: sent.vehicle_id ?? null
-    })], context)),
-  batch("quick_check_in", "Take many units back, all or none",
-    { received_by: ref("users", { nullable: true }), return_store_id: ref("stores", { nullable: true }), finalise: boolean({ default: false }), returned_at: when() },
+    (state, moving, sent, context) =>
+      moveUnits(
+        state,
+        moving,
+        [
+          dispatching(sent.dispatched_at ?? context.now, {
+            dispatched_by: sent.dispatched_by ?? null,
+            vehicle_id: sent.vehicle_id ?? null
+          })
+        ],
+        context
+      )
+  ),
+  batch(
+    "quick_check_in",
+    "Take many units back, all or none",
+    {
+      received_by: ref("users", { nullable: true }),
+      return_store_id: ref("stores", { nullable: true }),
+      finalise: boolean({ default: false }),
+      returned_at: when()
+    },
     (state, moving, sent, context) => {
       const at = sent.returned_at ?? context.now
       const received_by = sent.received_by ?? null
       const back = returning(at, { received_by, return_store_id: sent.return_store_id ?? null })
-      return moveUnits(state, moving, sent.finalise === true ? [back, checking(at, { condition: 0, checked_by: received_by, damage_notes: null })] : [back], context)
-    })
+      return moveUnits(
+        state,
+        moving,
+        sent.finalise === true
+          ? [back, checking(at, { condition: 0, checked_by: received_by, damage_notes: null })]
+          : [back],
+        context
+      )
+    }
+  )
 ]
 
 const unitShown = { asset: Shown.row(() => assignmentResource), ...dispatchMetaShown }
 const shownUnit = ({ _meta, assignment_id }: typeof unitResult.Type, input: Input) =>
-  Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({ ...body, ...told(_meta) }))
+  Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({
+    ...body,
+    ...told(_meta)
+  }))
 
 const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
-  answer: unitShown, success_status: 201,
-  name: "opportunities.allocate_asset", summary: "Allocate one unit to a line", ...edit, params: item,
+  answer: unitShown,
+  success_status: 201,
+  name: "opportunities.allocate_asset",
+  summary: "Allocate one unit to a line",
+  ...edit,
+  params: item,
   streams: unitStreams((body) => [body["stock_level_id"]]),
   fields: { stock_level_id: ref("stock_levels", { required: true }) },
-  facts: (input) => loadDecisionState(input.rows.id, input, { level_ids: [input.values.stock_level_id!], ...stockOf(input) }),
-  decide: (state, input, context) => allocate(state, [{
-    line: input.rows.item, stock_level_id: input.values.stock_level_id!, field: "stock_level_id", count_field: "stock_level_id"
-  }], context),
+  facts: (input) =>
+    loadDecisionState(input.rows.id, input, { level_ids: [input.values.stock_level_id!], ...stockOf(input) }),
+  decide: (state, input, context) =>
+    allocate(
+      state,
+      [
+        {
+          line: input.rows.item,
+          stock_level_id: input.values.stock_level_id!,
+          field: "stock_level_id",
+          count_field: "stock_level_id"
+        }
+      ],
+      context
+    ),
   result: unitResult,
   respond: (result, input) => Effect.map(shownUnit(result, input), created)
 })
 
 /** Every action on one unit, with all a body may say about any of them. */
 const actions = {
-  prepare: "Prepare", revert: "Revert preparation", set_container: "Set container", clear_container: "Clear container", substitute: "Substitute",
-  dispatch: "Dispatch", on_hire: "On hire", return: "Return", check: "Check", revert_status: "Revert status"
+  prepare: "Prepare",
+  revert: "Revert preparation",
+  set_container: "Set container",
+  clear_container: "Clear container",
+  substitute: "Substitute",
+  dispatch: "Dispatch",
+  on_hire: "On hire",
+  return: "Return",
+  check: "Check",
+  revert_status: "Revert status"
 } as const
 const unitFields = {
   action: choice(actions, { required: true }),
-  prepared_at: when(), dispatched_at: when(), on_hire_at: when(), returned_at: when(), checked_at: when(),
+  prepared_at: when(),
+  dispatched_at: when(),
+  on_hire_at: when(),
+  returned_at: when(),
+  checked_at: when(),
   stock_level_id: ref("stock_levels", { nullable: true }),
   container_stock_level_id: ref("stock_levels", { nullable: true }),
-  dispatched_by: ref("users", { nullable: true }), received_by: ref("users", { nullable: true }), checked_by: ref("users", { nullable: true }),
+  dispatched_by: ref("users", { nullable: true }),
+  received_by: ref("users", { nullable: true }),
+  checked_by: ref("users", { nullable: true }),
   vehicle_id: integer({ nullable: true }),
   return_store_id: ref("stores", { nullable: true }),
   condition: code(condition_labels, { nullable: true }),
-  damage_notes: longText({ nullable: true }), notes: longText({ nullable: true }),
+  damage_notes: longText({ nullable: true }),
+  notes: longText({ nullable: true }),
   status: code(assignment_statuses, { nullable: true }),
   reason: text({ nullable: true, max: 1000 })
 }
 type UnitBody = Partial<ValuesOf<typeof unitFields>>
 type Act = (state: DecisionState, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
-const missing = (field: string, words: string): Decided<never> => Result.fail(invalidField(field, `The ${words} field is required.`))
+const missing = (field: string, words: string): Decided<never> =>
+  Result.fail(invalidField(field, `The ${words} field is required.`))
 const acts: { readonly [A in keyof typeof actions]: Act } = {
-  prepare: (state, unit, sent, context) => moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.now)], context),
+  prepare: (state, unit, sent, context) =>
+    moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.now)], context),
   revert: (state, unit, _sent, context) => moveUnits(state, [{ unit, field: "action" }], [unpreparing], context),
   set_container: (state, unit, sent) =>
-    sent.container_stock_level_id === null || sent.container_stock_level_id === undefined ? missing("container_stock_level_id", "container stock level")
+    sent.container_stock_level_id === null || sent.container_stock_level_id === undefined
+      ? missing("container_stock_level_id", "container stock level")
       : setContainer(state, unit, sent.container_stock_level_id),
   clear_container: (state, unit) => setContainer(state, unit, null),
   substitute: (state, unit, sent, context) =>
-    sent.stock_level_id === null || sent.stock_level_id === undefined ? missing("stock_level_id", "stock level")
+    sent.stock_level_id === null || sent.stock_level_id === undefined
+      ? missing("stock_level_id", "stock level")
       : substitute(state, unit, sent.stock_level_id, sent.reason ?? null, context),
-  dispatch: (state, unit, sent, context) => moveUnits(state, [{ unit, field: "action" }], [dispatching(sent.dispatched_at ?? context.now, {
-    dispatched_by: sent.dispatched_by ?? null, vehicle_id: sent.vehicle_id ?? null, notes: sent.notes ?? null
-  })], context),
-  on_hire: (state, unit, sent, context) => moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.now)], context),
-  return: (state, unit, sent, context) => moveUnits(state, [{ unit, field: "action" }], [returning(sent.returned_at ?? context.now, {
-    received_by: sent.received_by ?? null, return_store_id: sent.return_store_id ?? null
-  })], context),
-  check: (state, unit, sent, context) => sent.condition === null || sent.condition === undefined ? missing("condition", "condition")
-    : moveUnits(state, [{ unit, field: "action" }], [checking(sent.checked_at ?? context.now, {
-      condition: sent.condition, checked_by: sent.checked_by ?? null, damage_notes: sent.damage_notes ?? null
-    })], context),
-  revert_status: (state, unit, sent, context) => sent.status === null || sent.status === undefined ? missing("status", "status")
-    : revertUnit(state, unit, sent.status, sent.reason ?? null, context)
+  dispatch: (state, unit, sent, context) =>
+    moveUnits(
+      state,
+      [{ unit, field: "action" }],
+      [
+        dispatching(sent.dispatched_at ?? context.now, {
+          dispatched_by: sent.dispatched_by ?? null,
+          vehicle_id: sent.vehicle_id ?? null,
+          notes: sent.notes ?? null
+        })
+      ],
+      context
+    ),
+  on_hire: (state, unit, sent, context) =>
+    moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.now)], context),
+  return: (state, unit, sent, context) =>
+    moveUnits(
+      state,
+      [{ unit, field: "action" }],
+      [
+        returning(sent.returned_at ?? context.now, {
+          received_by: sent.received_by ?? null,
+          return_store_id: sent.return_store_id ?? null
+        })
+      ],
+      context
+    ),
+  check: (state, unit, sent, context) =>
+    sent.condition === null || sent.condition === undefined
+      ? missing("condition", "condition")
+      : moveUnits(
+          state,
+          [{ unit, field: "action" }],
+          [
+            checking(sent.checked_at ?? context.now, {
+              condition: sent.condition,
+              checked_by: sent.checked_by ?? null,
+              damage_notes: sent.damage_notes ?? null
+            })
+          ],
+          context
+        ),
+  revert_status: (state, unit, sent, context) =>
+    sent.status === null || sent.status === undefined
+      ? missing("status", "status")
+      : revertUnit(state, unit, sent.status, sent.reason ?? null, context)
 }
 
 const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   answer: unitShown,
-  name: "opportunities.move_asset", summary: "Move one unit on its way", ...edit, params: asset, mode: "create", fields: unitFields,
+  name: "opportunities.move_asset",
+  summary: "Move one unit on its way",
+  ...edit,
+  params: asset,
+  mode: "create",
+  fields: unitFields,
   streams: unitStreams((body) => [body["stock_level_id"]]),
-  facts: (input) => Effect.gen(function*() {
-    const { stock_level_id } = input.values
-    yield* lockStreams([`stock_level:${input.rows.asset.stock_level_id}`])
-    return yield* loadDecisionState(input.rows.id, input, { live_only: true, stock: true, level_ids: typeof stock_level_id === "number" ? [stock_level_id] : [] })
-  }),
+  facts: (input) =>
+    Effect.gen(function* () {
+      const { stock_level_id } = input.values
+      yield* lockStreams([`stock_level:${input.rows.asset.stock_level_id}`])
+      return yield* loadDecisionState(input.rows.id, input, {
+        live_only: true,
+        stock: true,
+        level_ids: typeof stock_level_id === "number" ? [stock_level_id] : []
+      })
+    }),
   decide: (state, input, context) => acts[input.values.action!](state, input.rows.asset, input.values, context),
   result: unitResult,
   respond: (result, input) => Effect.map(shownUnit(result, input), ok)
 })
 
 const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {
-  name: "opportunities.deallocate_asset", summary: "Take a unit off its line again", ...edit, params: asset,
+  name: "opportunities.deallocate_asset",
+  summary: "Take a unit off its line again",
+  ...edit,
+  params: asset,
   fields: { reason: text({ nullable: true, max: 1000 }) },
-  facts: (input) => Effect.gen(function*() {
-    yield* lockStreams([`stock_level:${input.rows.asset.stock_level_id}`])
-    return yield* loadDecisionState(input.rows.id, input, stockOf(input))
-  }),
+  facts: (input) =>
+    Effect.gen(function* () {
+      yield* lockStreams([`stock_level:${input.rows.asset.stock_level_id}`])
+      return yield* loadDecisionState(input.rows.id, input, stockOf(input))
+    }),
   decide: (state, input, context) => deallocate(state, input.rows.asset, input.values.reason ?? null, context),
   respond: () => Effect.succeed(noContent)
 })

@@ -17,51 +17,100 @@ const sum = (one: string, other: string): string => formatDecimal(exact(one).plu
 
 const countable = (state: DecisionState, line: ItemRow): Result.Result<void, Rejection> => {
   const product = line.item_id === null ? undefined : state.stocked.get(line.item_id)
-  if (line.item_type !== "product" && line.item_type !== "accessory") return refuse("item", "Only product and accessory lines are dispatched.")
-  return product?.is_serialised === true ? refuse("item", "The line's product is tracked unit by unit; book its units out and in.") : Result.succeed(undefined)
+  if (line.item_type !== "product" && line.item_type !== "accessory")
+    return refuse("item", "Only product and accessory lines are dispatched.")
+  return product?.is_serialised === true
+    ? refuse("item", "The line's product is tracked unit by unit; book its units out and in.")
+    : Result.succeed(undefined)
 }
 const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
 
 const moved = (
-  state: DecisionState, line: ItemRow, event: ChangeOf<"item">, set: Partial<ItemRow>, also: JsonObject, context: DecideContext, told?: HeldBack
-): BulkDecided => Result.map(promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context), (events) => ({
-  events: [partChanged(state.opportunity.header.id, "item", event, line, set, also), ...events],
-  result: { id: state.opportunity.header.id, item_id: line.id, _meta: told ?? null }
-}))
+  state: DecisionState,
+  line: ItemRow,
+  event: ChangeOf<"item">,
+  set: Partial<ItemRow>,
+  also: JsonObject,
+  context: DecideContext,
+  told?: HeldBack
+): BulkDecided =>
+  Result.map(promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context), (events) => ({
+    events: [partChanged(state.opportunity.header.id, "item", event, line, set, also), ...events],
+    result: { id: state.opportunity.header.id, item_id: line.id, _meta: told ?? null }
+  }))
 
-export const dispatchQuantity = (state: DecisionState, line: ItemRow, quantity: string, dispatched_by: number | null, context: DecideContext): BulkDecided =>
-  Result.gen(function*() {
+export const dispatchQuantity = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  dispatched_by: number | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "dispatch")
     yield* inActiveVersion(line)
     yield* countable(state, line)
     const dispatched_quantity = sum(line.dispatched_quantity, quantity)
-    if (isMore(dispatched_quantity, line.quantity)) return yield* refuse("quantity", `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`)
+    if (isMore(dispatched_quantity, line.quantity))
+      return yield* refuse(
+        "quantity",
+        `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`
+      )
     const told = yield* dispatchGate(state, [line.id], context)
-    return yield* moved(state, line, "bulk_dispatched", { dispatched_quantity }, { quantity, dispatched_by }, context, told)
+    return yield* moved(
+      state,
+      line,
+      "bulk_dispatched",
+      { dispatched_quantity },
+      { quantity, dispatched_by },
+      context,
+      told
+    )
   })
 
 export const returnQuantity = (
-  state: DecisionState, line: ItemRow, quantity: string, about: { readonly received_by: number | null; readonly condition: number | null }, context: DecideContext
-): BulkDecided => Result.gen(function*() {
-  yield* requireTransition(state.opportunity.header, "check_in")
-  yield* countable(state, line)
-  const returned_quantity = sum(line.returned_quantity, quantity)
-  if (isMore(returned_quantity, line.dispatched_quantity)) {
-    return yield* refuse("quantity", `${line.dispatched_quantity} went out and ${line.returned_quantity} came back already.`)
-  }
-  return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
-})
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  about: { readonly received_by: number | null; readonly condition: number | null },
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "check_in")
+    yield* countable(state, line)
+    const returned_quantity = sum(line.returned_quantity, quantity)
+    if (isMore(returned_quantity, line.dispatched_quantity)) {
+      return yield* refuse(
+        "quantity",
+        `${line.dispatched_quantity} went out and ${line.returned_quantity} came back already.`
+      )
+    }
+    return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
+  })
 
 /** A new quantity for the line, priced again; what is out cannot be wished away. */
-export const adjustQuantity = (state: DecisionState, line: ItemRow, quantity: string, reason: string | null, context: DecideContext): BulkDecided =>
-  Result.gen(function*() {
+export const adjustQuantity = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  reason: string | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "edit")
     yield* inActiveVersion(line)
     yield* countable(state, line)
-    if (isMore(line.dispatched_quantity, quantity)) return yield* refuse("new_quantity", `${line.dispatched_quantity} went out already.`)
-    const recalculated = yield* recalculate(state, withLine(state.opportunity, line.id, { quantity }), { priced: [line.id], demanded: [line.id] }, context)
+    if (isMore(line.dispatched_quantity, quantity))
+      return yield* refuse("new_quantity", `${line.dispatched_quantity} went out already.`)
+    const recalculated = yield* recalculate(
+      state,
+      withLine(state.opportunity, line.id, { quantity }),
+      { priced: [line.id], demanded: [line.id] },
+      context
+    )
     const events: ReadonlyArray<NewEvent> = [
-      partChanged(state.opportunity.header.id, "item", "bulk_quantity_adjusted", line, { quantity }, { reason }), ...recalculated.events
+      partChanged(state.opportunity.header.id, "item", "bulk_quantity_adjusted", line, { quantity }, { reason }),
+      ...recalculated.events
     ]
     return { events, result: { id: state.opportunity.header.id, item_id: line.id, _meta: null } }
   })

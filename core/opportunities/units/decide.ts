@@ -11,25 +11,44 @@ import { overlaps } from "../../values/period.ts"
 import { demandSettings, unitHeldText, conflictingHold, unitWindow } from "../demands.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, unitsOf, withLine } from "../aggregate.ts"
 import { partAdded, partChanged, partRemoved } from "../part-events.ts"
-import { allocated, type AssignmentRow, asset_assignments, checked_in, type ItemRow, prepared } from "../child-tables.ts"
+import {
+  allocated,
+  type AssignmentRow,
+  asset_assignments,
+  checked_in,
+  type ItemRow,
+  prepared
+} from "../child-tables.ts"
 import { recalculate, unitName } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 import type { UnitDecided } from "../status/progress.ts"
 
-export const rejectField = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+export const rejectField = (field: string, text: string): Result.Result<never, Rejection> =>
+  Result.fail(invalidField(field, text))
 const serialisedCategory = 50
 
 /** How many units of a product are promised: the count follows allocation and return, never below zero (rules/availability 10). */
-export const allocatedCountChanged = (levels: ReadonlyMap<number, StockLevelRow>, changes: ReadonlyMap<number, number>): ReadonlyArray<NewEvent> =>
+export const allocatedCountChanged = (
+  levels: ReadonlyMap<number, StockLevelRow>,
+  changes: ReadonlyMap<number, number>
+): ReadonlyArray<NewEvent> =>
   [...changes].flatMap(([id, by]) => {
     const level = levels.get(id)
     if (level === undefined || by === 0) return []
-    const changed = updatedEvent(stock_levels, level, { quantity_allocated: formatDecimal(Math.max(0, Number(level.quantity_allocated) + by), 2) })
+    const changed = updatedEvent(stock_levels, level, {
+      quantity_allocated: formatDecimal(Math.max(0, Number(level.quantity_allocated) + by), 2)
+    })
     return changed === undefined ? [] : [changed]
   })
 
 /** Why this unit cannot go on this line; the opportunity is taken as it is by then, units before it in the batch included. */
-const unfit = (state: DecisionState, opportunity: Opportunity, line: ItemRow, level: StockLevelRow | undefined, context: DecideContext): string | undefined => {
+const unfit = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  line: ItemRow,
+  level: StockLevelRow | undefined,
+  context: DecideContext
+): string | undefined => {
   if (level === undefined) return "The selected stock level does not exist."
   const name = unitName(state, level.id)
   if (line.item_id === null || level.product_id !== line.item_id) return `${name} is not a unit of the line's product.`
@@ -37,102 +56,199 @@ const unfit = (state: DecisionState, opportunity: Opportunity, line: ItemRow, le
   if (level.is_gone) return `${name} is no longer in stock.`
   const store_id = line.dispatch_store_id ?? opportunity.header.store_id
   if (store_id !== null && level.store_id !== store_id) return `${name} is at another store.`
-  if (unitsOf(opportunity, line.id).some((unit) => unit.stock_level_id === level.id)) return `${name} is on the line already.`
+  if (unitsOf(opportunity, line.id).some((unit) => unit.stock_level_id === level.id))
+    return `${name} is on the line already.`
   const window = unitWindow(state, opportunity, line, demandSettings(context.settings, context.now))
-  if ((level.starts_at !== null && level.starts_at > window.starts_at) || (level.ends_at !== null && level.ends_at < window.ends_at)) {
+  if (
+    (level.starts_at !== null && level.starts_at > window.starts_at) ||
+    (level.ends_at !== null && level.ends_at < window.ends_at)
+  ) {
     return `${name} is in stock only for part of the line's time.`
   }
   const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)
   if (unit_hold !== undefined) return unitHeldText(name, unit_hold)
-  const elsewhere = opportunity.units.find((unit) => unit.stock_level_id === level.id && unit.status < checked_in && meetsOwn(state, opportunity, unit, window, context))
+  const elsewhere = opportunity.units.find(
+    (unit) =>
+      unit.stock_level_id === level.id &&
+      unit.status < checked_in &&
+      meetsOwn(state, opportunity, unit, window, context)
+  )
   return elsewhere === undefined ? undefined : `${name} is on another line of this opportunity at the same time.`
 }
-const meetsOwn = (state: DecisionState, opportunity: Opportunity, unit: AssignmentRow, window: { readonly from: number; readonly to: number }, context: DecideContext): boolean => {
+const meetsOwn = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  unit: AssignmentRow,
+  window: { readonly from: number; readonly to: number },
+  context: DecideContext
+): boolean => {
   const line = opportunity.lines.find((one) => one.id === unit.opportunity_item_id)
-  return line !== undefined && overlaps(unitWindow(state, opportunity, line, demandSettings(context.settings, context.now)), window)
+  return (
+    line !== undefined &&
+    overlaps(unitWindow(state, opportunity, line, demandSettings(context.settings, context.now)), window)
+  )
 }
 
-export interface Allocation { readonly line: ItemRow; readonly stock_level_id: number; /** The body fields to blame: for the unit, and for too many of them. */ readonly field: string; readonly count_field: string }
+export interface Allocation {
+  readonly line: ItemRow
+  readonly stock_level_id: number
+  /** The body fields to blame: for the unit, and for too many of them. */ readonly field: string
+  readonly count_field: string
+}
 /**
  * All of them or none. A unit held by somebody else in the line's time is refused with the holder's name. On an
  * opportunity without a store the line takes from the store of its first unit.
  */
-export const allocate = (state: DecisionState, wanted: ReadonlyArray<Allocation>, context: DecideContext): UnitDecided => Result.gen(function*() {
-  const { header } = state.opportunity
-  yield* requireTransition(header, "allocate")
-  let opportunity = state.opportunity
-  const events: Array<NewEvent> = []
-  const counts = new Map<number, number>()
-  const made: Array<number> = []
-  for (const { line: before, stock_level_id, field, count_field } of wanted) {
-    const line = opportunity.lines.find(({ id }) => id === before.id) ?? before
-    yield* inActiveVersion(line)
-    const isFull = unitsOf(opportunity, line.id).length >= Math.ceil(Number(line.quantity))
-    if (isFull) return yield* rejectField(count_field, `${line.name}: the line asks for ${line.quantity} and has as many units already.`)
-    const level = state.levels.get(stock_level_id)
-    const reason = unfit(state, opportunity, line, level, context)
-    if (reason !== undefined || level === undefined) return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
-    if (header.store_id === null && line.dispatch_store_id === null) {
-      events.push(partChanged(header.id, "item", "item_store_set", line, { dispatch_store_id: level.store_id }))
-      opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
+export const allocate = (
+  state: DecisionState,
+  wanted: ReadonlyArray<Allocation>,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "allocate")
+    let opportunity = state.opportunity
+    const events: Array<NewEvent> = []
+    const counts = new Map<number, number>()
+    const made: Array<number> = []
+    for (const { line: before, stock_level_id, field, count_field } of wanted) {
+      const line = opportunity.lines.find(({ id }) => id === before.id) ?? before
+      yield* inActiveVersion(line)
+      const isFull = unitsOf(opportunity, line.id).length >= Math.ceil(Number(line.quantity))
+      if (isFull)
+        return yield* rejectField(
+          count_field,
+          `${line.name}: the line asks for ${line.quantity} and has as many units already.`
+        )
+      const level = state.levels.get(stock_level_id)
+      const reason = unfit(state, opportunity, line, level, context)
+      if (reason !== undefined || level === undefined)
+        return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
+      if (header.store_id === null && line.dispatch_store_id === null) {
+        events.push(partChanged(header.id, "item", "item_store_set", line, { dispatch_store_id: level.store_id }))
+        opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
+      }
+      const unit: AssignmentRow = {
+        id: context.id(asset_assignments),
+        opportunity_id: header.id,
+        opportunity_item_id: line.id,
+        stock_level_id,
+        status: allocated,
+        allocated_at: context.now,
+        prepared_at: null,
+        dispatched_at: null,
+        returned_at: null,
+        checked_at: null,
+        container_stock_level_id: null,
+        condition_on_return: null,
+        notes: null,
+        created_at: context.now,
+        updated_at: context.now,
+        deleted_at: null
+      }
+      opportunity = { ...opportunity, units: [...opportunity.units, unit] }
+      counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) + 1)
+      made.push(unit.id)
+      events.push(partAdded(header.id, "assignment", unit))
     }
-    const unit: AssignmentRow = {
-      id: context.id(asset_assignments), opportunity_id: header.id, opportunity_item_id: line.id, stock_level_id, status: allocated,
-      allocated_at: context.now, prepared_at: null, dispatched_at: null, returned_at: null, checked_at: null, container_stock_level_id: null,
-      condition_on_return: null, notes: null, created_at: context.now, updated_at: context.now, deleted_at: null
+    const recalculated = yield* recalculate(
+      state,
+      opportunity,
+      { totals: false, demanded: wanted.map(({ line }) => line.id) },
+      context
+    )
+    return {
+      events: [...events, ...recalculated.events, ...allocatedCountChanged(state.levels, counts)],
+      result: { id: header.id, assignment_id: made[0] ?? null, _meta: null }
     }
-    opportunity = { ...opportunity, units: [...opportunity.units, unit] }
-    counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) + 1)
-    made.push(unit.id)
-    events.push(partAdded(header.id, "assignment", unit))
-  }
-  const recalculated = yield* recalculate(state, opportunity, { totals: false, demanded: wanted.map(({ line }) => line.id) }, context)
-  return {
-    events: [...events, ...recalculated.events, ...allocatedCountChanged(state.levels, counts)],
-    result: { id: header.id, assignment_id: made[0] ?? null, _meta: null }
-  }
-})
+  })
 
 /** Only before it went out; the row goes, the activity keeps what it was. */
-export const deallocate = (state: DecisionState, unit: AssignmentRow, reason: string | null, context: DecideContext): Decided => Result.gen(function*() {
-  const { opportunity } = state
-  yield* requireTransition(opportunity.header, "allocate")
-  if (unit.status > prepared) return yield* rejectField("asset", `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`)
-  const left = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
-  // A line that took its store from its units is free to take another once the last is gone.
-  const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
-  const released = line !== undefined && line.dispatch_store_id !== null && opportunity.header.store_id === null && unitsOf(left, line.id).length === 0
-  const after = released ? withLine(left, line.id, { dispatch_store_id: null }) : left
-  const recalculated = yield* recalculate(state, after, { totals: false, demanded: [unit.opportunity_item_id] }, context)
-  const was: JsonObject = { assignment_id: unit.id, stock_level_id: unit.stock_level_id }
-  return {
-    events: [
-      partRemoved(opportunity.header.id, "assignment", unit.id, was, { reason }),
-      ...(released ? [partChanged(opportunity.header.id, "item", "item_store_set", line, { dispatch_store_id: null })] : []),
-      ...recalculated.events, ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
-    ],
-    result: { id: opportunity.header.id }
-  }
-})
+export const deallocate = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  reason: string | null,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "allocate")
+    if (unit.status > prepared)
+      return yield* rejectField(
+        "asset",
+        `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`
+      )
+    const left = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
+    // A line that took its store from its units is free to take another once the last is gone.
+    const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+    const released =
+      line !== undefined &&
+      line.dispatch_store_id !== null &&
+      opportunity.header.store_id === null &&
+      unitsOf(left, line.id).length === 0
+    const after = released ? withLine(left, line.id, { dispatch_store_id: null }) : left
+    const recalculated = yield* recalculate(
+      state,
+      after,
+      { totals: false, demanded: [unit.opportunity_item_id] },
+      context
+    )
+    const was: JsonObject = { assignment_id: unit.id, stock_level_id: unit.stock_level_id }
+    return {
+      events: [
+        partRemoved(opportunity.header.id, "assignment", unit.id, was, { reason }),
+        ...(released
+          ? [partChanged(opportunity.header.id, "item", "item_store_set", line, { dispatch_store_id: null })]
+          : []),
+        ...recalculated.events,
+        ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
+      ],
+      result: { id: opportunity.header.id }
+    }
+  })
 
 /** Another unit of the same product in its place, whatever the status; the status stays (rules/opportunities 9.1). */
-export const substitute = (state: DecisionState, unit: AssignmentRow, stock_level_id: number, reason: string | null, context: DecideContext): UnitDecided =>
-  Result.gen(function*() {
+export const substitute = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  stock_level_id: number,
+  reason: string | null,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "allocate")
     const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
     const without = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
-    const reason_against = line === undefined || unit.stock_level_id === stock_level_id
-      ? `${unitName(state, stock_level_id)} is on the line already.`
-      : unfit(state, without, line, state.levels.get(stock_level_id), context)
+    const reason_against =
+      line === undefined || unit.stock_level_id === stock_level_id
+        ? `${unitName(state, stock_level_id)} is on the line already.`
+        : unfit(state, without, line, state.levels.get(stock_level_id), context)
     if (reason_against !== undefined) return yield* rejectField("stock_level_id", reason_against)
-    const after = { ...opportunity, units: opportunity.units.map((one) => one.id === unit.id ? { ...one, stock_level_id } : one) }
-    const recalculated = yield* recalculate(state, after, { totals: false, demanded: [unit.opportunity_item_id] }, context)
+    const after = {
+      ...opportunity,
+      units: opportunity.units.map((one) => (one.id === unit.id ? { ...one, stock_level_id } : one))
+    }
+    const recalculated = yield* recalculate(
+      state,
+      after,
+      { totals: false, demanded: [unit.opportunity_item_id] },
+      context
+    )
     const counted = unit.status < checked_in
     return {
       events: [
-        partChanged(opportunity.header.id, "assignment", "asset_substituted", unit, { stock_level_id }, { reason }), ...recalculated.events,
-        ...(counted ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1], [stock_level_id, 1]])) : [])
+        partChanged(opportunity.header.id, "assignment", "asset_substituted", unit, { stock_level_id }, { reason }),
+        ...recalculated.events,
+        ...(counted
+          ? allocatedCountChanged(
+              state.levels,
+              new Map([
+                [unit.stock_level_id, -1],
+                [stock_level_id, 1]
+              ])
+            )
+          : [])
       ],
       result: { id: opportunity.header.id, assignment_id: unit.id, _meta: null }
     }

@@ -6,7 +6,14 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, withLine, withUnit } from "../aggregate.ts"
 import { type ChangeOf, partChanged } from "../part-events.ts"
 import {
-  allocated, type AssignmentRow, assignment_statuses, checked_in, dispatched, finalised, on_hire, prepared
+  allocated,
+  type AssignmentRow,
+  assignment_statuses,
+  checked_in,
+  dispatched,
+  finalised,
+  on_hire,
+  prepared
 } from "../child-tables.ts"
 import { unitName } from "../recalculate.ts"
 import { requireTransition, type Transition } from "../status/statuses.ts"
@@ -22,106 +29,203 @@ interface Step {
   readonly set: Partial<AssignmentRow>
   readonly also?: JsonObject
 }
-export const preparing = (at: string): Step =>
-  ({ event: "asset_prepared", move: "allocate", from: [allocated], verb: "prepared", set: { status: prepared, prepared_at: at } })
-export const unpreparing: Step =
-  { event: "asset_preparation_reverted", move: "allocate", from: [prepared], verb: "put back to allocated", set: { status: allocated, prepared_at: null } }
-export interface Dispatch { readonly dispatched_by: number | null; readonly vehicle_id: number | null; readonly notes?: string | null }
+export const preparing = (at: string): Step => ({
+  event: "asset_prepared",
+  move: "allocate",
+  from: [allocated],
+  verb: "prepared",
+  set: { status: prepared, prepared_at: at }
+})
+export const unpreparing: Step = {
+  event: "asset_preparation_reverted",
+  move: "allocate",
+  from: [prepared],
+  verb: "put back to allocated",
+  set: { status: allocated, prepared_at: null }
+}
+export interface Dispatch {
+  readonly dispatched_by: number | null
+  readonly vehicle_id: number | null
+  readonly notes?: string | null
+}
 export const dispatching = (at: string, about: Dispatch): Step => ({
-  event: "asset_dispatched", move: "dispatch", from: [allocated, prepared], verb: "dispatched", set: { status: dispatched, dispatched_at: at }, also: { ...about }
+  event: "asset_dispatched",
+  move: "dispatch",
+  from: [allocated, prepared],
+  verb: "dispatched",
+  set: { status: dispatched, dispatched_at: at },
+  also: { ...about }
 })
-export const goingOnHire = (at: string): Step =>
-  ({ event: "asset_on_hire", move: "dispatch", from: [dispatched], verb: "put on hire", set: { status: on_hire }, also: { on_hire_at: at } })
-export interface Return { readonly received_by: number | null; readonly return_store_id: number | null }
+export const goingOnHire = (at: string): Step => ({
+  event: "asset_on_hire",
+  move: "dispatch",
+  from: [dispatched],
+  verb: "put on hire",
+  set: { status: on_hire },
+  also: { on_hire_at: at }
+})
+export interface Return {
+  readonly received_by: number | null
+  readonly return_store_id: number | null
+}
 export const returning = (at: string, about: Return): Step => ({
-  event: "asset_returned", move: "check_in", from: [dispatched, on_hire], verb: "checked in", set: { status: checked_in, returned_at: at }, also: { ...about }
+  event: "asset_returned",
+  move: "check_in",
+  from: [dispatched, on_hire],
+  verb: "checked in",
+  set: { status: checked_in, returned_at: at },
+  also: { ...about }
 })
-export interface CheckIn { readonly condition: number; readonly checked_by: number | null; readonly damage_notes: string | null }
+export interface CheckIn {
+  readonly condition: number
+  readonly checked_by: number | null
+  readonly damage_notes: string | null
+}
 export const checking = (at: string, { condition, checked_by, damage_notes }: CheckIn): Step => ({
-  event: "asset_checked", move: "check_in", from: [checked_in], verb: "checked",
-  set: { status: finalised, checked_at: at, condition_on_return: condition, ...(damage_notes === null ? {} : { notes: damage_notes }) },
+  event: "asset_checked",
+  move: "check_in",
+  from: [checked_in],
+  verb: "checked",
+  set: {
+    status: finalised,
+    checked_at: at,
+    condition_on_return: condition,
+    ...(damage_notes === null ? {} : { notes: damage_notes })
+  },
   also: { checked_by, condition }
 })
 
-export interface UnitMovement { readonly unit: AssignmentRow; /** The body field to blame. */ readonly field: string }
+export interface UnitMovement {
+  readonly unit: AssignmentRow
+  /** The body field to blame. */ readonly field: string
+}
 /** All units make all steps, or none does. One promotion of the order's status for the lot. */
-export const moveUnits = (state: DecisionState, moving: ReadonlyArray<UnitMovement>, steps: ReadonlyArray<Step>, context: DecideContext): UnitDecided => Result.gen(function*() {
-  const { header } = state.opportunity
-  for (const step of steps) yield* requireTransition(header, step.move)
-  const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
-  // What is out on a version that was put aside since still comes back.
-  const leaving = steps.some((step) => step.move === "dispatch")
-  for (const line of state.opportunity.lines) if (leaving && line_ids.includes(line.id)) yield* inActiveVersion(line)
-  const moved = new Map<number, AssignmentRow>()
-  const events: Array<NewEvent> = []
-  const counts = new Map<number, number>()
-  for (const { unit: before, field } of moving) {
-    let unit = before
-    for (const step of steps) {
-      if (!step.from.includes(unit.status)) {
-        return yield* rejectField(field, `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)} and cannot be ${step.verb}.`)
+export const moveUnits = (
+  state: DecisionState,
+  moving: ReadonlyArray<UnitMovement>,
+  steps: ReadonlyArray<Step>,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    for (const step of steps) yield* requireTransition(header, step.move)
+    const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
+    // What is out on a version that was put aside since still comes back.
+    const leaving = steps.some((step) => step.move === "dispatch")
+    for (const line of state.opportunity.lines) if (leaving && line_ids.includes(line.id)) yield* inActiveVersion(line)
+    const moved = new Map<number, AssignmentRow>()
+    const events: Array<NewEvent> = []
+    const counts = new Map<number, number>()
+    for (const { unit: before, field } of moving) {
+      let unit = before
+      for (const step of steps) {
+        if (!step.from.includes(unit.status)) {
+          return yield* rejectField(
+            field,
+            `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)} and cannot be ${step.verb}.`
+          )
+        }
+        events.push(partChanged(header.id, "assignment", step.event, unit, step.set, step.also))
+        if (step.set.status === checked_in) counts.set(unit.stock_level_id, (counts.get(unit.stock_level_id) ?? 0) - 1)
+        unit = { ...unit, ...step.set }
       }
-      events.push(partChanged(header.id, "assignment", step.event, unit, step.set, step.also))
-      if (step.set.status === checked_in) counts.set(unit.stock_level_id, (counts.get(unit.stock_level_id) ?? 0) - 1)
-      unit = { ...unit, ...step.set }
+      moved.set(unit.id, unit)
     }
-    moved.set(unit.id, unit)
-  }
-  let opportunity: Opportunity = { ...state.opportunity, units: state.opportunity.units.map((unit) => moved.get(unit.id) ?? unit) }
-  const told = steps.some((step) => step.event === "asset_dispatched") ? yield* dispatchGate(state, line_ids, context) : undefined
-  const returned = returnedTo(opportunity, line_ids, steps)
-  for (const [line_id, return_store_id] of returned) {
-    const line = opportunity.lines.find(({ id }) => id === line_id)!
-    events.push(partChanged(header.id, "item", "item_store_set", line, { return_store_id }))
-    opportunity = withLine(opportunity, line_id, { return_store_id })
-  }
-  const follow = yield* promoteStatus(state, opportunity, line_ids, context)
-  return {
-    events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
-    result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: told ?? null }
-  }
-})
-const statusText = (status: number): string => (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
+    let opportunity: Opportunity = {
+      ...state.opportunity,
+      units: state.opportunity.units.map((unit) => moved.get(unit.id) ?? unit)
+    }
+    const told = steps.some((step) => step.event === "asset_dispatched")
+      ? yield* dispatchGate(state, line_ids, context)
+      : undefined
+    const returned = returnedTo(opportunity, line_ids, steps)
+    for (const [line_id, return_store_id] of returned) {
+      const line = opportunity.lines.find(({ id }) => id === line_id)!
+      events.push(partChanged(header.id, "item", "item_store_set", line, { return_store_id }))
+      opportunity = withLine(opportunity, line_id, { return_store_id })
+    }
+    const follow = yield* promoteStatus(state, opportunity, line_ids, context)
+    return {
+      events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
+      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: told ?? null }
+    }
+  })
+const statusText = (status: number): string =>
+  (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
 
 /** The store gear came back to is kept on its line, once. */
-const returnedTo = (opportunity: Opportunity, line_ids: ReadonlyArray<number>, steps: ReadonlyArray<Step>): ReadonlyArray<readonly [line_id: number, store_id: number]> => {
+const returnedTo = (
+  opportunity: Opportunity,
+  line_ids: ReadonlyArray<number>,
+  steps: ReadonlyArray<Step>
+): ReadonlyArray<readonly [line_id: number, store_id: number]> => {
   const store_id = steps.map((step) => step.also?.["return_store_id"]).find((id) => typeof id === "number")
-  return store_id === undefined ? []
-    : line_ids.filter((id) => opportunity.lines.some((line) => line.id === id && line.return_store_id === null)).map((id) => [id, store_id] as const)
+  return store_id === undefined
+    ? []
+    : line_ids
+        .filter((id) => opportunity.lines.some((line) => line.id === id && line.return_store_id === null))
+        .map((id) => [id, store_id] as const)
 }
 
 /** Back to an earlier status; times of what is undone are cleared, except when it was prepared. */
-export const revertUnit = (state: DecisionState, unit: AssignmentRow, status: number, reason: string | null, context: DecideContext): UnitDecided => Result.gen(function*() {
-  const { header } = state.opportunity
-  yield* requireTransition(header, status >= dispatched ? "dispatch" : "check_in")
-  if (!state.levels.has(unit.stock_level_id)) return yield* rejectField("status", "The unit has been deleted; its status can no longer change.")
-  if (status >= unit.status) return yield* rejectField("status", `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)}; it can only go back to an earlier status.`)
-  const set: Partial<AssignmentRow> = {
-    status,
-    ...(status < dispatched ? { dispatched_at: null } : {}),
-    ...(status < checked_in ? { returned_at: null } : {}),
-    checked_at: null, condition_on_return: null
-  }
-  const follow = yield* promoteStatus(state, withUnit(state.opportunity, unit.id, set), [unit.opportunity_item_id], context, true)
-  const outAgain = unit.status >= checked_in && status < checked_in
-  return {
-    events: [
-      partChanged(header.id, "assignment", "asset_status_reverted", unit, set, { reason }),
-      ...follow, ...(outAgain ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
-    ],
-    result: { id: header.id, assignment_id: unit.id, _meta: null }
-  }
-})
+export const revertUnit = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  status: number,
+  reason: string | null,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, status >= dispatched ? "dispatch" : "check_in")
+    if (!state.levels.has(unit.stock_level_id))
+      return yield* rejectField("status", "The unit has been deleted; its status can no longer change.")
+    if (status >= unit.status)
+      return yield* rejectField(
+        "status",
+        `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)}; it can only go back to an earlier status.`
+      )
+    const set: Partial<AssignmentRow> = {
+      status,
+      ...(status < dispatched ? { dispatched_at: null } : {}),
+      ...(status < checked_in ? { returned_at: null } : {}),
+      checked_at: null,
+      condition_on_return: null
+    }
+    const follow = yield* promoteStatus(
+      state,
+      withUnit(state.opportunity, unit.id, set),
+      [unit.opportunity_item_id],
+      context,
+      true
+    )
+    const outAgain = unit.status >= checked_in && status < checked_in
+    return {
+      events: [
+        partChanged(header.id, "assignment", "asset_status_reverted", unit, set, { reason }),
+        ...follow,
+        ...(outAgain ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
+      ],
+      result: { id: header.id, assignment_id: unit.id, _meta: null }
+    }
+  })
 
 /** In which case it travels: for the packers only, stock is not touched. Null clears. */
-export const setContainer = (state: DecisionState, unit: AssignmentRow, container_stock_level_id: number | null): UnitDecided => Result.gen(function*() {
-  const { header } = state.opportunity
-  yield* requireTransition(header, "allocate")
-  if (container_stock_level_id === unit.stock_level_id) return yield* rejectField("container_stock_level_id", "A unit cannot travel in itself.")
-  if (container_stock_level_id === null && unit.container_stock_level_id === null) return yield* rejectField("container_stock_level_id", "The unit is in no container.")
-  const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
-  return {
-    events: [partChanged(header.id, "assignment", name, unit, { container_stock_level_id })],
-    result: { id: header.id, assignment_id: unit.id, _meta: null }
-  }
-})
+export const setContainer = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  container_stock_level_id: number | null
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "allocate")
+    if (container_stock_level_id === unit.stock_level_id)
+      return yield* rejectField("container_stock_level_id", "A unit cannot travel in itself.")
+    if (container_stock_level_id === null && unit.container_stock_level_id === null)
+      return yield* rejectField("container_stock_level_id", "The unit is in no container.")
+    const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
+    return {
+      events: [partChanged(header.id, "assignment", name, unit, { container_stock_level_id })],
+      result: { id: header.id, assignment_id: unit.id, _meta: null }
+    }
+  })

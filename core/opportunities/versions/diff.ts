@@ -6,8 +6,19 @@ import type { ItemRow, VersionRow } from "../child-tables.ts"
 
 /** What is compared, as answers show it. */
 const compared = [
-  "name", "description", "item_id", "parent_path", "quantity", "unit_price", "discount_percent", "charge_period", "transaction_type", "starts_at", "ends_at",
-  "is_optional", "total"
+  "name",
+  "description",
+  "item_id",
+  "parent_path",
+  "quantity",
+  "unit_price",
+  "discount_percent",
+  "charge_period",
+  "transaction_type",
+  "starts_at",
+  "ends_at",
+  "is_optional",
+  "total"
 ] as const
 
 export interface VersionLines {
@@ -25,20 +36,37 @@ export const versionDiff = (source: VersionLines, target: VersionLines) => {
   const [before, after] = [byOrigin(source), byOrigin(target)]
   const { currency_code } = target.version
   return {
-    source_version_id: source.version.id, source_version_number: source.version.version_number,
-    target_version_id: target.version.id, target_version_number: target.version.version_number,
+    source_version_id: source.version.id,
+    source_version_number: source.version.version_number,
+    target_version_id: target.version.id,
+    target_version_number: target.version.version_number,
     added: [...after].filter(([origin]) => !before.has(origin)).map(([, line]) => line),
     removed: [...before].filter(([origin]) => !after.has(origin)).map(([, line]) => line),
     changed: [...after].flatMap(([origin, line]) => {
       const earlier = before.get(origin)
       const changes = earlier === undefined ? {} : changesOf(earlier, line)
-      return Object.keys(changes).length === 0 ? [] : [{ source_item_id: earlier!["id"] as number, target_item_id: line["id"] as number, name: line["name"] as string, changes }]
+      return Object.keys(changes).length === 0
+        ? []
+        : [
+            {
+              source_item_id: earlier!["id"] as number,
+              target_item_id: line["id"] as number,
+              name: line["name"] as string,
+              changes
+            }
+          ]
     }),
     source_total: formatMoney(source.version.charge_total, currency_code),
     target_total: formatMoney(target.version.charge_total, currency_code),
     net_change: formatMoney(target.version.charge_total - source.version.charge_total, currency_code)
   }
 }
-const changesOf = (before: JsonObject, after: JsonObject): { readonly [name: string]: { readonly from: Json; readonly to: Json } } => Object.fromEntries(compared
-  .filter((name) => !sameJson(before[name] ?? null, after[name] ?? null))
-  .map((name) => [name, { from: before[name] ?? null, to: after[name] ?? null }]))
+const changesOf = (
+  before: JsonObject,
+  after: JsonObject
+): { readonly [name: string]: { readonly from: Json; readonly to: Json } } =>
+  Object.fromEntries(
+    compared
+      .filter((name) => !sameJson(before[name] ?? null, after[name] ?? null))
+      .map((name) => [name, { from: before[name] ?? null, to: after[name] ?? null }])
+  )

@@ -20,25 +20,45 @@ const passive = (id: number, version_id: number, at: string): ReadonlyArray<RowC
 
 const versionCreatedEvent = eventType("opportunity.version_created", {
   meaning: "A version was made: the first adopts the lines there are, later ones bring copies; it is the active one.",
-  data: () => Schema.Struct({
-    ...header(), version_id: Schema.Int, version: newRow(opportunity_versions), items: Schema.Array(newRow(opportunity_items)), adopts: Schema.Boolean
-  }),
+  data: () =>
+    Schema.Struct({
+      ...header(),
+      version_id: Schema.Int,
+      version: newRow(opportunity_versions),
+      items: Schema.Array(newRow(opportunity_items)),
+      adopts: Schema.Boolean
+    }),
   project: ({ adopts, id, items, set, version, was }, { recorded_at }) => [
-    ...(adopts ? [updateWhere(opportunity_items, { opportunity_id: id }, { version_id: version.id })] : passive(id, was.active_version_id!, recorded_at)),
+    ...(adopts
+      ? [updateWhere(opportunity_items, { opportunity_id: id }, { version_id: version.id })]
+      : passive(id, was.active_version_id!, recorded_at)),
     put(opportunity_versions, version, recorded_at),
     ...items.map((row) => put(opportunity_items, row, recorded_at)),
     change(opportunities, id, set, recorded_at)
   ],
   activity: ({ version }) => ({
-    old_values: null, new_values: { version_id: version.id, ...pick(version, ["version_number", "version_type", "parent_version_id", "label"]) }
+    old_values: null,
+    new_values: {
+      version_id: version.id,
+      ...pick(version, ["version_number", "version_type", "parent_version_id", "label"])
+    }
   })
 })
 /** `items`: the lines it has of its own; the first version adopts all lines there are. `set`: what becomes of the header. */
 export const versionCreated = (
-  before_it: OpportunityRow, row: VersionRow, { adopts, items, set }: { readonly items: ReadonlyArray<ItemRow>; readonly adopts: boolean; readonly set: Header }
-): NewEvent => versionCreatedEvent.make({
-  id: before_it.id, version_id: row.id, version: withoutStamps(row), items: items.map(withoutStamps), adopts, set, was: before(before_it, set)
-})
+  before_it: OpportunityRow,
+  row: VersionRow,
+  { adopts, items, set }: { readonly items: ReadonlyArray<ItemRow>; readonly adopts: boolean; readonly set: Header }
+): NewEvent =>
+  versionCreatedEvent.make({
+    id: before_it.id,
+    version_id: row.id,
+    version: withoutStamps(row),
+    items: items.map(withoutStamps),
+    adopts,
+    set,
+    was: before(before_it, set)
+  })
 
 const versionActivatedEvent = eventType("opportunity.version_activated", {
   meaning: "Another version is the active one: its lines and totals count.",
@@ -50,50 +70,85 @@ const versionActivatedEvent = eventType("opportunity.version_activated", {
     change(opportunities, id, set, recorded_at)
   ],
   activity: ({ set, was }) => ({
-    old_values: { active_version_id: was.active_version_id === 0 ? null : was.active_version_id ?? null }, new_values: set as JsonObject
+    old_values: { active_version_id: was.active_version_id === 0 ? null : (was.active_version_id ?? null) },
+    new_values: set as JsonObject
   })
 })
 /** `totals` are the version's own from now on. */
-export const versionActivated = (before_it: OpportunityRow, version_id: number, totals: SomeColumns<typeof opportunity_versions>): NewEvent => {
+export const versionActivated = (
+  before_it: OpportunityRow,
+  version_id: number,
+  totals: SomeColumns<typeof opportunity_versions>
+): NewEvent => {
   const set = { active_version_id: version_id }
   return versionActivatedEvent.make({ id: before_it.id, version_id, set, was: before(before_it, set), totals })
 }
 
 const versionDeletedEvent = eventType("opportunity.version_deleted", {
   meaning: "A version was deleted, and its lines with it.",
-  data: () => Schema.Struct({
-    ...header(), version_id: Schema.Int, version_number: Schema.Int, reason: Schema.NullOr(Schema.String),
-    // Versions it had superseded, as they are again.
-    restored: Schema.Array(keyedColumns(opportunity_versions))
-  }),
+  data: () =>
+    Schema.Struct({
+      ...header(),
+      version_id: Schema.Int,
+      version_number: Schema.Int,
+      reason: Schema.NullOr(Schema.String),
+      // Versions it had superseded, as they are again.
+      restored: Schema.Array(keyedColumns(opportunity_versions))
+    }),
   project: ({ id, restored, set, version_id }, { recorded_at }) => [
     removeWhere(opportunity_items, { opportunity_id: id, version_id }),
     remove(opportunity_versions, version_id),
     ...restored.map(({ id: other, ...columns }) => change(opportunity_versions, other, columns, recorded_at)),
     change(opportunities, id, set, recorded_at)
   ],
-  activity: ({ reason, version_id, version_number }) => ({ old_values: { version_id, version_number }, new_values: { reason } })
+  activity: ({ reason, version_id, version_number }) => ({
+    old_values: { version_id, version_number },
+    new_values: { reason }
+  })
 })
 export const versionDeleted = (
-  before_it: OpportunityRow, row: VersionRow,
-  { reason, restored, set }: {
-    readonly reason: string | null; readonly set: Header
+  before_it: OpportunityRow,
+  row: VersionRow,
+  {
+    reason,
+    restored,
+    set
+  }: {
+    readonly reason: string | null
+    readonly set: Header
     readonly restored: ReadonlyArray<SomeColumns<typeof opportunity_versions> & { readonly id: number }>
   }
-): NewEvent => versionDeletedEvent.make({
-  id: before_it.id, version_id: row.id, version_number: row.version_number, reason, restored, set, was: before(before_it, set)
-})
+): NewEvent =>
+  versionDeletedEvent.make({
+    id: before_it.id,
+    version_id: row.id,
+    version_number: row.version_number,
+    reason,
+    restored,
+    set,
+    was: before(before_it, set)
+  })
 
 const changes = {
   version_sent: changedEvent("version", "version_sent", "A version was sent to the customer."),
   version_accepted: changedEvent("version", "version_accepted", "The customer accepted a version."),
-  version_declined: changedEvent("version", "version_declined", "The customer declined a version.", (data) => withReason(changedValues(data, { version_id: data.version_id }), "decline_reason")),
+  version_declined: changedEvent("version", "version_declined", "The customer declined a version.", (data) =>
+    withReason(changedValues(data, { version_id: data.version_id }), "decline_reason")
+  ),
   version_superseded: changedEvent("version", "version_superseded", "A version was replaced by a later one."),
   version_relabelled: changedEvent("version", "version_relabelled", "A version got another label.")
 } as const
 export type VersionChange = keyof typeof changes
 export const versionChanged = (
-  opportunity_id: number, name: VersionChange, row: VersionRow, set: SomeColumns<typeof opportunity_versions>
+  opportunity_id: number,
+  name: VersionChange,
+  row: VersionRow,
+  set: SomeColumns<typeof opportunity_versions>
 ): NewEvent => changes[name].make({ id: opportunity_id, version_id: row.id, set, was: before(row, set), also: {} })
 
-export const versionEvents = [versionCreatedEvent, versionActivatedEvent, versionDeletedEvent, ...Object.values(changes)]
+export const versionEvents = [
+  versionCreatedEvent,
+  versionActivatedEvent,
+  versionDeletedEvent,
+  ...Object.values(changes)
+]

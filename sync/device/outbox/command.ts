@@ -8,8 +8,18 @@ import type { WireCommand, WireError } from "../../protocol/wire.ts"
  */
 export type ResolutionRecorded = "retried" | "amended" | "substituted" | "split" | "released"
 export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | ResolutionRecorded
-export const command_states: ReadonlyArray<CommandState> =
-  ["pending", "accepted", "rejected", "held", "dropped", "retried", "amended", "substituted", "split", "released"]
+export const command_states: ReadonlyArray<CommandState> = [
+  "pending",
+  "accepted",
+  "rejected",
+  "held",
+  "dropped",
+  "retried",
+  "amended",
+  "substituted",
+  "split",
+  "released"
+]
 
 export interface OutboxCommand extends WireCommand {
   readonly state: CommandState
@@ -25,9 +35,16 @@ export interface OutboxCommand extends WireCommand {
   readonly account: JsonObject | null
 }
 /** An event as far as it tells what happened. */
-export interface EventSummary { readonly stream: string; readonly type: string; readonly data: JsonObject }
+export interface EventSummary {
+  readonly stream: string
+  readonly type: string
+  readonly data: JsonObject
+}
 /** What a command did here when it was recorded, and the rows of its path as its person saw them, by `table/id`. */
-export interface RecordedEffects { readonly events: ReadonlyArray<EventSummary>; readonly rows: { readonly [row: string]: JsonObject } }
+export interface RecordedEffects {
+  readonly events: ReadonlyArray<EventSummary>
+  readonly rows: { readonly [row: string]: JsonObject }
+}
 /** What is known about a command beside what is sent. */
 export interface CommandContext {
   readonly base?: number

@@ -1,6 +1,12 @@
 /** Commands and their states: from being acknowledged here to the journal's verdict, and what a person does about a refused one. */
 import type { Verdict, WireCommand, WireError } from "../../protocol/wire.ts"
-import { type CommandContext, type CommandState, command_states, type OutboxCommand, type ResolutionRecorded } from "./command.ts"
+import {
+  type CommandContext,
+  type CommandState,
+  command_states,
+  type OutboxCommand,
+  type ResolutionRecorded
+} from "./command.ts"
 import type { Leasing } from "./leases.ts"
 import type { OutboxDependencies } from "./dependencies.ts"
 import { checksumOf } from "./checksum.ts"
@@ -34,7 +40,13 @@ export interface OutboxCommands {
    * What the journal said about commands; saying it again changes nothing. A command that was not decided is held by its
    * cause; so is one refused for where its row stands when an earlier command on that row was refused in the same run.
    */
-  readonly settle: (verdicts: ReadonlyArray<{ readonly n: number; readonly status: Verdict["status"]; readonly error?: WireError | undefined }>) => void
+  readonly settle: (
+    verdicts: ReadonlyArray<{
+      readonly n: number
+      readonly status: Verdict["status"]
+      readonly error?: WireError | undefined
+    }>
+  ) => void
   /** A person settled a refused or held command without a new one being needed. It stays in the history. */
   readonly resolve: (id: string, how: ResolutionRecorded | "dropped") => void
   /** A held command waits for another one, or for none any more: then it is a conflict of its own. */
@@ -44,40 +56,68 @@ export interface OutboxCommands {
 }
 
 /** State by state, each a look into the index: the whole history is not read for every command. */
-const highest_settled = `select max(n) from (${command_states.filter((state) => state !== "pending")
-  .map((state) => `select max(n) as n from commands where state = '${state}'`).join(" union all ")})`
+const highest_settled = `select max(n) from (${command_states
+  .filter((state) => state !== "pending")
+  .map((state) => `select max(n) as n from commands where state = '${state}'`)
+  .join(" union all ")})`
 /** Refused for where something stands, not for what was asked of it. */
 const isAboutStanding = (error: WireError | undefined): boolean =>
   error?.status === 404 || Object.keys(error?.errors ?? {}).some((field) => field === "state" || field === "status")
 
 /** A command, what it needs and the ids it takes are kept in one step. */
 export const openCommandStore = (
-  { all, kept, prepared, sign, transaction, lastN }: OutboxTables, { takeIds }: Pick<Leasing, "takeIds">,
+  { all, kept, prepared, sign, transaction, lastN }: OutboxTables,
+  { takeIds }: Pick<Leasing, "takeIds">,
   { saveCreatedRows, trackDependencies, untrackDependencies, followed, seenOf }: OutboxDependencies
 ): OutboxCommands => {
   // What was dropped or replaced can be so only once; a release is of held commands alone.
-  const resolveOne = prepared("update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))")
+  const resolveOne = prepared(
+    "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
+  )
   return {
-    append: (command, about = {}) => transaction(() => {
-      const [last] = all(`select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`)
-      const n = Number(last!["n"]) + 1
-      const { base, recorded, replaces } = about
-      const needs = trackDependencies(n, command.ids, about)
-      const rows_seen = seenOf(about)
-      const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
-      prepared("insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome, rows_seen, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .run(n, command.id, command.name, payload, ids, command.issued_at, JSON.stringify(needs), base ?? null,
-          replaces?.id ?? null, Number(last!["settled"]), recorded === undefined ? null : JSON.stringify(recorded), JSON.stringify(rows_seen), checksumOf({ ...command, n, payload, ids }))
-      if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
-      takeIds(command.ids)
-      return { ...command, n, ...(needs.length === 0 ? {} : { needs }), ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }) }
-    }),
-    extendIds: (n, ids) => transaction(() => {
-      prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
-      sign(n)
-      saveCreatedRows(n, ids)
-      takeIds(ids)
-    }),
+    append: (command, about = {}) =>
+      transaction(() => {
+        const [last] = all(
+          `select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`
+        )
+        const n = Number(last!["n"]) + 1
+        const { base, recorded, replaces } = about
+        const needs = trackDependencies(n, command.ids, about)
+        const rows_seen = seenOf(about)
+        const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
+        prepared(
+          "insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome, rows_seen, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        ).run(
+          n,
+          command.id,
+          command.name,
+          payload,
+          ids,
+          command.issued_at,
+          JSON.stringify(needs),
+          base ?? null,
+          replaces?.id ?? null,
+          Number(last!["settled"]),
+          recorded === undefined ? null : JSON.stringify(recorded),
+          JSON.stringify(rows_seen),
+          checksumOf({ ...command, n, payload, ids })
+        )
+        if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
+        takeIds(command.ids)
+        return {
+          ...command,
+          n,
+          ...(needs.length === 0 ? {} : { needs }),
+          ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
+        }
+      }),
+    extendIds: (n, ids) =>
+      transaction(() => {
+        prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)
+        sign(n)
+        saveCreatedRows(n, ids)
+        takeIds(ids)
+      }),
     pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
     lastN,
     lastSettled: () => Number(all(`select coalesce((${highest_settled}), 0) as n`)[0]!["n"]),
@@ -92,17 +132,38 @@ export const openCommandStore = (
       transaction(() => {
         const write = prepared("update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'")
         for (const { n, status, error } of [...verdicts].sort((one, other) => one.n - other.n)) {
-          const cause = status === "accepted" ? undefined : error?.cause ?? (isAboutStanding(error) ? followed(n) : undefined)
-          write.run(cause === undefined ? status : "held", error === undefined ? null : JSON.stringify(error), cause ?? null, n)
+          const cause =
+            status === "accepted" ? undefined : (error?.cause ?? (isAboutStanding(error) ? followed(n) : undefined))
+          write.run(
+            cause === undefined ? status : "held",
+            error === undefined ? null : JSON.stringify(error),
+            cause ?? null,
+            n
+          )
           if (status === "accepted") untrackDependencies(n)
         }
       })
     },
-    resolve: (id, how) => { transaction(() => resolveOne.run(how, id, how)) },
-    holdFor: (id, cause) => { transaction(() => prepared("update commands set cause = ? where id = ? and state = 'held'").run(cause, id)) },
-    unhold: (id, error) => {
-      transaction(() => prepared("update commands set state = 'rejected', cause = null, error = ? where id = ? and state = 'held'").run(JSON.stringify(error), id))
+    resolve: (id, how) => {
+      transaction(() => resolveOne.run(how, id, how))
     },
-    counts: () => Object.fromEntries(all("select state, count(*) as n from commands group by state").map((row) => [String(row["state"]), Number(row["n"])]))
+    holdFor: (id, cause) => {
+      transaction(() => prepared("update commands set cause = ? where id = ? and state = 'held'").run(cause, id))
+    },
+    unhold: (id, error) => {
+      transaction(() =>
+        prepared("update commands set state = 'rejected', cause = null, error = ? where id = ? and state = 'held'").run(
+          JSON.stringify(error),
+          id
+        )
+      )
+    },
+    counts: () =>
+      Object.fromEntries(
+        all("select state, count(*) as n from commands group by state").map((row) => [
+          String(row["state"]),
+          Number(row["n"])
+        ])
+      )
   }
 }

@@ -25,43 +25,72 @@ export interface OutboxDependencies {
 }
 
 /** Reads and writes inside its caller's transaction. */
-export const openDependencies = ({ all, kept, prepared }: OutboxTables, { leases: { isLost }, isLeased }: Leasing): OutboxDependencies => {
+export const openDependencies = (
+  { all, kept, prepared }: OutboxTables,
+  { leases: { isLost }, isLeased }: Leasing
+): OutboxDependencies => {
   const saveCreatedRows = (n: number, ids: WireCommand["ids"]): void => {
     const keep = prepared("insert or ignore into things (thing, n, made) values (?, ?, 1)")
     for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowRef(`${table}/${id}`), n)
   }
   const earlierCreators = (n: number, named: ReadonlyArray<string>): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
-    const making = "select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?"
+    const making =
+      "select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?"
     for (const row of named) {
       const [table = "", id] = row.split("/")
       const lost = isLost({ n }, { table, id: Number(id) })
       // Once the id is lost it is another row that is named by it.
-      for (const maker of all(making, rowRef(row), n)) if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) })) makers.set(Number(maker["n"]), String(maker["id"]))
+      for (const maker of all(making, rowRef(row), n))
+        if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) }))
+          makers.set(Number(maker["n"]), String(maker["id"]))
     }
-    return [...makers].sort(([one], [other]) => one - other).slice(0, dependencies_max).map(([, id]) => id)
+    return [...makers]
+      .sort(([one], [other]) => one - other)
+      .slice(0, dependencies_max)
+      .map(([, id]) => id)
   }
   const trackDependencies: OutboxDependencies["trackDependencies"] = (n, ids, { recorded, named = [] }) => {
     saveCreatedRows(n, ids)
-    for (const { stream } of recorded?.events ?? []) prepared("insert or ignore into things (thing, n, made) values (?, ?, 0)").run(streamRef(stream), n)
+    for (const { stream } of recorded?.events ?? [])
+      prepared("insert or ignore into things (thing, n, made) values (?, ?, 0)").run(streamRef(stream), n)
     return earlierCreators(n, named)
   }
   const followed = (n: number): string | undefined => {
     const [row] = all(
       "select coalesce(c.cause, c.id) as cause from things mine join things theirs on theirs.thing = mine.thing and theirs.n < mine.n join commands c on c.n = theirs.n " +
-      "where mine.n = ? and mine.thing like 'stream:%' and c.state in ('rejected', 'held') and c.n > (select settled_before from commands where n = mine.n) order by c.n limit 1", n)
+        "where mine.n = ? and mine.thing like 'stream:%' and c.state in ('rejected', 'held') and c.n > (select settled_before from commands where n = mine.n) order by c.n limit 1",
+      n
+    )
     return row === undefined ? undefined : String(row["cause"])
   }
   const seenOf = ({ rows_seen = {}, replaces }: CommandContext): { readonly [row: string]: string } => {
-    const before = replaces?.how !== "released" ? undefined : all("select rows_seen from commands where id = ?", replaces.id)[0]?.["rows_seen"]
-    return Object.fromEntries(Object.entries({ ...rows_seen, ...parsed(before as string | undefined) as typeof rows_seen | null }).filter(([row]) => {
-      const [table = "", id] = row.split("/")
-      return !isLeased(table, Number(id))
-    }))
+    const before =
+      replaces?.how !== "released"
+        ? undefined
+        : all("select rows_seen from commands where id = ?", replaces.id)[0]?.["rows_seen"]
+    return Object.fromEntries(
+      Object.entries({ ...rows_seen, ...(parsed(before as string | undefined) as typeof rows_seen | null) }).filter(
+        ([row]) => {
+          const [table = "", id] = row.split("/")
+          return !isLeased(table, Number(id))
+        }
+      )
+    )
   }
   return {
-    saveCreatedRows, earlierCreators, trackDependencies, followed, seenOf,
-    untrackDependencies: (n) => { prepared("delete from things where n = ?").run(n) },
-    creatorsOf: (row) => all(`select ${columns} from commands where n in (select n from things where thing = ? and made = 1) order by n`, rowRef(row)).map(kept)
+    saveCreatedRows,
+    earlierCreators,
+    trackDependencies,
+    followed,
+    seenOf,
+    untrackDependencies: (n) => {
+      prepared("delete from things where n = ?").run(n)
+    },
+    creatorsOf: (row) =>
+      all(
+        `select ${columns} from commands where n in (select n from things where thing = ? and made = 1) order by n`,
+        rowRef(row)
+      ).map(kept)
   }
 }

@@ -14,7 +14,10 @@ export interface OutboxLeases {
   readonly peekIds: (table: string, skip: number, count: number) => ReadonlyArray<number>
   readonly addLease: (request_no: number, ranges: ReadonlyArray<LeaseRange>) => void
   /** All blocks there ever were, and how many were asked for. */
-  readonly leases: () => { readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>; readonly blocks_asked: number }
+  readonly leases: () => {
+    readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>
+    readonly blocks_asked: number
+  }
   /** Of these blocks only what was granted is left; the rest is lost. */
   readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
   /** Those of a command's ids that are still leased to this device; where one of a table's is not, none of that table's. */
@@ -41,7 +44,9 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
   const lose = (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>): void => {
     const up_to_n = lastN()
     let from = block.from
-    for (const range of [...ranges.filter(({ entity }) => entity === block.entity)].sort((one, other) => one.from - other.from)) {
+    for (const range of [...ranges.filter(({ entity }) => entity === block.entity)].sort(
+      (one, other) => one.from - other.from
+    )) {
       if (range.to < from || range.from > block.to) continue
       if (range.from > from) keepLost.run(block.entity, from, range.from - 1, up_to_n)
       from = range.to + 1
@@ -49,51 +54,102 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
     if (from <= block.to) keepLost.run(block.entity, from, block.to, up_to_n)
   }
   const isLost: OutboxLeases["isLost"] = ({ n }, { table, id }) =>
-    all("select 1 from lost_ids where entity = ? and first <= ? and last >= ? and up_to_n >= ? limit 1", table, id, id, n).length > 0
+    all(
+      "select 1 from lost_ids where entity = ? and first <= ? and last >= ? and up_to_n >= ? limit 1",
+      table,
+      id,
+      id,
+      n
+    ).length > 0
   const isLeased = (table: string, id: number): boolean =>
     all("select 1 from leases where entity = ? and first <= ? and last >= ?", table, id, id).length > 0
   const takeIds = (ids: WireCommand["ids"]): void => {
     for (const [entity, used] of Object.entries(ids)) {
-      for (const id of used) prepared("update leases set next = ? where entity = ? and first <= ? and last >= ? and next <= ?").run(id + 1, entity, id, id, id)
+      for (const id of used)
+        prepared("update leases set next = ? where entity = ? and first <= ? and last >= ? and next <= ?").run(
+          id + 1,
+          entity,
+          id,
+          id,
+          id
+        )
     }
   }
   const leases: OutboxLeases = {
-    idsLeft: (table) => Number(all("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table)[0]!["n"]),
+    idsLeft: (table) =>
+      Number(all("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table)[0]!["n"]),
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []
       let skipped = 0
-      for (const range of all("select next, last from leases where entity = ? and next <= last order by first", table)) {
-        for (let id = Number(range["next"]); id <= Number(range["last"]) && ids.length < count; id++) if (skipped++ >= skip) ids.push(id)
+      for (const range of all(
+        "select next, last from leases where entity = ? and next <= last order by first",
+        table
+      )) {
+        for (let id = Number(range["next"]); id <= Number(range["last"]) && ids.length < count; id++)
+          if (skipped++ >= skip) ids.push(id)
       }
       return ids
     },
-    addLease: (request_no, ranges) => transaction(() => {
-      for (const { entity, from, to } of ranges) {
-        prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?) on conflict do nothing").run(entity, from, to, from)
-        prepared("insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)").run(entity, request_no + 1)
-      }
-    }),
+    addLease: (request_no, ranges) =>
+      transaction(() => {
+        for (const { entity, from, to } of ranges) {
+          prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?) on conflict do nothing").run(
+            entity,
+            from,
+            to,
+            from
+          )
+          prepared(
+            "insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)"
+          ).run(entity, request_no + 1)
+        }
+      }),
     leases: () => ({
-      blocks: all("select l.entity, l.first, l.last, coalesce(r.request_no - 1, 1) as request_no from leases l left join lease_requests r on r.entity = l.entity order by l.entity, l.first")
-        .map((row) => ({ entity: String(row["entity"]), from: Number(row["first"]), to: Number(row["last"]), request_no: Math.max(1, Number(row["request_no"])) })),
+      blocks: all(
+        "select l.entity, l.first, l.last, coalesce(r.request_no - 1, 1) as request_no from leases l left join lease_requests r on r.entity = l.entity order by l.entity, l.first"
+      ).map((row) => ({
+        entity: String(row["entity"]),
+        from: Number(row["first"]),
+        to: Number(row["last"]),
+        request_no: Math.max(1, Number(row["request_no"]))
+      })),
       blocks_asked: Number(all("select coalesce(sum(request_no - 1), 0) as n from lease_requests")[0]!["n"])
     }),
-    trimLeases: (blocks, granted) => transaction(() => {
-      for (const block of blocks) {
-        const [row] = all("select next from leases where entity = ? and first = ? and last = ?", block.entity, block.from, block.to)
-        const left = granted.filter(({ entity, from, to }) => entity === block.entity && from >= block.from && to <= block.to)
-        if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to)) continue
-        lose(block, left)
-        prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
-        for (const { from, to } of left) {
-          prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?)").run(block.entity, from, to, Math.min(to + 1, Math.max(from, Number(row["next"]))))
+    trimLeases: (blocks, granted) =>
+      transaction(() => {
+        for (const block of blocks) {
+          const [row] = all(
+            "select next from leases where entity = ? and first = ? and last = ?",
+            block.entity,
+            block.from,
+            block.to
+          )
+          const left = granted.filter(
+            ({ entity, from, to }) => entity === block.entity && from >= block.from && to <= block.to
+          )
+          if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to))
+            continue
+          lose(block, left)
+          prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
+          for (const { from, to } of left) {
+            prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?)").run(
+              block.entity,
+              from,
+              to,
+              Math.min(to + 1, Math.max(from, Number(row["next"])))
+            )
+          }
         }
-      }
-    }),
-    leasedAmong: (command, ids) => Object.fromEntries(Object.entries(ids).filter(([entity, used]) => used.every((id) =>
-      !isLost(command, { table: entity, id }) && isLeased(entity, id)))),
+      }),
+    leasedAmong: (command, ids) =>
+      Object.fromEntries(
+        Object.entries(ids).filter(([entity, used]) =>
+          used.every((id) => !isLost(command, { table: entity, id }) && isLeased(entity, id))
+        )
+      ),
     isLost,
-    leaseRequestNo: (table) => Number(all("select request_no from lease_requests where entity = ?", table)[0]?.["request_no"] ?? 1)
+    leaseRequestNo: (table) =>
+      Number(all("select request_no from lease_requests where entity = ?", table)[0]?.["request_no"] ?? 1)
   }
   return { leases, takeIds, isLeased, lose }
 }

@@ -11,7 +11,8 @@ import { openReopening, type OutboxReopening } from "./reopening.ts"
 import { openTables } from "./tables.ts"
 import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
 
-export interface Outbox extends OutboxCommands, OutboxOutcomes, OutboxLeases, Pick<OutboxDependencies, "creatorsOf">, OutboxReopening {
+export interface Outbox
+  extends OutboxCommands, OutboxOutcomes, OutboxLeases, Pick<OutboxDependencies, "creatorsOf">, OutboxReopening {
   readonly get: (key: string) => string | undefined
   readonly set: (key: string, value: string) => void
   readonly close: () => void
@@ -31,10 +32,17 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const needs = openDependencies(tables, leasing)
   const { all, prepared } = tables
   return {
-    ...openCommandStore(tables, leasing, needs), ...openOutcomes(tables), ...leasing.leases, ...openReopening(tables, leasing, needs),
+    ...openCommandStore(tables, leasing, needs),
+    ...openOutcomes(tables),
+    ...leasing.leases,
+    ...openReopening(tables, leasing, needs),
     creatorsOf: needs.creatorsOf,
     get: (key) => all("select value from meta where key = ?", key)[0]?.["value"] as string | undefined,
-    set: (key, value) => { prepared("insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value").run(key, value) },
+    set: (key, value) => {
+      prepared(
+        "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value"
+      ).run(key, value)
+    },
     close: () => db.close()
   }
 }

@@ -16,7 +16,8 @@ export interface OutboxOutcomes {
    * while another process reads: what was there is still on the disk.
    */
   readonly redact: (how: {
-    readonly recorded: (recorded: RecordedEffects) => RecordedEffects; readonly account: (account: JsonObject) => JsonObject
+    readonly recorded: (recorded: RecordedEffects) => RecordedEffects
+    readonly account: (account: JsonObject) => JsonObject
     /** Undefined: all of it stays. */
     readonly sent?: ((command: OutboxCommand) => WireCommand["payload"]) | undefined
   }) => boolean
@@ -26,7 +27,9 @@ export interface OutboxOutcomes {
 
 /** Never changes a command's state. */
 export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxTables): OutboxOutcomes => ({
-  recordedOf: (n) => parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ?? undefined,
+  recordedOf: (n) =>
+    parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ??
+    undefined,
   saveOutcomes: (accounts) => {
     if (accounts.length === 0) return
     transaction(() => {
@@ -36,26 +39,44 @@ export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxT
   },
   redact: (how) => {
     const due: Array<readonly [n: number, outcome: string | null, account: string | null]> = []
-    for (const { n, outcome, account } of all("select n, outcome, account from commands where outcome is not null or account is not null")) {
+    for (const { n, outcome, account } of all(
+      "select n, outcome, account from commands where outcome is not null or account is not null"
+    )) {
       const [was, told] = [outcome as string | null, account as string | null]
-      const cut = [was === null ? null : JSON.stringify(how.recorded(JSON.parse(was))), told === null ? null : JSON.stringify(how.account(JSON.parse(told)))] as const
+      const cut = [
+        was === null ? null : JSON.stringify(how.recorded(JSON.parse(was))),
+        told === null ? null : JSON.stringify(how.account(JSON.parse(told)))
+      ] as const
       if (cut[0] !== was || cut[1] !== told) due.push([Number(n), ...cut])
     }
-    if (due.length > 0) transaction(() => { for (const [n, outcome, account] of due) prepared("update commands set outcome = ?, account = ? where n = ?").run(outcome, account, n) })
+    if (due.length > 0)
+      transaction(() => {
+        for (const [n, outcome, account] of due)
+          prepared("update commands set outcome = ?, account = ? where n = ?").run(outcome, account, n)
+      })
     const { sent } = how
     if (sent !== undefined) {
-      const changed = all(`select ${columns} from commands where state not in ('pending', 'rejected', 'held')`).map(kept)
-        .flatMap((command) => { const left = sent(command); return left === command.payload ? [] : [{ n: command.n, left }] })
-      if (changed.length > 0) transaction(() => { 
-        for (const { n, left } of changed) {
-          prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n)
-          sign(n)
-        }
-      })
+      const changed = all(`select ${columns} from commands where state not in ('pending', 'rejected', 'held')`)
+        .map(kept)
+        .flatMap((command) => {
+          const left = sent(command)
+          return left === command.payload ? [] : [{ n: command.n, left }]
+        })
+      if (changed.length > 0)
+        transaction(() => {
+          for (const { n, left } of changed) {
+            prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n)
+            sign(n)
+          }
+        })
     }
     return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
   },
-  told: (every) => all(
-    `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`).map(kept),
-  seen: (n) => { transaction(() => prepared("update commands set seen = 1 where n <= ? and account is not null").run(n)) }
+  told: (every) =>
+    all(
+      `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`
+    ).map(kept),
+  seen: (n) => {
+    transaction(() => prepared("update commands set seen = 1 where n <= ? and account is not null").run(n))
+  }
 })

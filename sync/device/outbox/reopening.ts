@@ -14,39 +14,73 @@ export interface OutboxReopening {
    * again, and ids of blocks it does not know are given no more. Says how many commands that are. What made the rows a
    * command names (`named`) may be refused this time: all that is sent again says anew what it needs.
    */
-  readonly reopen: (last_n: number, leases: ReadonlyArray<LeaseRange>, named?: (command: OutboxCommand) => ReadonlyArray<string>) => number
+  readonly reopen: (
+    last_n: number,
+    leases: ReadonlyArray<LeaseRange>,
+    named?: (command: OutboxCommand) => ReadonlyArray<string>
+  ) => number
   /** What is to be sent, in order: what is pending; after a reopening also numbers given up since, emptied, for the sequence's sake. */
   readonly toSend: () => ReadonlyArray<WireCommand>
 }
 
 /** All of a reopening is kept in one step. */
 export const openReopening = (
-  { all, kept, prepared, transaction }: OutboxTables, { lose }: Pick<Leasing, "lose">, { saveCreatedRows, earlierCreators }: Pick<OutboxDependencies, "saveCreatedRows" | "earlierCreators">
+  { all, kept, prepared, transaction }: OutboxTables,
+  { lose }: Pick<Leasing, "lose">,
+  { saveCreatedRows, earlierCreators }: Pick<OutboxDependencies, "saveCreatedRows" | "earlierCreators">
 ): OutboxReopening => ({
-  reopen: (last_n, leases, named) => transaction(() => {
-    const changed = prepared("update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')").run(last_n)
-    for (const { entity, first, last } of all("select entity, first, last from leases")) {
-      const block = { entity: String(entity), from: Number(first), to: Number(last) }
-      const known = leases.some(({ entity, from, to }) => entity === block.entity && from <= block.from && to >= block.to)
-      if (!known) prepared("update leases set next = last + 1 where entity = ? and first = ?").run(block.entity, block.from)
-      if (!known) lose(block, leases)
-    }
-    const again = all(`select ${columns} from commands where n > ? and state = 'pending' order by n`, last_n).map(kept)
-    for (const { n, ids } of again) saveCreatedRows(n, ids)
-    for (const { n, needs, ...command } of named === undefined ? [] : again) {
-      const all_needs = [...new Set([...needs, ...earlierCreators(n, named!({ n, needs, ...command }))])].slice(0, dependencies_max)
-      if (all_needs.length > needs.length) prepared("update commands set needs = ? where n = ?").run(JSON.stringify(all_needs), n)
-    }
-    const given_up = all("select n from commands where n > ? and state <> 'pending' order by n", last_n).map((row) => Number(row["n"]))
-    prepared("insert into meta (key, value) values ('withdrawn', ?) on conflict (key) do update set value = excluded.value").run(JSON.stringify(given_up))
-    return Number(changed.changes)
-  }),
+  reopen: (last_n, leases, named) =>
+    transaction(() => {
+      const changed = prepared(
+        "update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')"
+      ).run(last_n)
+      for (const { entity, first, last } of all("select entity, first, last from leases")) {
+        const block = { entity: String(entity), from: Number(first), to: Number(last) }
+        const known = leases.some(
+          ({ entity, from, to }) => entity === block.entity && from <= block.from && to >= block.to
+        )
+        if (!known)
+          prepared("update leases set next = last + 1 where entity = ? and first = ?").run(block.entity, block.from)
+        if (!known) lose(block, leases)
+      }
+      const again = all(`select ${columns} from commands where n > ? and state = 'pending' order by n`, last_n).map(
+        kept
+      )
+      for (const { n, ids } of again) saveCreatedRows(n, ids)
+      for (const { n, needs, ...command } of named === undefined ? [] : again) {
+        const all_needs = [...new Set([...needs, ...earlierCreators(n, named!({ n, needs, ...command }))])].slice(
+          0,
+          dependencies_max
+        )
+        if (all_needs.length > needs.length)
+          prepared("update commands set needs = ? where n = ?").run(JSON.stringify(all_needs), n)
+      }
+      const given_up = all("select n from commands where n > ? and state <> 'pending' order by n", last_n).map((row) =>
+        Number(row["n"])
+      )
+      prepared(
+        "insert into meta (key, value) values ('withdrawn', ?) on conflict (key) do update set value = excluded.value"
+      ).run(JSON.stringify(given_up))
+      return Number(changed.changes)
+    }),
   toSend: () => {
-    const withdrawn: ReadonlyArray<number> = parsed(all("select value from meta where key = 'withdrawn'")[0]?.["value"] as string | undefined) ?? []
+    const withdrawn: ReadonlyArray<number> =
+      parsed(all("select value from meta where key = 'withdrawn'")[0]?.["value"] as string | undefined) ?? []
     const pending = all(`select ${columns} from commands where state = 'pending' order by n`).map(kept)
     if (pending.length === 0 || withdrawn.length === 0) return pending
-    const empty = all(`select ${columns} from commands where n in (select value from json_each(?))`, JSON.stringify(withdrawn)).map(kept)
-      .map(({ n, id, issued_at }): WireCommand => ({ n, id, name: "withdrawn", payload: { params: {}, body: {} }, ids: {}, issued_at }))
+    const empty = all(
+      `select ${columns} from commands where n in (select value from json_each(?))`,
+      JSON.stringify(withdrawn)
+    )
+      .map(kept)
+      .map(({ n, id, issued_at }): WireCommand => ({
+        n,
+        id,
+        name: "withdrawn",
+        payload: { params: {}, body: {} },
+        ids: {},
+        issued_at
+      }))
     return [...pending, ...empty].sort((one, other) => one.n - other.n)
   }
 })

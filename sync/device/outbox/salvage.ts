@@ -9,7 +9,10 @@ import { isIntact } from "./checksum.ts"
 import { command_states, type CommandState, type OutboxCommand } from "./command.ts"
 import { type Cell, rowsInPages } from "./sqlite-pages.ts"
 
-export type SalvagedCommand = Pick<OutboxCommand, "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error"> & {
+export type SalvagedCommand = Pick<
+  OutboxCommand,
+  "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error"
+> & {
   /** It could be read, but is not what was written: to be looked at with care. */
   readonly altered?: true
 }
@@ -38,7 +41,11 @@ export const salvage = (path: string): Salvage | undefined => {
 const rows_tried_max = 1_000_000
 const byTrees = (path: string, commands: Map<number, SalvagedCommand>): number | undefined => {
   let db: DatabaseSync
-  try { db = new DatabaseSync(path, { readOnly: true }) } catch { return undefined }
+  try {
+    db = new DatabaseSync(path, { readOnly: true })
+  } catch {
+    return undefined
+  }
   try {
     const last = highestIn(db)
     for (let n = 1; n <= Math.min(last ?? 0, rows_tried_max); n++) {
@@ -46,15 +53,27 @@ const byTrees = (path: string, commands: Map<number, SalvagedCommand>): number |
         const row = db.prepare("select * from commands where n = ?").get(n)
         const saved = row === undefined ? undefined : savedFrom(row)
         if (saved !== undefined) commands.set(n, saved)
-      } catch { /* Its page may still be read by itself. */ }
+      } catch {
+        /* Its page may still be read by itself. */
+      }
     }
     return last
-  } finally { db.close() }
+  } finally {
+    db.close()
+  }
 }
 /** From the table, or from an index that is still whole. */
 const highestIn = (db: DatabaseSync): number | undefined => {
-  for (const sql of ["select max(n) as n from commands", "select max(n) as n from commands indexed by commands_state", "select count(*) as n from commands not indexed"]) {
-    try { return Number(db.prepare(sql).get()!["n"] ?? 0) } catch { continue }
+  for (const sql of [
+    "select max(n) as n from commands",
+    "select max(n) as n from commands indexed by commands_state",
+    "select count(*) as n from commands not indexed"
+  ]) {
+    try {
+      return Number(db.prepare(sql).get()!["n"] ?? 0)
+    } catch {
+      continue
+    }
   }
   return undefined
 }
@@ -63,7 +82,9 @@ const byPages = (path: string): ReadonlyArray<SalvagedCommand> => {
   const wal = existsSync(`${path}-wal`) ? readFileSync(`${path}-wal`) : undefined
   return rowsInPages(readFileSync(path), wal).flatMap(({ rowid, cells }) => {
     if (cells.length < first_columns.length || cells[0] !== null) return []
-    const row: { [column: string]: Cell } = Object.fromEntries(first_columns.map((column, at) => [column, cells[at] ?? null]))
+    const row: { [column: string]: Cell } = Object.fromEntries(
+      first_columns.map((column, at) => [column, cells[at] ?? null])
+    )
     const saved = savedFrom({ ...row, n: rowid, checksum: cells[checksum_at] ?? null })
     return saved === undefined ? [] : [saved]
   })
@@ -72,21 +93,39 @@ const byPages = (path: string): ReadonlyArray<SalvagedCommand> => {
 /** A command, if that is what the row holds. */
 const savedFrom = (row: { readonly [column: string]: unknown }): SalvagedCommand | undefined => {
   const { n, id, name, payload, ids, issued_at, state, error } = row
-  if (!Number.isSafeInteger(n) || [id, name, payload, ids, issued_at, state].some((one) => typeof one !== "string")) return undefined
+  if (!Number.isSafeInteger(n) || [id, name, payload, ids, issued_at, state].some((one) => typeof one !== "string"))
+    return undefined
   if (!(command_states as ReadonlyArray<unknown>).includes(state)) return undefined
   const [sent, drawn] = [jsonIn(payload), jsonIn(ids)]
   if (!isPayload(sent) || !isIds(drawn)) return undefined
   const altered = !isIntact({ n, id, name, payload, ids, issued_at, checksum: row["checksum"] })
   return {
-    n: Number(n), id: String(id), name: String(name), issued_at: String(issued_at), state: state as CommandState, payload: sent, ids: drawn,
-    error: errorIn(jsonIn(error)), ...(altered ? { altered } : {})
+    n: Number(n),
+    id: String(id),
+    name: String(name),
+    issued_at: String(issued_at),
+    state: state as CommandState,
+    payload: sent,
+    ids: drawn,
+    error: errorIn(jsonIn(error)),
+    ...(altered ? { altered } : {})
   }
 }
 const jsonIn = (text: unknown): Json | undefined => {
-  try { return typeof text === "string" ? JSON.parse(text) as Json : undefined } catch { return undefined }
+  try {
+    return typeof text === "string" ? (JSON.parse(text) as Json) : undefined
+  } catch {
+    return undefined
+  }
 }
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } => typeof value === "object" && value !== null && !Array.isArray(value)
-const isPayload = (value: unknown): value is OutboxCommand["payload"] => isObject(value) && isObject(value["params"]) && isObject(value["body"])
-const isIds = (value: unknown): value is OutboxCommand["ids"] => isObject(value) && Object.values(value).every((used) => Array.isArray(used) && used.every((one) => typeof one === "number"))
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+const isPayload = (value: unknown): value is OutboxCommand["payload"] =>
+  isObject(value) && isObject(value["params"]) && isObject(value["body"])
+const isIds = (value: unknown): value is OutboxCommand["ids"] =>
+  isObject(value) &&
+  Object.values(value).every((used) => Array.isArray(used) && used.every((one) => typeof one === "number"))
 const errorIn = (value: unknown): OutboxCommand["error"] =>
-  isObject(value) && typeof value["status"] === "number" && typeof value["message"] === "string" ? value as OutboxCommand["error"] : null
+  isObject(value) && typeof value["status"] === "number" && typeof value["message"] === "string"
+    ? (value as OutboxCommand["error"])
+    : null

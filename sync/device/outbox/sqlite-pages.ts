@@ -5,11 +5,16 @@
  */
 
 export type Cell = number | bigint | string | Uint8Array | null
-export interface RawRow { readonly rowid: number; readonly cells: ReadonlyArray<Cell> }
+export interface RawRow {
+  readonly rowid: number
+  readonly cells: ReadonlyArray<Cell>
+}
 
 const page_size_default = 4_096
 const table_leaf = 13
-const file_header = 100, wal_header = 32, frame_header = 24
+const file_header = 100,
+  wal_header = 32,
+  frame_header = 24
 const columns_max = 64
 
 /** Every row of every table that a leaf page still holds. */
@@ -27,7 +32,8 @@ export const rowsInPages = (file: Uint8Array, wal: Uint8Array | undefined): Read
   const rows: Array<RawRow> = []
   for (let no = 1; no <= count; no++) {
     const leaf = page(no)
-    if (leaf !== undefined) rows.push(...rowsOf(leaf, no === 1 ? file_header : 0, { page, usable: size - reserved, count }))
+    if (leaf !== undefined)
+      rows.push(...rowsOf(leaf, no === 1 ? file_header : 0, { page, usable: size - reserved, count }))
   }
   return rows
 }
@@ -49,7 +55,11 @@ const committedPages = (wal: Uint8Array, size: number): Map<number, Uint8Array> 
   return pages
 }
 
-interface Pages { readonly page: (no: number) => Uint8Array | undefined; readonly usable: number; readonly count: number }
+interface Pages {
+  readonly page: (no: number) => Uint8Array | undefined
+  readonly usable: number
+  readonly count: number
+}
 
 const rowsOf = (page: Uint8Array, start: number, pages: Pages): ReadonlyArray<RawRow> => {
   if (page[start] !== table_leaf) return []
@@ -58,7 +68,11 @@ const rowsOf = (page: Uint8Array, start: number, pages: Pages): ReadonlyArray<Ra
   const rows: Array<RawRow> = []
   for (let at = 0; at < cells; at++) {
     // One bad cell takes no other along.
-    try { rows.push(rowAt(page, bytes.getUint16(start + 8 + at * 2), pages)) } catch (error) { if (!(error instanceof RangeError)) throw error }
+    try {
+      rows.push(rowAt(page, bytes.getUint16(start + 8 + at * 2), pages))
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+    }
   }
   return rows
 }
@@ -69,8 +83,8 @@ const varint = (bytes: Uint8Array, at: number): readonly [value: number, next: n
   for (let step = 0; step < 9; step++) {
     const byte = bytes[at + step]
     if (byte === undefined) throw new RangeError("cut off")
-    if (step === 8) return [Number(BigInt.asIntN(64, value << 8n | BigInt(byte))), at + 9]
-    value = value << 7n | BigInt(byte & 127)
+    if (step === 8) return [Number(BigInt.asIntN(64, (value << 8n) | BigInt(byte))), at + 9]
+    value = (value << 7n) | BigInt(byte & 127)
     if (byte < 128) return [Number(value), at + step + 1]
   }
   throw new RangeError("cut off")
@@ -81,8 +95,8 @@ const rowAt = (page: Uint8Array, at: number, pages: Pages): RawRow => {
   const [rowid, begin] = varint(page, after_length)
   if (length < 1 || length > pages.count * pages.usable) throw new RangeError("no record")
   const room = pages.usable - 35
-  const least = Math.floor((pages.usable - 12) * 32 / 255) - 23
-  const fitting = least + (length - least) % (pages.usable - 4)
+  const least = Math.floor(((pages.usable - 12) * 32) / 255) - 23
+  const fitting = least + ((length - least) % (pages.usable - 4))
   const here = length <= room ? length : fitting <= room ? fitting : least
   const record = new Uint8Array(length)
   record.set(part(page, begin, here))
@@ -111,10 +125,28 @@ const cellsOf = (record: Uint8Array): ReadonlyArray<Cell> => {
     const length = type < 12 ? [0, 1, 2, 3, 4, 6, 8, 8, 0, 0][type] : Math.floor((type - 12) / 2)
     if (length === undefined || cells.length >= columns_max) throw new RangeError("no record")
     const bytes = part(record, body, length)
-    cells.push(type === 0 ? null : type < 7 ? wholeIn(bytes) : type === 7 ? view(bytes).getFloat64(0) : type < 10 ? type - 8 : type % 2 === 0 ? bytes : utf8.decode(bytes))
+    cells.push(
+      type === 0
+        ? null
+        : type < 7
+          ? wholeIn(bytes)
+          : type === 7
+            ? view(bytes).getFloat64(0)
+            : type < 10
+              ? type - 8
+              : type % 2 === 0
+                ? bytes
+                : utf8.decode(bytes)
+    )
     at = next
     body += length
   }
   return cells
 }
-const wholeIn = (bytes: Uint8Array): number => Number(BigInt.asIntN(bytes.length * 8, bytes.reduce((value, byte) => value << 8n | BigInt(byte), 0n)))
+const wholeIn = (bytes: Uint8Array): number =>
+  Number(
+    BigInt.asIntN(
+      bytes.length * 8,
+      bytes.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
+    )
+  )

@@ -19,7 +19,11 @@ export interface UnsentReport {
   readonly traces: ReadonlyArray<CommandTrace>
   readonly profile: { readonly device: string; readonly replica_id: number; readonly server: string }
 }
-export interface CommandTrace { readonly command_id: string; readonly recorded_at: string; readonly events: ReadonlyArray<{ readonly type: string; readonly stream: string; readonly data: Json }> }
+export interface CommandTrace {
+  readonly command_id: string
+  readonly recorded_at: string
+  readonly events: ReadonlyArray<{ readonly type: string; readonly stream: string; readonly data: Json }>
+}
 
 const states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
 
@@ -31,20 +35,38 @@ export const readUnsent = (folder: string): UnsentReport => {
   const unreadable_numbers = gapsIn(commands, last)
   const all = [...commands.values()].sort((one, other) => one.n - other.n)
   return {
-    profile, lost, unreadable_numbers, unreadable: unreadable_numbers.reduce((sum, { from, to }) => sum + to - from + 1, 0),
+    profile,
+    lost,
+    unreadable_numbers,
+    unreadable: unreadable_numbers.reduce((sum, { from, to }) => sum + to - from + 1, 0),
     commands: all.filter(({ state }) => states.has(state)),
     traces: lost === null && unreadable_numbers.length === 0 ? [] : tracesIn(folder, new Set(all.map(({ id }) => id)))
   }
 }
 
 /** As the outbox gives them; what of a damaged one can still be read. */
-const commandsIn = (folder: string): { readonly commands: ReadonlyMap<number, SalvagedCommand>; readonly last: number } => {
+const commandsIn = (
+  folder: string
+): { readonly commands: ReadonlyMap<number, SalvagedCommand>; readonly last: number } => {
   try {
     const outbox = openOutboxOf(folder)
     try {
-      const kept = outbox.all().map(({ n, id, name, issued_at, state, payload, ids, error }): SalvagedCommand => ({ n, id, name, issued_at, state, payload, ids, error }))
+      const kept = outbox
+        .all()
+        .map(({ n, id, name, issued_at, state, payload, ids, error }): SalvagedCommand => ({
+          n,
+          id,
+          name,
+          issued_at,
+          state,
+          payload,
+          ids,
+          error
+        }))
       return { commands: new Map(kept.map((one) => [one.n, one])), last: outbox.lastN() }
-    } finally { outbox.close() }
+    } finally {
+      outbox.close()
+    }
   } catch (error) {
     if (!isDamage(error) && !(error instanceof Error && "kind" in error && error.kind === "outbox damaged")) throw error
     const saved = salvage(outboxPath(folder))
@@ -71,20 +93,36 @@ const inReplica = <A>(folder: string, otherwise: A, read: (db: DatabaseSync) => 
   try {
     db = new DatabaseSync(replicaPath(folder), { readOnly: true })
     return read(db)
-  } catch { return otherwise } finally { db?.close() }
-}
-const highestRun = (folder: string): number => inReplica(folder, 0, (db) => Number(db.prepare(highestKnown).get()?.["n"] ?? 0))
-const tracesIn = (folder: string, there: ReadonlySet<string>): ReadonlyArray<CommandTrace> => inReplica<ReadonlyArray<CommandTrace>>(folder, [], (db) => {
-  const found = new Map<string, { command_id: string; recorded_at: string; events: Array<CommandTrace["events"][number]> }>()
-  for (const row of db.prepare("select command_id, recorded_at, stream, type, data from journal where position >= ? order by position").all(provisional_base)) {
-    const [command_id, recorded_at, stream, type] = [row["command_id"], row["recorded_at"], row["stream"], row["type"]].map(String) as [string, string, string, string]
-    if (there.has(command_id)) continue
-    const trace = found.get(command_id) ?? { command_id, recorded_at, events: [] }
-    found.set(command_id, trace)
-    trace.events.push({ type, stream, data: dataIn(row["data"]) })
+  } catch {
+    return otherwise
+  } finally {
+    db?.close()
   }
-  return [...found.values()]
-})
+}
+const highestRun = (folder: string): number =>
+  inReplica(folder, 0, (db) => Number(db.prepare(highestKnown).get()?.["n"] ?? 0))
+const tracesIn = (folder: string, there: ReadonlySet<string>): ReadonlyArray<CommandTrace> =>
+  inReplica<ReadonlyArray<CommandTrace>>(folder, [], (db) => {
+    const found = new Map<
+      string,
+      { command_id: string; recorded_at: string; events: Array<CommandTrace["events"][number]> }
+    >()
+    for (const row of db
+      .prepare("select command_id, recorded_at, stream, type, data from journal where position >= ? order by position")
+      .all(provisional_base)) {
+      const [command_id, recorded_at, stream, type] = [
+        row["command_id"],
+        row["recorded_at"],
+        row["stream"],
+        row["type"]
+      ].map(String) as [string, string, string, string]
+      if (there.has(command_id)) continue
+      const trace = found.get(command_id) ?? { command_id, recorded_at, events: [] }
+      found.set(command_id, trace)
+      trace.events.push({ type, stream, data: dataIn(row["data"]) })
+    }
+    return [...found.values()]
+  })
 const dataIn = (text: unknown): JsonObject => {
   const data: unknown = JSON.parse(String(text))
   return isJsonObject(data) ? data : {}

@@ -16,15 +16,20 @@ export type ComparisonResult =
   | { readonly kind: "differs"; readonly tables: ReadonlyArray<string> }
   /** Nobody answers, or somebody who knows no checksums. */
   | { readonly kind: "unknown"; readonly why: string }
-export interface CompareParts extends Omit<SyncParts, "remote"> { readonly remote: SyncParts["remote"] & Pick<Remote, "checksums"> }
+export interface CompareParts extends Omit<SyncParts, "remote"> {
+  readonly remote: SyncParts["remote"] & Pick<Remote, "checksums">
+}
 
 /** A page is read again while others write: so often that only a very busy server gets away. */
 const tries_max = 8
 
 export const compareWithServer = async (parts: CompareParts): Promise<ComparisonResult> => {
-  try { return await compared(parts) } catch (error) {
+  try {
+    return await compared(parts)
+  } catch (error) {
     if (error instanceof Unreachable) return { kind: "unknown", why: "the server cannot be reached" }
-    if (error instanceof RemoteError && error.status === 404) return { kind: "unknown", why: "this server keeps no checksums" }
+    if (error instanceof RemoteError && error.status === 404)
+      return { kind: "unknown", why: "this server keeps no checksums" }
     throw error
   }
 }
@@ -32,8 +37,10 @@ export const compareWithServer = async (parts: CompareParts): Promise<Comparison
 const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
   const { profile, remote, replica, run } = parts
   await pull(parts)
-  const differing = new Set<string>(), seen = new Set<string>()
-  let rows = 0, tries = 0
+  const differing = new Set<string>(),
+    seen = new Set<string>()
+  let rows = 0,
+    tries = 0
   for (let after = ""; ;) {
     const { position, offset, handle } = await run(replica.position)
     const page = await remote.checksums(profile.replica_id, { handle: handle ?? "", offset, after })
@@ -62,39 +69,50 @@ const positionOf = (offset: string, position: number): number => Math.max(positi
 /** Carried out of a transaction that is then taken back: what is provisional is not the server's. */
 class Summed extends Error {
   readonly sums: ReadonlyArray<string | undefined>
-  constructor(sums: ReadonlyArray<string | undefined>) { super("summed"); this.sums = sums }
+  constructor(sums: ReadonlyArray<string | undefined>) {
+    super("summed")
+    this.sums = sums
+  }
 }
-const ownSums = (sums: ReadonlyArray<Checksum>) => Effect.gen(function*() {
-  const store = yield* Store
-  return yield* store.transaction(Effect.gen(function*() {
-    yield* revertProvisional(catalogue)
-    const own = yield* Effect.forEach(sums, (sum) => {
-      const table = catalogue.tables.find((one) => one.name === sum.table)
-      // A table only a later release knows.
-      return table === undefined ? Effect.succeed(sum.digest) : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))
-    })
-    return yield* Effect.die(new Summed(own))
-  }))
-}).pipe(Effect.catchDefect((defect) => defect instanceof Summed ? Effect.succeed(defect.sums) : Effect.die(defect)))
+const ownSums = (sums: ReadonlyArray<Checksum>) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return yield* store.transaction(
+      Effect.gen(function* () {
+        yield* revertProvisional(catalogue)
+        const own = yield* Effect.forEach(sums, (sum) => {
+          const table = catalogue.tables.find((one) => one.name === sum.table)
+          // A table only a later release knows.
+          return table === undefined
+            ? Effect.succeed(sum.digest)
+            : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))
+        })
+        return yield* Effect.die(new Summed(own))
+      })
+    )
+  }).pipe(Effect.catchDefect((defect) => (defect instanceof Summed ? Effect.succeed(defect.sums) : Effect.die(defect))))
 
-const rowsOf = Effect.fnUntraced(function*(table: Table, { after, through }: Checksum) {
+const rowsOf = Effect.fnUntraced(function* (table: Table, { after, through }: Checksum) {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
-  const keyed = (text: string): Key => table.columns[table.key]?.type.kind === "text" ? text : Number(text)
+  const keyed = (text: string): Key => (table.columns[table.key]?.type.kind === "text" ? text : Number(text))
   const conditions = [
     ...(after === "" ? [] : [`${quote(table.key)} > ${bind(keyed(after))}`]),
     ...(through === null ? [] : [`${quote(table.key)} <= ${bind(keyed(through))}`])
   ]
   const found = yield* store.run(
-    `select ${columnList(table)} from ${quote(table.name)}${conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`} order by ${quote(table.key)}`, values)
+    `select ${columnList(table)} from ${quote(table.name)}${conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`} order by ${quote(table.key)}`,
+    values
+  )
   return found.map((row) => {
     const decoded = store.decode(table, row) as AnyRow
     return Object.keys(table.columns).map((name) => decoded[name] as Json)
   })
 })
-const filledTables = Effect.gen(function*() {
+const filledTables = Effect.gen(function* () {
   const store = yield* Store
   const filled: Array<string> = []
-  for (const table of catalogue.tables) if ((yield* store.run(`select 1 from ${quote(table.name)} limit 1`)).length > 0) filled.push(table.name)
+  for (const table of catalogue.tables)
+    if ((yield* store.run(`select 1 from ${quote(table.name)} limit 1`)).length > 0) filled.push(table.name)
   return filled
 })

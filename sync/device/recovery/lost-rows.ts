@@ -18,10 +18,18 @@ const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ stat
 export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: JsonObject): Request | QueryResult => {
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined) return refusal(`This release knows no command ${command.name}.`)
-  const { lost: [lost], renamed } = rowsOf(outbox, command, body)
+  const {
+    lost: [lost],
+    renamed
+  } = rowsOf(outbox, command, body)
   if (lost !== undefined) return lostRow(lost)
   const payload = { params: command.payload.params, body }
-  return { method: endpoint.method, path: remapPath(endpoint, { payload }, renamed), query: [], body: remapBody(endpoint.fields as Fields, body, renamed) }
+  return {
+    method: endpoint.method,
+    path: remapPath(endpoint, { payload }, renamed),
+    query: [],
+    body: remapBody(endpoint.fields as Fields, body, renamed)
+  }
 }
 export const isRefusal = (request: Request | QueryResult): request is QueryResult => "status" in request
 /** A command's own words with this body, ids put right. */
@@ -29,14 +37,20 @@ export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObje
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined) return { params: command.payload.params, body }
   const { renamed } = rowsOf(outbox, command, body)
-  const params = Object.fromEntries(Object.entries(command.payload.params).map(([name, given]) => {
-    const table = (endpoint.params as Params)[name]?.table.name
-    return [name, String(renamed.get(table ?? "")?.get(Number(given)) ?? given)]
-  }))
+  const params = Object.fromEntries(
+    Object.entries(command.payload.params).map(([name, given]) => {
+      const table = (endpoint.params as Params)[name]?.table.name
+      return [name, String(renamed.get(table ?? "")?.get(Number(given)) ?? given)]
+    })
+  )
   return { params, body: remapBody(endpoint.fields as Fields, body, renamed) }
 }
 /** Rows of lost ids that the command means: the ids they have by now, and those that are nowhere. What is named in another place than before was chosen today. */
-export const rowsOf = (outbox: Outbox, command: OutboxCommand, body: JsonObject): { readonly renamed: IdMap; readonly lost: ReadonlyArray<CommandReference> } => {
+export const rowsOf = (
+  outbox: Outbox,
+  command: OutboxCommand,
+  body: JsonObject
+): { readonly renamed: IdMap; readonly lost: ReadonlyArray<CommandReference> } => {
   const endpoint = catalogue.endpoint(command.name)
   const renamed = new Map<string, Map<number, number>>()
   const lost: Array<CommandReference> = []
@@ -44,7 +58,10 @@ export const rowsOf = (outbox: Outbox, command: OutboxCommand, body: JsonObject)
   const before = new Set(referencesOfCommand(endpoint, command.payload).map(placed))
   for (const row of referencesOfCommand(endpoint, { params: command.payload.params, body })) {
     if (!outbox.isLost(command, row) || !before.has(placed(row))) continue
-    const maker = outbox.creatorsOf(rowReference(row)).filter((one) => one.n < command.n).at(-1)
+    const maker = outbox
+      .creatorsOf(rowReference(row))
+      .filter((one) => one.n < command.n)
+      .at(-1)
     const id = maker === undefined ? undefined : idToday(outbox, maker, row)
     if (id === undefined) lost.push(row)
     else renamed.set(row.table, (renamed.get(row.table) ?? new Map<number, number>()).set(row.id, id))
@@ -68,5 +85,8 @@ const idToday = (outbox: Outbox, maker: OutboxCommand, { table, id }: CommandRef
 const lostRow = ({ table, id, field }: CommandReference): QueryResult => {
   const called = catalogue.table(table).entity.replaceAll("_", " ")
   const message = `It means the ${called} ${id} that was to be made on this device. The server was put back from a backup since, and ${called} ${id} is another one by now.`
-  return refusal(message, field === undefined ? {} : { errors: { [field]: [`The ${called} meant is not there any more.`] } })
+  return refusal(
+    message,
+    field === undefined ? {} : { errors: { [field]: [`The ${called} meant is not there any more.`] } }
+  )
 }

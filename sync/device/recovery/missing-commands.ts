@@ -12,44 +12,59 @@ import type { Outbox } from "../outbox/outbox.ts"
 import { revertProvisional } from "../replica/provisional.ts"
 
 /** The numbers the outbox has lost. */
-export interface MissingCommands { readonly from: number; readonly to: number }
+export interface MissingCommands {
+  readonly from: number
+  readonly to: number
+}
 
 /** The highest number ever run here; an earlier release kept only the last one run. */
-export const highestKnown = "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
+export const highestKnown =
+  "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
 
 /** The command is run here, and can be missed from now on. */
-export const saveLastRun = Effect.fnUntraced(function*(n: number) {
+export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   const store = yield* Store
   yield* writeMeta(store, "run_n", String(n))
-  yield* store.run("insert into replica_meta (key, value) values ('acknowledged_n', ?) on conflict (key) do update set value = max(cast(value as integer), cast(excluded.value as integer))", [String(n)])
+  yield* store.run(
+    "insert into replica_meta (key, value) values ('acknowledged_n', ?) on conflict (key) do update set value = max(cast(value as integer), cast(excluded.value as integer))",
+    [String(n)]
+  )
 })
 
 /** The replica is read first: a command that is recorded meanwhile is in the outbox before it is in the replica. */
-export const missingNow = Effect.fnUntraced(function*(outbox: Pick<Outbox, "lastN">) {
+export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const [row] = yield* (yield* Store).run<{ n: number | null }>(highestKnown)
   return missingBetween(row?.n ?? 0, outbox.lastN())
 })
-export const missingBetween = (known: number, last: number): MissingCommands | undefined => known > last ? { from: last + 1, to: known } : undefined
+export const missingBetween = (known: number, last: number): MissingCommands | undefined =>
+  known > last ? { from: last + 1, to: known } : undefined
 
 /** Nothing more is acknowledged by a device whose outbox has lost commands. */
-export const refuseWhileMissing = Effect.fnUntraced(function*(outbox: Pick<Outbox, "lastN">) {
+export const refuseWhileMissing = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const missing = yield* missingNow(outbox)
   if (missing !== undefined) return yield* Effect.die(missingFailure(missing))
 })
 /** The person goes on without them: what they did here is taken back, and the next command follows the last one there is. */
-export const acceptMissing = Effect.fnUntraced(function*(catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {
+export const acceptMissing = Effect.fnUntraced(function* (catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {
   const store = yield* Store
-  yield* store.transaction(Effect.gen(function*() {
-    yield* revertProvisional(catalogue)
-    yield* store.run("delete from verdicts where n > ?", [outbox.lastN()])
-    yield* writeMeta(store, "run_n", "0")
-    yield* writeMeta(store, "acknowledged_n", String(outbox.lastN()))
-  }))
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* revertProvisional(catalogue)
+      yield* store.run("delete from verdicts where n > ?", [outbox.lastN()])
+      yield* writeMeta(store, "run_n", "0")
+      yield* writeMeta(store, "acknowledged_n", String(outbox.lastN()))
+    })
+  )
 })
 
 export const missingText = ({ from, to }: MissingCommands): string =>
   `${from === to ? `Command ${from} was` : `Commands ${from} to ${to} were`} acknowledged here, and the outbox does not have ${from === to ? "it" : "them"} any more`
-export const missing_advice = "Put outbox.sqlite with its -wal file back from a backup. Without one, flightcase sync export-pending FILE writes out what is there and what is " +
+export const missing_advice =
+  "Put outbox.sqlite with its -wal file back from a backup. Without one, flightcase sync export-pending FILE writes out what is there and what is " +
   "still known of the lost ones; then flightcase doctor --accept-loss goes on without them."
 export const missingFailure = (missing: MissingCommands): DeviceFailure =>
-  new DeviceFailure("commands missing", `${missingText(missing)}: its file or its -wal was lost or replaced. Nothing was recorded or sent.`, missing_advice)
+  new DeviceFailure(
+    "commands missing",
+    `${missingText(missing)}: its file or its -wal was lost or replaced. Nothing was recorded or sent.`,
+    missing_advice
+  )

@@ -19,7 +19,12 @@ export interface MoveResult {
   readonly left: ReadonlyArray<{ readonly command: OutboxCommand; readonly error: WireError }>
 }
 
-export const moveUnsent = async (commands: ReadonlyArray<OutboxCommand>, from_replica_id: number, to: Device, to_folder: string): Promise<MoveResult> => {
+export const moveUnsent = async (
+  commands: ReadonlyArray<OutboxCommand>,
+  from_replica_id: number,
+  to: Device,
+  to_folder: string
+): Promise<MoveResult> => {
   const known = await decidedAmong(commands, from_replica_id, to)
   const renamed = new Map<string, Map<number, number>>()
   const left: Array<MoveResult["left"][number]> = []
@@ -33,10 +38,19 @@ export const moveUnsent = async (commands: ReadonlyArray<OutboxCommand>, from_re
         left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
         continue
       }
-      const answer = await to.ask({ method: endpoint.method, path: remapPath(endpoint, command, renamed), query: [], body: remapBody(endpoint.fields as Fields, command.payload.body, renamed) })
+      const answer = await to.ask({
+        method: endpoint.method,
+        path: remapPath(endpoint, command, renamed),
+        query: [],
+        body: remapBody(endpoint.fields as Fields, command.payload.body, renamed)
+      })
       if (answer.status >= 400 || answer.command === undefined) {
         const said = isJsonObject(answer.body) ? answer.body : {}
-        if (answer.status >= 400) left.push({ command, error: { status: answer.status, message: String(said["message"] ?? `Answered ${answer.status}.`) } })
+        if (answer.status >= 400)
+          left.push({
+            command,
+            error: { status: answer.status, message: String(said["message"] ?? `Answered ${answer.status}.`) }
+          })
         continue
       }
       moved++
@@ -47,15 +61,26 @@ export const moveUnsent = async (commands: ReadonlyArray<OutboxCommand>, from_re
         for (const [at, id] of old.entries()) if (ids[table]?.[at] !== undefined) among.set(id, ids[table][at])
       }
     }
-  } finally { outbox.close() }
+  } finally {
+    outbox.close()
+  }
   return { moved, decided: known.size, left }
 }
 
-const decidedAmong = async (commands: ReadonlyArray<OutboxCommand>, replica_id: number, to: Device): Promise<ReadonlySet<string>> => {
+const decidedAmong = async (
+  commands: ReadonlyArray<OutboxCommand>,
+  replica_id: number,
+  to: Device
+): Promise<ReadonlySet<string>> => {
   if (commands.length === 0) return new Set()
-  const answer = await to.remote.call("POST", `/api/v1/sync/replicas/${replica_id}/verdicts`, { ids: commands.map(({ id }) => id) })
+  const answer = await to.remote.call("POST", `/api/v1/sync/replicas/${replica_id}/verdicts`, {
+    ids: commands.map(({ id }) => id)
+  })
   // The device was never this server's: then it decided nothing of it.
   if (answer.status === 404) return new Set()
-  if (answer.status >= 400) throw new Error(`The server does not say what became of the commands sent before (${answer.status}); nothing was moved.`)
+  if (answer.status >= 400)
+    throw new Error(
+      `The server does not say what became of the commands sent before (${answer.status}); nothing was moved.`
+    )
   return new Set((answer.body as { readonly verdicts: ReadonlyArray<Verdict> }).verdicts.map(({ id }) => id))
 }

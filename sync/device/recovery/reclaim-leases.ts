@@ -6,10 +6,18 @@ import { type Remote, RemoteError } from "../remote.ts"
 const claims_per_request = 500
 
 /** How many blocks of a device the server remembers, and up to which number it has decided. */
-export interface ServerMemory { readonly blocks: number; readonly last_n: number }
+export interface ServerMemory {
+  readonly blocks: number
+  readonly last_n: number
+}
 
 /** What the server leaves of the blocks stays here; ids that are others' by now are given no more. */
-export const reclaimForgottenLeases = async (replica_id: number, { blocks: known, last_n }: ServerMemory, outbox: Outbox, remote: Pick<Remote, "call">): Promise<void> => {
+export const reclaimForgottenLeases = async (
+  replica_id: number,
+  { blocks: known, last_n }: ServerMemory,
+  outbox: Outbox,
+  remote: Pick<Remote, "call">
+): Promise<void> => {
   const leases = outbox.leases()
   const here = leases.blocks_asked
   const position = `${known}/${here}`
@@ -18,7 +26,11 @@ export const reclaimForgottenLeases = async (replica_id: number, { blocks: known
   for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
     const blocks = leases.blocks.slice(at, at + claims_per_request)
     const answer = await remote.call("POST", "/api/v1/sync/leases/claim", { replica_id, blocks })
-    if (answer.status >= 400) throw new RemoteError(answer.status, (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string })
+    if (answer.status >= 400)
+      throw new RemoteError(
+        answer.status,
+        (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string }
+      )
     outbox.trimLeases(blocks, (answer.body as { readonly lease: ReadonlyArray<LeaseRange> }).lease)
   }
   outbox.set("claimed", position)

@@ -36,44 +36,65 @@ export interface FillState {
 }
 
 export const currentFill = (store: StoreShape) =>
-  Effect.map(readMeta(store, "filling"), (text) => text === undefined ? undefined : JSON.parse(text) as FillState)
+  Effect.map(readMeta(store, "filling"), (text) => (text === undefined ? undefined : (JSON.parse(text) as FillState)))
 const keep = (store: StoreShape, filling: FillState) => writeMeta(store, "filling", JSON.stringify(filling))
 
 /** The tables rows are laid down in: those of the catalogue under other names. What only refuses rows is left to the swap. */
 const asides = new WeakMap<Catalogue, Map<number, ReadonlyMap<Table, Table>>>()
 const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, Table> => {
   let known = asides.get(catalogue)
-  if (known === undefined) asides.set(catalogue, known = new Map())
+  if (known === undefined) asides.set(catalogue, (known = new Map()))
   let aside = known.get(generation)
   if (aside === undefined) {
     known.clear()
-    known.set(generation, aside = new Map([...catalogue.tables, journal].map((table) => [table, { ...table, name: `fill${generation}_${table.name}`, no_overlap: [] }])))
+    known.set(
+      generation,
+      (aside = new Map(
+        [...catalogue.tables, journal].map((table) => [
+          table,
+          { ...table, name: `fill${generation}_${table.name}`, no_overlap: [] }
+        ])
+      ))
+    )
   }
   return aside
 }
 
 /** Drops what an earlier fill left. Runs in the caller's transaction. */
-export const dropFill = Effect.gen(function*() {
+export const dropFill = Effect.gen(function* () {
   const store = yield* Store
-  const rows = yield* store.run<{ name: string }>("select name from sqlite_master where type = 'table' and name glob 'fill[0-9]*_*'")
+  const rows = yield* store.run<{ name: string }>(
+    "select name from sqlite_master where type = 'table' and name glob 'fill[0-9]*_*'"
+  )
   for (const { name } of rows) yield* store.run(`drop table ${quote(name)}`)
   yield* store.run("delete from replica_meta where key = 'filling'")
 })
 
 /** Makes the tables and keeps where the fill begins, with the verdicts recorded before. */
-export const beginFill = Effect.fnUntraced(function*(catalogue: Catalogue, plan: SnapshotPlan) {
+export const beginFill = Effect.fnUntraced(function* (catalogue: Catalogue, plan: SnapshotPlan) {
   const store = yield* Store
-  yield* store.transaction(Effect.gen(function*() {
-    yield* dropFill
-    const generation = 1 + Number((yield* readMeta(store, "fill_generation")) ?? 0)
-    yield* writeMeta(store, "fill_generation", String(generation))
-    for (const table of asideOf(catalogue, generation).values()) for (const statement of createTable(table, "sqlite")) yield* store.run(statement)
-    yield* keep(store, {
-      generation, handle: plan.handle, position: plan.position, offset: plan.offset, after: "", done: [], from: plan.position, rows: 0, rows_total: plan.rows,
-      ...(plan.erased === undefined || plan.erased.length === 0 ? {} : { erased: plan.erased }),
-      settled: plan.decided.map(({ n, status, error }) => ({ n, status, ...(error === undefined ? {} : { error }) }))
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* dropFill
+      const generation = 1 + Number((yield* readMeta(store, "fill_generation")) ?? 0)
+      yield* writeMeta(store, "fill_generation", String(generation))
+      for (const table of asideOf(catalogue, generation).values())
+        for (const statement of createTable(table, "sqlite")) yield* store.run(statement)
+      yield* keep(store, {
+        generation,
+        handle: plan.handle,
+        position: plan.position,
+        offset: plan.offset,
+        after: "",
+        done: [],
+        from: plan.position,
+        rows: 0,
+        rows_total: plan.rows,
+        ...(plan.erased === undefined || plan.erased.length === 0 ? {} : { erased: plan.erased }),
+        settled: plan.decided.map(({ n, status, error }) => ({ n, status, ...(error === undefined ? {} : { error }) }))
+      })
     })
-  }))
+  )
 })
 
 export interface StagedPage {
@@ -88,16 +109,30 @@ export interface StagedPage {
  * Lays one page down: what happened changes the rows that are there, then the page's rows join them. Changes of rows
  * still to come are left out: those come as they are by then. Runs in the caller's transaction.
  */
-export const stagePage = Effect.fnUntraced(function*(catalogue: Catalogue, { replica_id, pending, requested, page }: StagedPage) {
+export const stagePage = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { replica_id, pending, requested, page }: StagedPage
+) {
   const store = yield* Store
   const filling = yield* currentFill(store)
   // Somebody else began again meanwhile, or laid this page down already.
-  if (filling === undefined || filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after) return undefined
+  if (
+    filling === undefined ||
+    filling.handle !== requested.handle ||
+    filling.offset !== requested.offset ||
+    filling.after !== requested.after
+  )
+    return undefined
   const aside = asideOf(catalogue, filling.generation)
   const events = page.events.filter((event) => event.position > filling.position)
   yield* store.apply([
-    ...events.flatMap((event) => foldStored(catalogue, event, event)).flatMap((change): ReadonlyArray<RowChange> =>
-      change.op === "insert" && !isThere(filling, change.table, change.row[change.table.key] as Key) ? [] : [{ ...change, table: aside.get(change.table)! }]),
+    ...events
+      .flatMap((event) => foldStored(catalogue, event, event))
+      .flatMap((change): ReadonlyArray<RowChange> =>
+        change.op === "insert" && !isThere(filling, change.table, change.row[change.table.key] as Key)
+          ? []
+          : [{ ...change, table: aside.get(change.table)! }]
+      ),
     ...events.map((event) => insert(aside.get(journal)!, { ...event }))
   ])
   let rows = filling.rows
@@ -106,21 +141,37 @@ export const stagePage = Effect.fnUntraced(function*(catalogue: Catalogue, { rep
     const table = catalogue.tables.find((one) => one.name === section.table)
     // A later release of the server has tables this one knows nothing of.
     if (table !== undefined) {
-      const columns = section.columns.map((name) => table.columns[name] === undefined ? undefined : name)
+      const columns = section.columns.map((name) => (table.columns[name] === undefined ? undefined : name))
       yield* store.apply(section.rows.map((values) => insert(aside.get(table)!, rowOf(columns, values))))
     }
     rows += section.rows.length
     if (section.done) done.push(section.table)
   }
-  const verdict = merge({ replica_id, position: filling.position, provisional: false, pending }, { events, up_to_date: false })
-  const settled = verdict.kind === "advance" ? [...filling.settled.filter((one) => !verdict.settled.some(({ n }) => n === one.n)), ...verdict.settled] : filling.settled
+  const verdict = merge(
+    { replica_id, position: filling.position, provisional: false, pending },
+    { events, up_to_date: false }
+  )
+  const settled =
+    verdict.kind === "advance"
+      ? [...filling.settled.filter((one) => !verdict.settled.some(({ n }) => n === one.n)), ...verdict.settled]
+      : filling.settled
   const next: FillState = {
-    ...filling, position: page.position, offset: page.offset, after: page.next ?? "", done, rows, rows_total: Math.max(rows, filling.rows_total), settled
+    ...filling,
+    position: page.position,
+    offset: page.offset,
+    after: page.next ?? "",
+    done,
+    rows,
+    rows_total: Math.max(rows, filling.rows_total),
+    settled
   }
   yield* keep(store, next)
   return next
 })
-const rowOf = (columns: ReadonlyArray<string | undefined>, values: ReadonlyArray<unknown>): { readonly [column: string]: unknown } => {
+const rowOf = (
+  columns: ReadonlyArray<string | undefined>,
+  values: ReadonlyArray<unknown>
+): { readonly [column: string]: unknown } => {
   const row: { [column: string]: unknown } = {}
   for (let at = 0; at < columns.length; at++) if (columns[at] !== undefined) row[columns[at]!] = values[at]
   return row
@@ -129,18 +180,23 @@ const rowOf = (columns: ReadonlyArray<string | undefined>, values: ReadonlyArray
 const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean => {
   if (done.includes(table.name)) return true
   const place = splitCursor(after)
-  return place.table === table.name && place.key !== "" && (typeof key === "number" ? key <= Number(place.key) : compareBytes(key, place.key) <= 0)
+  return (
+    place.table === table.name &&
+    place.key !== "" &&
+    (typeof key === "number" ? key <= Number(place.key) : compareBytes(key, place.key) <= 0)
+  )
 }
 /** As both engines order text. */
 const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 /** The rows laid down take the tables' place. Gives what was settled meanwhile. Runs in the caller's transaction. */
-export const swapTables = Effect.fnUntraced(function*(catalogue: Catalogue, filling: FillState) {
+export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, filling: FillState) {
   const store = yield* Store
   for (const [table, aside] of asideOf(catalogue, filling.generation)) {
     yield* store.run(`drop table if exists ${quote(table.name)}`)
     yield* store.run(`alter table ${quote(aside.name)} rename to ${quote(table.name)}`)
-    for (const statement of createTable(table, "sqlite")) if (statement.startsWith("create trigger")) yield* store.run(statement)
+    for (const statement of createTable(table, "sqlite"))
+      if (statement.startsWith("create trigger")) yield* store.run(statement)
   }
   for (const local of ["undo", "stalled", "incoming"]) yield* store.run(`delete from ${local}`)
   yield* store.run("delete from replica_meta where key = 'filling'")
@@ -150,5 +206,10 @@ export const swapTables = Effect.fnUntraced(function*(catalogue: Catalogue, fill
   yield* writeMeta(store, "erased", JSON.stringify(filling.erased ?? []))
   // People erased while the rows came.
   const scrubbing = yield* store.find(journal, { type: Object.keys(catalogue.scrubs) })
-  yield* scrubEarlierEvents(store, catalogue.scrubs, scrubbing as ReadonlyArray<StoredEvent>, isWithheldIn(catalogue.tables))
+  yield* scrubEarlierEvents(
+    store,
+    catalogue.scrubs,
+    scrubbing as ReadonlyArray<StoredEvent>,
+    isWithheldIn(catalogue.tables)
+  )
 })

@@ -11,8 +11,14 @@ import { readMeta } from "./local-tables.ts"
 export const at_server = "at_server"
 
 /** Refuses what only the whole journal can answer where it is not here; what came after the rows is told as ever. */
-export const requireHistory = Effect.fnUntraced(function*(endpoint: Endpoint, request: Request, params: { readonly [name: string]: string }) {
-  const in_the_past = request.query.some(([name]) => name === "as_of") || (isJsonObject(request.body) && (request.body["as_of"] ?? null) !== null)
+export const requireHistory = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  request: Request,
+  params: { readonly [name: string]: string }
+) {
+  const in_the_past =
+    request.query.some(([name]) => name === "as_of") ||
+    (isJsonObject(request.body) && (request.body["as_of"] ?? null) !== null)
   if (!in_the_past && endpoint.reads_history === undefined) return
   const store = yield* Store
   const journal_from = Number((yield* readMeta(store, "journal_from")) ?? 0)
@@ -21,7 +27,10 @@ export const requireHistory = Effect.fnUntraced(function*(endpoint: Endpoint, re
   if (about !== undefined && about !== "everything") {
     const { table } = (endpoint.params as Params)[about.of]!
     const stream = streamOf(table.entity, params[about.of] ?? "")
-    const [first] = yield* store.run<{ version: number | null }>("select min(version) as version from journal where stream = ?", [stream])
+    const [first] = yield* store.run<{ version: number | null }>(
+      "select min(version) as version from journal where stream = ?",
+      [stream]
+    )
     // It began after the rows came: all that happened to it is here.
     if (first?.version === 1) return
   }

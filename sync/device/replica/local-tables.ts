@@ -20,17 +20,19 @@ const statements = [
   `create table if not exists incoming (position integer primary key, event text not null)`
 ]
 const names = statements.map((statement) => /exists (\w+)/.exec(statement)![1]!)
-export const ensureLocalTables = Effect.gen(function*() {
+export const ensureLocalTables = Effect.gen(function* () {
   const store = yield* Store
   // Declaring tables that are there already would have every statement compiled anew.
-  const [there] = yield* store.run<{ tables: number }>(`select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`)
+  const [there] = yield* store.run<{ tables: number }>(
+    `select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`
+  )
   if (there!.tables < names.length) for (const statement of statements) yield* store.run(statement)
 })
 
 /** Asks for the write-ahead log to be emptied once the transaction is committed: it still holds what was there before. */
 export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
 /** Empties the log where that is due, and the outbox of what may be seen no more. While another process reads, it stays due. */
-export const purge = Effect.fnUntraced(function*(cutOutbox: Effect.Effect<boolean, Failure, Store>) {
+export const purge = Effect.fnUntraced(function* (cutOutbox: Effect.Effect<boolean, Failure, Store>) {
   const store = yield* Store
   if ((yield* readMeta(store, "purge")) !== "yes") return
   const cut = yield* cutOutbox
@@ -39,6 +41,14 @@ export const purge = Effect.fnUntraced(function*(cutOutbox: Effect.Effect<boolea
 })
 
 export const readMeta = (store: StoreShape, key: string) =>
-  Effect.map(store.run<{ value: string }>("select value from replica_meta where key = ?", [key]), (rows) => rows[0]?.value)
+  Effect.map(
+    store.run<{ value: string }>("select value from replica_meta where key = ?", [key]),
+    (rows) => rows[0]?.value
+  )
 export const writeMeta = (store: StoreShape, key: string, value: string) =>
-  Effect.asVoid(store.run("insert into replica_meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value", [key, value]))
+  Effect.asVoid(
+    store.run(
+      "insert into replica_meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
+      [key, value]
+    )
+  )

@@ -19,58 +19,86 @@ import { provisional_base, purgeLater, readMeta, writeMeta } from "./local-table
 import { dropFill } from "./fill.ts"
 
 /** Images of rows are of the old form: what is provisional is forgotten, and decided anew afterwards. */
-export const migrateTables = Effect.fnUntraced(function*(catalogue: Catalogue) {
+export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   const filled_from_rows = Number((yield* readMeta(store, "journal_from")) ?? 0) > 0
-  const told_in_part = (yield* isThere(store, "journal")) && (yield* store.run("select 1 from journal where type = ? limit 1", [redacted_event])).length > 0
-  yield* store.transaction(Effect.gen(function*() {
-    yield* dropFill
-    if (yield* isThere(store, "journal")) yield* store.run("delete from journal where position >= ?", [provisional_base])
-    yield* store.run("delete from undo")
-    yield* writeMeta(store, "run_n", "0")
-    if (filled_from_rows) for (const table of catalogue.tables) yield* putBy(store, table)
-    yield* ensureSchema(catalogue, "replica").pipe(Effect.catchTag("NewerSchema", (newer) =>
-      Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))))
-    yield* eraseAgain(store, catalogue)
-    if (!filled_from_rows && !told_in_part) return
-    if (filled_from_rows) for (const table of catalogue.tables) yield* carryOver(store, table)
-    // What other columns held is only known to the server.
-    yield* writeMeta(store, "offset", "-1")
-    yield* store.run("delete from replica_meta where key = 'handle'")
-  }))
+  const told_in_part =
+    (yield* isThere(store, "journal")) &&
+    (yield* store.run("select 1 from journal where type = ? limit 1", [redacted_event])).length > 0
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* dropFill
+      if (yield* isThere(store, "journal"))
+        yield* store.run("delete from journal where position >= ?", [provisional_base])
+      yield* store.run("delete from undo")
+      yield* writeMeta(store, "run_n", "0")
+      if (filled_from_rows) for (const table of catalogue.tables) yield* putBy(store, table)
+      yield* ensureSchema(catalogue, "replica").pipe(
+        Effect.catchTag("NewerSchema", (newer) =>
+          Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))
+        )
+      )
+      yield* eraseAgain(store, catalogue)
+      if (!filled_from_rows && !told_in_part) return
+      if (filled_from_rows) for (const table of catalogue.tables) yield* carryOver(store, table)
+      // What other columns held is only known to the server.
+      yield* writeMeta(store, "offset", "-1")
+      yield* store.run("delete from replica_meta where key = 'handle'")
+    })
+  )
 })
 
 /** This release may take more out with an erased person than the one that applied the erasure did. */
-const eraseAgain = Effect.fnUntraced(function*(store: StoreShape, { scrubs, tables }: Catalogue) {
-  const erasing = (yield* store.find(journal, { type: Object.keys(scrubs) }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
+const eraseAgain = Effect.fnUntraced(function* (store: StoreShape, { scrubs, tables }: Catalogue) {
+  const erasing = (yield* store.find(
+    journal,
+    { type: Object.keys(scrubs) },
+    { order: ["position"] }
+  )) as ReadonlyArray<StoredEvent>
   yield* scrubEarlierEvents(store, scrubs, erasing, isWithheldIn(tables))
   if (erasing.length > 0) yield* purgeLater(store)
 })
 
 const isThere = (store: StoreShape, table: string) =>
-  Effect.map(store.run("select 1 from sqlite_master where type = 'table' and name = ?", [table]), (rows) => rows.length > 0)
+  Effect.map(
+    store.run("select 1 from sqlite_master where type = 'table' and name = ?", [table]),
+    (rows) => rows.length > 0
+  )
 const kept = (table: Table): string => `before_${table.name}`
 
-const putBy = Effect.fnUntraced(function*(store: StoreShape, table: Table) {
+const putBy = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
   if (!(yield* isThere(store, table.name))) return
-  const carried = yield* store.run<{ type: string; name: string }>("select type, name from sqlite_master where tbl_name = ? and type in ('index', 'trigger') and sql is not null", [table.name])
+  const carried = yield* store.run<{ type: string; name: string }>(
+    "select type, name from sqlite_master where tbl_name = ? and type in ('index', 'trigger') and sql is not null",
+    [table.name]
+  )
   for (const { type, name } of carried) yield* store.run(`drop ${type} ${quote(name)}`)
   yield* store.run(`alter table ${quote(table.name)} rename to ${quote(kept(table))}`)
 })
 
-const carryOver = Effect.fnUntraced(function*(store: StoreShape, table: Table) {
+const carryOver = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
   // Folded from a journal that begins in the middle: not to be trusted.
   yield* store.run(`delete from ${quote(table.name)}`)
   if (!(yield* isThere(store, kept(table)))) return
-  const before = new Map((yield* store.run<{ name: string; type: string }>("select name, type from pragma_table_info(?)", [kept(table)])).map(({ name, type }) => [name, type.toLowerCase()]))
+  const before = new Map(
+    (yield* store.run<{ name: string; type: string }>("select name, type from pragma_table_info(?)", [
+      kept(table)
+    ])).map(({ name, type }) => [name, type.toLowerCase()])
+  )
   const values: Array<unknown> = []
-  const columns = Object.entries(table.columns).flatMap(([name, field]) => [{ name, field }, ...(isSearchable(field) ? [{ name: caseFoldedName(name), field }] : [])])
+  const columns = Object.entries(table.columns).flatMap(([name, field]) => [
+    { name, field },
+    ...(isSearchable(field) ? [{ name: caseFoldedName(name), field }] : [])
+  ])
   const sources = columns.map(({ name, field }) => {
     if (before.get(name) === columnType(field, "sqlite")) return quote(name)
     values.push(emptyOf(field))
     return "?"
   })
-  yield* store.run(`insert or ignore into ${quote(table.name)} (${columns.map(({ name }) => quote(name)).join(", ")}) select ${sources.join(", ")} from ${quote(kept(table))}`, values)
+  yield* store.run(
+    `insert or ignore into ${quote(table.name)} (${columns.map(({ name }) => quote(name)).join(", ")}) select ${sources.join(", ")} from ${quote(kept(table))}`,
+    values
+  )
   yield* store.run(`drop table ${quote(kept(table))}`)
 })
 /** What stands in a column nobody has filled yet. */

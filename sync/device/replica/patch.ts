@@ -17,35 +17,69 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/table.ts"
 
 /** The call with only the fields that differ from what stands here; the very call where there is nothing to leave out. */
-export const toPatch = Effect.fnUntraced(function*(catalogue: Catalogue, call: EndpointCall, now: string) {
+export const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: EndpointCall, now: string) {
   const { endpoint, request } = call
   const body = request.body
   if (endpoint.mode !== "update" || !operationOf(endpoint).startsWith("update") || !isJsonObject(body)) return call
   const settings = yield* (yield* CommandRuntime).settings
-  const kept = yield* endpoint.name === "settings.update" ? Effect.succeed(changedSettings(settings, call.params["group"] ?? "", body)) : changedFields(catalogue, call, settings, body, now)
-  return kept === undefined || Object.keys(kept).length === 0 || sameJson(kept, body) ? call : { ...call, request: { ...request, body: kept } }
+  const kept = yield* endpoint.name === "settings.update"
+    ? Effect.succeed(changedSettings(settings, call.params["group"] ?? "", body))
+    : changedFields(catalogue, call, settings, body, now)
+  return kept === undefined || Object.keys(kept).length === 0 || sameJson(kept, body)
+    ? call
+    : { ...call, request: { ...request, body: kept } }
 })
 
-const changedFields = Effect.fnUntraced(function*(catalogue: Catalogue, { endpoint, params, viewer }: EndpointCall, settings: Settings, body: JsonObject, now: string) {
+const changedFields = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { endpoint, params, viewer }: EndpointCall,
+  settings: Settings,
+  body: JsonObject,
+  now: string
+) {
   const store = yield* Store
   const [name, param] = Object.entries(endpoint.params as Params).at(-1) ?? []
   const id = name === undefined ? undefined : wholeNumber(params[name])
-  const row = param === undefined || id === undefined ? undefined : (yield* store.get(param.table, id)) as AnyRow | undefined
+  const row =
+    param === undefined || id === undefined ? undefined : ((yield* store.get(param.table, id)) as AnyRow | undefined)
   if (param === undefined || row === undefined) return undefined
   const fields = endpoint.fields as Fields
-  const { values } = readFields(fields, body, { mode: "update", base_currency: baseCurrency(settings), current: row as JsonObject })
-  const changed = new Set(Object.keys(body).filter((field) => fields[field] !== undefined && !saysWhatStands(param.table, row, field, body[field] === null ? null : values[field])))
-  for (const group of endpoint.together) if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
+  const { values } = readFields(fields, body, {
+    mode: "update",
+    base_currency: baseCurrency(settings),
+    current: row as JsonObject
+  })
+  const changed = new Set(
+    Object.keys(body).filter(
+      (field) =>
+        fields[field] !== undefined &&
+        !saysWhatStands(param.table, row, field, body[field] === null ? null : values[field])
+    )
+  )
+  for (const group of endpoint.together)
+    if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
   // An amount means nothing without its currency.
-  for (const field of changed) { const currency = currencyOf(fields[field]); if (currency !== undefined) changed.add(currency) }
-  const kept: { [field: string]: Json } = Object.fromEntries(Object.entries(body).filter(([field]) => changed.has(field)))
+  for (const field of changed) {
+    const currency = currencyOf(fields[field])
+    if (currency !== undefined) changed.add(currency)
+  }
+  const kept: { [field: string]: Json } = Object.fromEntries(
+    Object.entries(body).filter(([field]) => changed.has(field))
+  )
   const resource = catalogue.resources.find((one) => one.table === param.table)
-  const elsewhere = Object.keys(kept).filter((field) => field === "custom_fields" || param.table.columns[field] === undefined)
+  const elsewhere = Object.keys(kept).filter(
+    (field) => field === "custom_fields" || param.table.columns[field] === undefined
+  )
   if (resource === undefined || elsewhere.length === 0) return kept
   // What is kept elsewhere than under its own name is compared with what an answer shows.
   const [view = {}] = yield* render(resource, [row as never], [], viewContext({ viewer, settings, now }))
   for (const field of elsewhere) {
-    const own = field === "custom_fields" ? ownValues(view[field], kept[field]!) : sameJson(view[field] ?? null, kept[field]!) ? undefined : kept[field]
+    const own =
+      field === "custom_fields"
+        ? ownValues(view[field], kept[field]!)
+        : sameJson(view[field] ?? null, kept[field]!)
+          ? undefined
+          : kept[field]
     if (own === undefined) delete kept[field]
     else kept[field] = own
   }
@@ -54,19 +88,27 @@ const changedFields = Effect.fnUntraced(function*(catalogue: Catalogue, { endpoi
 /** Custom fields are fields of their own. */
 const ownValues = (shown: Json | undefined, sent: Json): Json | undefined => {
   if (!isJsonObject(sent)) return sent
-  const own = Object.entries(sent).filter(([key, value]) => !sameJson((isJsonObject(shown) ? shown[key] : undefined) ?? null, value))
+  const own = Object.entries(sent).filter(
+    ([key, value]) => !sameJson((isJsonObject(shown) ? shown[key] : undefined) ?? null, value)
+  )
   return own.length === 0 ? undefined : Object.fromEntries(own)
 }
 
 /** Was this value read off the row as it stands? Only of what is kept under its own name can that be said. */
 const saysWhatStands = (table: Table, row: AnyRow, field: string, value: Json | undefined): boolean =>
-  field !== "custom_fields" && value !== undefined && table.columns[field] !== undefined && sameJson(value, (row[field] ?? null) as Json)
-const currencyOf = (field: Field | undefined): string | undefined => field?.type.kind === "money" ? field.type.currency : undefined
+  field !== "custom_fields" &&
+  value !== undefined &&
+  table.columns[field] !== undefined &&
+  sameJson(value, (row[field] ?? null) as Json)
+const currencyOf = (field: Field | undefined): string | undefined =>
+  field?.type.kind === "money" ? field.type.currency : undefined
 
 /** Of a group of settings, the keys that differ. */
 const changedSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {
   const sent = body["settings"]
   if (!isJsonObject(sent)) return undefined
-  const own = Object.fromEntries(Object.entries(sent).filter(([key, value]) => !sameJson(settings[group]?.[key] ?? null, value)))
+  const own = Object.fromEntries(
+    Object.entries(sent).filter(([key, value]) => !sameJson(settings[group]?.[key] ?? null, value))
+  )
   return Object.keys(own).length === 0 ? undefined : { ...body, settings: own }
 }

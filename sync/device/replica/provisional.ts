@@ -8,22 +8,40 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { provisional_base } from "./local-tables.ts"
 
 /** Folds events into the tables, keeping what was there. */
-export const projectProvisionally = Effect.fnUntraced(function*(catalogue: Catalogue, events: ReadonlyArray<NewEvent>, recording: EventMetadata) {
+export const projectProvisionally = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  events: ReadonlyArray<NewEvent>,
+  recording: EventMetadata
+) {
   const store = yield* Store
-  for (const change of events.flatMap((event) => projectEvent(catalogue.projection, event, { ...recording, position: 0 }))) {
+  for (const change of events.flatMap((event) =>
+    projectEvent(catalogue.projection, event, { ...recording, position: 0 })
+  )) {
     for (const image of yield* store.imagesBefore(change)) {
-      yield* store.run("insert into undo (table_name, row_key, before) values (?, ?, ?)",
-        [change.table.name, JSON.stringify(image.key), image.row === undefined ? null : JSON.stringify(image.row)])
+      yield* store.run("insert into undo (table_name, row_key, before) values (?, ?, ?)", [
+        change.table.name,
+        JSON.stringify(image.key),
+        image.row === undefined ? null : JSON.stringify(image.row)
+      ])
     }
     yield* store.apply([change])
   }
 })
 /** Appends folded events behind the confirmed journal. */
-export const recordProvisionally = Effect.fnUntraced(function*(events: ReadonlyArray<NewEvent>, recording: EventMetadata) {
+export const recordProvisionally = Effect.fnUntraced(function* (
+  events: ReadonlyArray<NewEvent>,
+  recording: EventMetadata
+) {
   const store = yield* Store
   if (events.length === 0) return []
-  const versions = yield* versionsOf(store, events.map((event) => event.stream))
-  const [last] = yield* store.run<{ position: number | null }>("select max(position) as position from journal where position >= ?", [provisional_base])
+  const versions = yield* versionsOf(
+    store,
+    events.map((event) => event.stream)
+  )
+  const [last] = yield* store.run<{ position: number | null }>(
+    "select max(position) as position from journal where position >= ?",
+    [provisional_base]
+  )
   const first = (last?.position ?? provisional_base) + 1
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
@@ -34,16 +52,21 @@ export const recordProvisionally = Effect.fnUntraced(function*(events: ReadonlyA
   return stored
 })
 
-export const hasProvisional = Effect.gen(function*() {
+export const hasProvisional = Effect.gen(function* () {
   const store = yield* Store
   const rows = yield* store.run("select 1 from undo limit 1")
-  return rows.length > 0 || (yield* store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
+  return (
+    rows.length > 0 ||
+    (yield* store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
+  )
 })
 
 /** Puts every touched row back as it was and forgets the provisional events. */
-export const revertProvisional = Effect.fnUntraced(function*(catalogue: Catalogue) {
+export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
-  const images = yield* store.run<{ table_name: string; row_key: string; before: string | null }>("select table_name, row_key, before from undo order by seq desc")
+  const images = yield* store.run<{ table_name: string; row_key: string; before: string | null }>(
+    "select table_name, row_key, before from undo order by seq desc"
+  )
   for (const image of images) {
     const table = catalogue.table(image.table_name)
     yield* store.apply([

@@ -11,28 +11,50 @@ import { journal } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 
-export interface CommandReference { readonly table: string; readonly id: number; /** In the body, dotted; undefined for rows of the path. */ readonly field?: string }
+export interface CommandReference {
+  readonly table: string
+  readonly id: number
+  /** In the body, dotted; undefined for rows of the path. */ readonly field?: string
+}
 export const rowReference = ({ table, id }: Pick<CommandReference, "table" | "id">): string => `${table}/${id}`
 
-export const referencesOfCommand = (endpoint: Endpoint, { params, body }: WireCommand["payload"]): ReadonlyArray<CommandReference> => {
-  const ofPath = Object.entries(endpoint.params as Params).flatMap(([name, { table }]): ReadonlyArray<CommandReference> => {
-    const id = wholeNumber(params[name])
-    return id === undefined ? [] : [{ table: table.name, id }]
-  })
+export const referencesOfCommand = (
+  endpoint: Endpoint,
+  { params, body }: WireCommand["payload"]
+): ReadonlyArray<CommandReference> => {
+  const ofPath = Object.entries(endpoint.params as Params).flatMap(
+    ([name, { table }]): ReadonlyArray<CommandReference> => {
+      const id = wholeNumber(params[name])
+      return id === undefined ? [] : [{ table: table.name, id }]
+    }
+  )
   return [...ofPath, ...referred(endpoint.fields as Fields, body, "")]
 }
 /** The same of a command as it is kept, by name; none of one this release does not know. */
-export const referencesOfBody = (catalogue: Catalogue) => ({ name, payload }: Pick<WireCommand, "name" | "payload">): ReadonlyArray<string> => {
-  const endpoint = catalogue.endpoint(name)
-  return endpoint === undefined ? [] : referencesOfCommand(endpoint, payload).map(rowReference)
-}
+export const referencesOfBody =
+  (catalogue: Catalogue) =>
+  ({ name, payload }: Pick<WireCommand, "name" | "payload">): ReadonlyArray<string> => {
+    const endpoint = catalogue.endpoint(name)
+    return endpoint === undefined ? [] : referencesOfCommand(endpoint, payload).map(rowReference)
+  }
 
 const referred = (fields: Fields, body: Json | undefined, path: string): ReadonlyArray<CommandReference> =>
-  isJsonObject(body) ? Object.entries(fields).flatMap(([name, field]) => inField(name, field, body[name], `${path}${name}`, body)) : []
-const inField = (name: string, field: Field, value: Json | undefined, path: string, beside: JsonObject): ReadonlyArray<CommandReference> => {
+  isJsonObject(body)
+    ? Object.entries(fields).flatMap(([name, field]) => inField(name, field, body[name], `${path}${name}`, body))
+    : []
+const inField = (
+  name: string,
+  field: Field,
+  value: Json | undefined,
+  path: string,
+  beside: JsonObject
+): ReadonlyArray<CommandReference> => {
   const { type } = field
   if (value === undefined || value === null) return []
-  if (type.kind === "list") return Array.isArray(value) ? value.flatMap((item: Json, at) => inField(name, type.of, item, `${path}.${at}`, beside)) : []
+  if (type.kind === "list")
+    return Array.isArray(value)
+      ? value.flatMap((item: Json, at) => inField(name, type.of, item, `${path}.${at}`, beside))
+      : []
   if (type.kind === "object") return referred(type.fields, value, `${path}.`)
   const table = type.kind === "ref" ? type.table : type.kind === "integer" ? tableNamedBy(type, beside) : undefined
   const id = wholeNumber(value)
@@ -40,27 +62,37 @@ const inField = (name: string, field: Field, value: Json | undefined, path: stri
 }
 
 /** When the rows that are named were made and, where the journal here goes back so far, by which command (see the wire); rows that belong to another one's stream are told by that one. */
-export const rowPreconditions = Effect.fnUntraced(function*(catalogue: Catalogue, named: ReadonlyArray<CommandReference>) {
+export const rowPreconditions = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  named: ReadonlyArray<CommandReference>
+) {
   const store = yield* Store
   const seen: { [row: string]: string } = {}
   for (const name of new Set(named.map((row) => row.table))) {
     const table = catalogue.table(name)
     if (!hasOwnIds(table) || table.stream !== undefined) continue
-    const rows = yield* store.getMany(table, [...new Set(named.filter((one) => one.table === name).map((one) => one.id))])
+    const rows = yield* store.getMany(table, [
+      ...new Set(named.filter((one) => one.table === name).map((one) => one.id))
+    ])
     const streams = rows.map((row) => streamOf(table.entity, Number((row as { readonly id?: unknown }).id)))
-    const makers = new Map((yield* store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event]))
+    const makers = new Map(
+      (yield* store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
+    )
     for (const [at, row] of rows.entries()) {
       const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
       if (typeof created_at !== "string") continue
       const first = makers.get(streams[at]!)
-      seen[rowReference({ table: name, id: Number(id) })] = [created_at, ...(first === undefined ? [] : [first.command_id])].join(" ")
+      seen[rowReference({ table: name, id: Number(id) })] = [
+        created_at,
+        ...(first === undefined ? [] : [first.command_id])
+      ].join(" ")
     }
   }
   return seen
 })
 
 /** The rows of a command's path as they stand here, by `table/id`. */
-export const rowsOfPath = Effect.fnUntraced(function*(endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
+export const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const store = yield* Store
   const rows: { [row: string]: JsonObject } = {}
   for (const [name, { table }] of Object.entries(endpoint.params as Params)) {

@@ -13,7 +13,7 @@ export interface ReplicaPosition {
   /** Whether the server has begun a new history that is not complete here yet. */
   readonly anew: boolean
 }
-export const readReplicaPosition = Effect.gen(function*() {
+export const readReplicaPosition = Effect.gen(function* () {
   const store = yield* Store
   return {
     position: Number((yield* readMeta(store, "position")) ?? 0),

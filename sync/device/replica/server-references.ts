@@ -10,8 +10,11 @@ import { visibleColumnsOf } from "../../../core/kernel/visibility.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import { at_server } from "./history.ts"
 
-export const requireReferencedRows = Effect.fnUntraced(function*(
-  catalogue: Catalogue, endpoint: Endpoint, { query }: Pick<Request, "query">, viewer: Viewer
+export const requireReferencedRows = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  { query }: Pick<Request, "query">,
+  viewer: Viewer
 ): Effect.fn.Return<void, Rejection> {
   // Whoever may not ask at all is told so first.
   if ((yield* Effect.result(checkPermission(endpoint, viewer)))._tag === "Failure") return
@@ -19,7 +22,10 @@ export const requireReferencedRows = Effect.fnUntraced(function*(
   const lacking = includesOf(query).find((name) => {
     const include = includes[name]
     const table = include?.kind === "one" ? include.resource().table : undefined
-    return table?.visibility?.shown_by_reference === true && visibleColumnsOf(table, restrictToToken(catalogue, viewer)) !== "whole"
+    return (
+      table?.visibility?.shown_by_reference === true &&
+      visibleColumnsOf(table, restrictToToken(catalogue, viewer)) !== "whole"
+    )
   })
   if (lacking === undefined) return
   return yield* new Rejection({

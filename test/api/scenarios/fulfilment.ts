@@ -7,30 +7,60 @@ const orderWith = async (s: Scene, units: number, quantity = units) => {
   const product = await s.product()
   const ids: Array<number> = []
   for (let at = 0; at < quantity; at++) ids.push((await s.unit(product.id)).id)
-  const { id, items: [line] } = await s.withLine(fourDays, { name: "Unit", item_id: product.id, quantity })
+  const {
+    id,
+    items: [line]
+  } = await s.withLine(fourDays, { name: "Unit", item_id: product.id, quantity })
   expect((await s.ordered(id)).status).toBe(200)
-  const allocated = await s.post(`${opp}/${id}/quick_allocate`, { allocations: ids.slice(0, units).map((stock_level_id) => ({ opportunity_item_id: line.id, stock_level_id })) })
-  const assets = units === 0 ? [] : allocated.body.opportunity.items[0].assets.map((one: any) => one.id) as ReadonlyArray<number>
+  const allocated = await s.post(`${opp}/${id}/quick_allocate`, {
+    allocations: ids.slice(0, units).map((stock_level_id) => ({ opportunity_item_id: line.id, stock_level_id }))
+  })
+  const assets =
+    units === 0 ? [] : (allocated.body.opportunity.items[0].assets.map((one: any) => one.id) as ReadonlyArray<number>)
   const quick = (name: string, asset_ids = assets) => s.post(`${opp}/${id}/quick_${name}`, { asset_ids })
   return { id, line, product, ids, assets, quick, at: `${opp}/${id}/items/${line.id}/assets` }
 }
 const statusOf = async (s: Scene, id: number) => (await s.get(`${opp}/${id}`)).body.opportunity.status
 /** A store of its own where 5 (or as many) are held and 4 committed; the order wants 3, so it is short by 2. */
 const shortOrder = async (s: Scene, policies: object, held = 5) => {
-  const store = await s.made("/api/v1/stores", { name: `${s.subject} ${JSON.stringify(policies)} ${held}`, ...policies }, "store")
+  const store = await s.made(
+    "/api/v1/stores",
+    { name: `${s.subject} ${JSON.stringify(policies)} ${held}`, ...policies },
+    "store"
+  )
   const product = await s.product({ stock_method: 1 })
-  await s.made("/api/v1/stock_levels", { product_id: product.id, store_id: store.id, quantity_held: held }, "stock_level")
-  const quote = (quantity: number) => s.withLine({ ...fourDays, store_id: store.id }, { name: "Cable", item_id: product.id, quantity })
+  await s.made(
+    "/api/v1/stock_levels",
+    { product_id: product.id, store_id: store.id, quantity_held: held },
+    "stock_level"
+  )
+  const quote = (quantity: number) =>
+    s.withLine({ ...fourDays, store_id: store.id }, { name: "Cable", item_id: product.id, quantity })
   await s.ordered((await quote(4)).id)
-  const { id, items: [line] } = await quote(3)
+  const {
+    id,
+    items: [line]
+  } = await quote(3)
   const reply = await s.ordered(id)
-  return { id, line, reply, dispatch: () => s.patch(`${opp}/${id}/items/${line.id}/fulfilment`, { action: "dispatch", quantity: 1 }) }
+  return {
+    id,
+    line,
+    reply,
+    dispatch: () => s.patch(`${opp}/${id}/items/${line.id}/fulfilment`, { action: "dispatch", quantity: 1 })
+  }
 }
 const bulkOrder = async (s: Scene, quantity: number) => {
   const store = await s.made("/api/v1/stores", { name: `Store of ${s.subject}` }, "store")
   const product = await s.product({ stock_method: 1 })
-  await s.made("/api/v1/stock_levels", { product_id: product.id, store_id: store.id, quantity_held: quantity }, "stock_level")
-  const { id, items: [line] } = await s.withLine({ ...fourDays, store_id: store.id }, { name: "Cable", item_id: product.id, quantity })
+  await s.made(
+    "/api/v1/stock_levels",
+    { product_id: product.id, store_id: store.id, quantity_held: quantity },
+    "stock_level"
+  )
+  const {
+    id,
+    items: [line]
+  } = await s.withLine({ ...fourDays, store_id: store.id }, { name: "Cable", item_id: product.id, quantity })
   await s.ordered(id)
   return { id, fulfil: (body: object) => s.patch(`${opp}/${id}/items/${line.id}/fulfilment`, body) }
 }
@@ -50,13 +80,19 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.move(other.id, "change_status", { status: 6 })).body.opportunity.status).toBe(6)
   }),
   scenario(53, "dispatch is offered where it is not blocked", async (s) => {
-    expect((await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" })).id))["dispatch"]).toMatchObject({ allowed: false, code: "dispatch_block" })
-    expect((await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" }, 50)).id))["dispatch"]).toMatchObject({ allowed: true, code: null })
+    expect(
+      (await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" })).id))["dispatch"]
+    ).toMatchObject({ allowed: false, code: "dispatch_block" })
+    expect(
+      (await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" }, 50)).id))["dispatch"]
+    ).toMatchObject({ allowed: true, code: null })
   }),
   scenario(99, "what cannot be allocated", async (s) => {
     const { id, ids, line, product } = await orderWith(s, 2)
     const allocate = (opportunity: number, item: number, ...levels: ReadonlyArray<number>) =>
-      s.post(`${opp}/${opportunity}/quick_allocate`, { allocations: levels.map((stock_level_id) => ({ opportunity_item_id: item, stock_level_id })) })
+      s.post(`${opp}/${opportunity}/quick_allocate`, {
+        allocations: levels.map((stock_level_id) => ({ opportunity_item_id: item, stock_level_id }))
+      })
     const third = await s.unit(product.id)
     expect((await allocate(id, line.id, third.id)).status).toBe(422)
     const other = await orderWith(s, 0, 1)
@@ -73,7 +109,10 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(101, "preparing", async (s) => {
     const { quick } = await orderWith(s, 1)
-    expect((await quick("prepare")).body.opportunity.items[0].assets[0]).toMatchObject({ status: 1, prepared_at: expect.any(String) })
+    expect((await quick("prepare")).body.opportunity.items[0].assets[0]).toMatchObject({
+      status: 1,
+      prepared_at: expect.any(String)
+    })
     expect((await quick("prepare")).status).toBe(422)
   }),
   scenario(103, "out in parts", async (s) => {
@@ -86,20 +125,28 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
   scenario(105, "a quote sends nothing out", async (s) => {
     const product = await s.product()
     const unit = await s.unit(product.id)
-    const { id, items: [line] } = await s.withLine(fourDays, { name: "Unit", item_id: product.id })
+    const {
+      id,
+      items: [line]
+    } = await s.withLine(fourDays, { name: "Unit", item_id: product.id })
     await s.quoted(id)
     await s.move(id, "change_status", { status: 1 })
     const { id: asset } = await s.made(`${opp}/${id}/items/${line.id}/assets`, { stock_level_id: unit.id }, "asset")
     expect((await s.post(`${opp}/${id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(422)
   }),
-  scenario(107, "nothing returns that is not out", async (s) => expect((await (await orderWith(s, 1)).quick("check_in")).status).toBe(422)),
+  scenario(107, "nothing returns that is not out", async (s) =>
+    expect((await (await orderWith(s, 1)).quick("check_in")).status).toBe(422)
+  ),
   scenario(109, "a check-in taken back", async (s) => {
     const { assets, at, id, ids, quick } = await orderWith(s, 1)
     const act = (body: object) => s.patch(`${at}/${assets[0]}`, body)
     await quick("book_out")
     await act({ action: "on_hire" })
     await quick("check_in")
-    expect((await act({ action: "revert_status", status: 3 })).body.asset).toMatchObject({ status: 3, returned_at: null })
+    expect((await act({ action: "revert_status", status: 3 })).body.asset).toMatchObject({
+      status: 3,
+      returned_at: null
+    })
     expect((await s.get(`/api/v1/stock_levels/${ids[0]}`)).body.stock_level.quantity_allocated).toBe("1.00")
     expect(await statusOf(s, id)).toBe(2)
     expect((await act({ action: "revert_status", status: 4 })).status).toBe(422)
@@ -123,7 +170,9 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     const { id, reply } = await shortOrder(s, { shortage_policy: "block" })
     expect(reply.status).toBe(200)
     s.later(async ({ ask }) => {
-      const entry = (await ask("GET", `${opp}/${id}/activity`)).body.activity.find((one: any) => one.action === "shortage.acknowledged")
+      const entry = (await ask("GET", `${opp}/${id}/activity`)).body.activity.find(
+        (one: any) => one.action === "shortage.acknowledged"
+      )
       expect(entry.new_values).toEqual({ policy_at_time: "block", permission_used: true, shortage_count: 1 })
     })
   }),
@@ -133,7 +182,10 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect([refused.status, refused.body.errors.code]).toEqual([422, ["dispatch_block"]])
     expect((await s.shown(blocked.id)).items[0].dispatched_quantity).toBe("0.00")
     const warned = await (await shortOrder(s, { shortage_dispatch_policy: "warn_partial" })).dispatch()
-    expect(warned.body).toMatchObject({ item: { dispatched_quantity: "1.00" }, _meta: { dispatch_policy: "warn_partial", held_items: [{ shortfall: 2 }] } })
+    expect(warned.body).toMatchObject({
+      item: { dispatched_quantity: "1.00" },
+      _meta: { dispatch_policy: "warn_partial", held_items: [{ shortfall: 2 }] }
+    })
     const allowed = await (await shortOrder(s, { shortage_dispatch_policy: "allow_partial" })).dispatch()
     expect([allowed.status, allowed.body._meta]).toEqual([200, undefined])
   }),
@@ -152,11 +204,20 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     const one = await s.withLine()
     await s.quoted(one.id)
     const [v1, v2] = [await make(one.id, 0), await make(one.id, 0)]
-    expect((await s.shown(one.id, "versions")).versions).toMatchObject([{ id: v1.id, status: 4, superseded_by_version_id: v2.id }, { id: v2.id, parent_version_id: v1.id }])
+    expect((await s.shown(one.id, "versions")).versions).toMatchObject([
+      { id: v1.id, status: 4, superseded_by_version_id: v2.id },
+      { id: v2.id, parent_version_id: v1.id }
+    ])
     const other = await s.withLine()
     await s.quoted(other.id)
     const [a1, a2] = [await make(other.id, 0), await make(other.id, 1)]
-    expect(await s.shown(other.id, "versions")).toMatchObject({ has_alternatives: true, versions: [{ id: a1.id, status: 0 }, { id: a2.id, parent_version_id: null }] })
+    expect(await s.shown(other.id, "versions")).toMatchObject({
+      has_alternatives: true,
+      versions: [
+        { id: a1.id, status: 0 },
+        { id: a2.id, parent_version_id: null }
+      ]
+    })
   }),
   scenario(123, "accepted wins", async (s) => {
     const { id } = await s.withLine()
@@ -174,9 +235,18 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     await s.put(`${opp}/${id}`, { reference: "later" })
     s.later(async ({ ask }) => {
       const { activity, meta } = (await ask("GET", `${opp}/${id}/activity`)).body
-      expect([meta.total, activity.map((one: any) => one.action)]).toEqual([2, ["opportunity.updated", "opportunity.created"]])
+      expect([meta.total, activity.map((one: any) => one.action)]).toEqual([
+        2,
+        ["opportunity.updated", "opportunity.created"]
+      ])
     })
     if (s.somebody === undefined) return
-    expect((await (await s.somebody(["opportunities.view", "action-log.view"], ["opportunities:read"]))("GET", `${opp}/${id}/activity`)).status).toBe(403)
+    expect(
+      (
+        await (
+          await s.somebody(["opportunities.view", "action-log.view"], ["opportunities:read"])
+        )("GET", `${opp}/${id}/activity`)
+      ).status
+    ).toBe(403)
   })
 ]

@@ -19,7 +19,10 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
   scenario("G1", "a part makes a kit", async (s) => {
     const [K, C] = [(await s.product()).id, (await s.product()).id]
     const reply = await s.post(partsOf(K), { component_product_id: C, quantity: 2, binding: "pool" })
-    expect([reply.status, reply.body.component]).toMatchObject([201, { product_id: K, component_product_id: C, quantity: "2.0000", binding: "pool" }])
+    expect([reply.status, reply.body.component]).toMatchObject([
+      201,
+      { product_id: K, component_product_id: C, quantity: "2.0000", binding: "pool" }
+    ])
     expect((await s.get(`${v1}/products/${K}`)).body.product.is_kit).toBe(true)
   }),
   scenario("G3", "nothing is made of itself, however far down", async (s) => {
@@ -29,76 +32,123 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.post(partsOf(D!), { component_product_id: A }), "component_product_id")
   }),
   scenario("G5", "two levels are within three", async (s) => {
-    const [X] = await chain(s, 2), P = (await s.product()).id
+    const [X] = await chain(s, 2),
+      P = (await s.product()).id
     expect((await s.post(partsOf(P), { component_product_id: X })).status).toBe(201)
   }),
   scenario("G7", "a part changes its quantity and binding, of its own product only", async (s) => {
     const [K, C] = [(await s.product()).id, (await s.product()).id]
     const { id } = await part(s, K, C, 2)
     const reply = await s.patch(`${partsOf(K)}/${id}`, { quantity: 5, binding: "fixed" })
-    expect([reply.status, reply.body.component]).toMatchObject([200, { quantity: "5.0000", binding: "fixed", component_product_id: C }])
+    expect([reply.status, reply.body.component]).toMatchObject([
+      200,
+      { quantity: "5.0000", binding: "fixed", component_product_id: C }
+    ])
     expect((await s.get(partsOf(K))).body.components).toMatchObject([{ quantity: "5.0000", binding: "fixed" }])
     expect((await s.patch(`${partsOf((await s.product()).id)}/${id}`, { quantity: 5 })).status).toBe(404)
   }),
   scenario("G9", "parts have rights of their own", async (s) => {
-    const K = (await s.product()).id, C = await s.product()
+    const K = (await s.product()).id,
+      C = await s.product()
     await part(s, K, C.id)
-    expect((await s.get(partsOf(K))).body).toMatchObject({ components: [{ component_name: C.name }], meta: { total: 1, per_page: 1, page: 1 } })
+    expect((await s.get(partsOf(K))).body).toMatchObject({
+      components: [{ component_name: C.name }],
+      meta: { total: 1, per_page: 1, page: 1 }
+    })
     if (s.somebody === undefined) return
-    expect((await (await s.somebody(["products.view", "kits.view"], ["products:read"]))("GET", partsOf(K))).status).toBe(403)
+    expect(
+      (await (await s.somebody(["products.view", "kits.view"], ["products:read"]))("GET", partsOf(K))).status
+    ).toBe(403)
     expect((await (await s.somebody(["kits.view"], ["kits:read"]))("GET", partsOf(K))).status).toBe(200)
   }),
   scenario("G11", "the scarcest part decides, day by day", async (s) => {
-    const S = await s.store(), A = await s.bulk(S, 5), B = await s.bulk(S, 8), K = (await s.product()).id
+    const S = await s.store(),
+      A = await s.bulk(S, 5),
+      B = await s.bulk(S, 8),
+      K = (await s.product()).id
     await part(s, K, A)
     await part(s, K, B, 2)
     await s.claim(S, B, 6, "07-02", "07-03")
     const range = await s.range(K, S, "07-01", "07-03")
-    expect([range.slots.map((slot: any) => slot.available), range.min_available, range.max_available]).toEqual([[4, 1], 1, 4])
+    expect([range.slots.map((slot: any) => slot.available), range.min_available, range.max_available]).toEqual([
+      [4, 1],
+      1,
+      4
+    ])
   }),
   scenario("G13", "kits in kits", async (s) => {
-    const S = await s.store(), leaf = await s.bulk(S, 9), inner = (await s.product()).id, outer = (await s.product()).id
+    const S = await s.store(),
+      leaf = await s.bulk(S, 9),
+      inner = (await s.product()).id,
+      outer = (await s.product()).id
     await part(s, inner, leaf, 2)
     await part(s, outer, inner)
     expect((await s.point(outer, S, "07-01")).available).toBe(4)
   }),
   scenario("G15", "a line for a kit claims its parts", async (s) => {
-    const S = await s.store(), A = await s.bulk(S, 50), B = await s.bulk(S, 50), K = await s.bulk(S, 50)
+    const S = await s.store(),
+      A = await s.bulk(S, 50),
+      B = await s.bulk(S, 50),
+      K = await s.bulk(S, 50)
     await part(s, K, A, 2)
     await part(s, K, B, 3)
     const { id } = await s.claim(S, K, 4, "07-01", "07-03")
-    const taken = async (product: number) => (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: any) => one.quantity)
+    const taken = async (product: number) =>
+      (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: any) => one.quantity)
     expect([await taken(A), await taken(B), await taken(K)]).toEqual([[8], [12], []])
     s.later(async ({ held }) => expect(await held(id)).toBe(20))
   }),
   scenario("G17", "a line for a hybrid claims its cases and their pool parts", async (s) => {
-    const S = await s.store(), H = await s.caseProduct({ availability_mode: "hybrid" }), A = await s.bulk(S, 10)
+    const S = await s.store(),
+      H = await s.caseProduct({ availability_mode: "hybrid" }),
+      A = await s.bulk(S, 10)
     for (let at = 0; at < 3; at++) await s.unit(H, S)
     await part(s, H, A, 2)
     await s.claim(S, H, 2, "07-01", "07-03")
-    const taken = async (product: number) => (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: any) => one.quantity)
+    const taken = async (product: number) =>
+      (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: any) => one.quantity)
     expect([await taken(A), await taken(H)]).toEqual([[4], [2]])
   }),
   scenario("G19", "a hybrid is limited by its cases and by its pool", async (s) => {
     const S = await s.store()
     // Five cases, each with its fixed part in it.
-    const H = await s.caseProduct({ availability_mode: "hybrid" }), { id: F, units } = await s.units(S, 5), A = await s.bulk(S, 6)
+    const H = await s.caseProduct({ availability_mode: "hybrid" }),
+      { id: F, units } = await s.units(S, 5),
+      A = await s.bulk(S, 6)
     await part(s, H, F, 1, "fixed")
     await part(s, H, A, 2)
     for (const unit of units) {
-      const { id } = await s.made(`${v1}/containers`, { name: s.subject, serialised_item_id: await s.unit(H, S) }, "container")
+      const { id } = await s.made(
+        `${v1}/containers`,
+        { name: s.subject, serialised_item_id: await s.unit(H, S) },
+        "container"
+      )
       expect((await s.pack(id, unit)).status).toBe(201)
     }
     expect((await s.point(H, S, "07-01")).available).toBe(3)
     const pool = (await s.get(`${v1}/stock_levels?q[product_id_eq]=${A}&q[store_id_eq]=${S}`)).body.stock_levels[0].id
-    await s.made(`${v1}/products/${A}/stock_levels/${pool}/stock_transactions`, { transaction_type: 6, quantity: 5 }, "stock_transaction")
+    await s.made(
+      `${v1}/products/${A}/stock_levels/${pool}/stock_transactions`,
+      { transaction_type: 6, quantity: 5 },
+      "stock_transaction"
+    )
     expect((await s.point(H, S, "07-01")).available).toBe(0)
     const alone = await s.caseProduct({ availability_mode: "hybrid" })
     for (let at = 0; at < 3; at++) await s.unit(alone, S)
     expect((await s.point(alone, S, "07-01")).available).toBe(3)
     // Stock that is there on the first day only.
     const hired = (await s.product()).id
-    await s.made(`${v1}/stock_levels`, { product_id: hired, store_id: S, quantity_held: 10, starts_at: "2026-07-01T00:00:00Z", ends_at: "2026-07-02T00:00:00Z" }, "stock_level")
+    await s.made(
+      `${v1}/stock_levels`,
+      {
+        product_id: hired,
+        store_id: S,
+        quantity_held: 10,
+        starts_at: "2026-07-01T00:00:00Z",
+        ends_at: "2026-07-02T00:00:00Z"
+      },
+      "stock_level"
+    )
     await part(s, alone, hired)
     expect((await s.range(alone, S, "07-01", "07-03")).slots.map((slot: any) => slot.available)).toEqual([3, 0])
   })

@@ -8,91 +8,151 @@ const free = (product: number, store: number, from: string, to: string, more = "
 export const overviewScenarios = (): ReadonlyArray<Scenario> => [
   scenario("D1", "a calendar tells each day's lowest", async (s) => {
     const S = await s.store()
-    const P1 = await s.bulk(S, 10, { name: "PA Speaker" }), P2 = await s.bulk(S, 2)
+    const P1 = await s.bulk(S, 10, { name: "PA Speaker" }),
+      P2 = await s.bulk(S, 2)
     await s.claim(S, P1, 3, "07-01", "07-03")
     await s.claim(S, P1, 2, "07-02", "07-03")
     const { products, store_id } = await s.calendar(S, "07-01", "07-02")
     expect([store_id, products.map((one: any) => one.product_id)]).toEqual([S, [P1, P2]])
-    expect(products[0]).toMatchObject({ product_name: "PA Speaker", days: [{ date: "2026-07-01", available: 7, has_shortage: false }, { date: "2026-07-02", available: 5 }] })
+    expect(products[0]).toMatchObject({
+      product_name: "PA Speaker",
+      days: [
+        { date: "2026-07-01", available: 7, has_shortage: false },
+        { date: "2026-07-02", available: 5 }
+      ]
+    })
     expect(products[1].days[0]).toMatchObject({ date: "2026-07-01", available: 2 })
   }),
   scenario("D3", "units awaiting inspection are told beside the figure", async (s) => {
-    const S = await s.store(), { id: P, units } = await s.units(S, 4)
+    const S = await s.store(),
+      { id: P, units } = await s.units(S, 4)
     const order = await s.claim(S, P, 3, "06-10", "06-20")
     const asset_ids = await s.allocate(order, ...units.slice(0, 3))
     await s.move(order.id, "quick_book_out", { asset_ids, dispatched_at: "2026-06-10T08:00:00Z" })
     await s.move(order.id, "quick_check_in", { asset_ids })
-    expect((await s.calendar(S, "06-18", "06-18")).products).toMatchObject([{ product_id: P, days: [{ available: 4, has_shortage: false, pending_checkin: 3 }] }])
+    expect((await s.calendar(S, "06-18", "06-18")).products).toMatchObject([
+      { product_id: P, days: [{ available: 4, has_shortage: false, pending_checkin: 3 }] }
+    ])
   }),
   scenario("D5", "a calendar needs a store, a span, and the right to it", async (s) => {
     refusedOn(await s.get(`${v1}/availability/calendar`), "store_id", "from", "to")
     const asked = `${v1}/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02`
     if (s.nobody !== undefined) expect((await s.nobody("GET", asked)).status).toBe(401)
-    if (s.somebody !== undefined) expect((await (await s.somebody(["availability.view"], ["stock:read"]))("GET", asked)).status).toBe(403)
+    if (s.somebody !== undefined)
+      expect((await (await s.somebody(["availability.view"], ["stock:read"]))("GET", asked)).status).toBe(403)
   }),
-  scenario("D7", "one hour short makes the day short", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 2)
-    await s.claim(S, P, 5, "2026-05-10T09:00:00Z", "2026-05-10T10:00:00Z")
-    expect(await s.range(P, S, "05-10", "05-11")).toMatchObject({ min_available: -3, max_available: 2 })
-    expect((await s.calendar(S, "05-10", "05-10")).products).toMatchObject([{ product_id: P, days: [{ available: -3, has_shortage: true }] }])
-  }, "hourly"),
+  scenario(
+    "D7",
+    "one hour short makes the day short",
+    async (s) => {
+      const S = await s.store(),
+        P = await s.bulk(S, 2)
+      await s.claim(S, P, 5, "2026-05-10T09:00:00Z", "2026-05-10T10:00:00Z")
+      expect(await s.range(P, S, "05-10", "05-11")).toMatchObject({ min_available: -3, max_available: 2 })
+      expect((await s.calendar(S, "05-10", "05-10")).products).toMatchObject([
+        { product_id: P, days: [{ available: -3, has_shortage: true }] }
+      ])
+    },
+    "hourly"
+  ),
   scenario("D9", "what is put together when asked for is not in a calendar", async (s) => {
-    const S = await s.store(), part = await s.bulk(S, 5), kit = await s.bulk(S, 5)
+    const S = await s.store(),
+      part = await s.bulk(S, 5),
+      kit = await s.bulk(S, 5)
     await s.made(`${v1}/products/${kit}/components`, { component_product_id: part }, "component")
     expect((await s.calendar(S, "07-01", "07-02")).products.map((one: any) => one.product_id)).toEqual([part])
   }),
   scenario("D11", "a claim bears the subject of its opportunity", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 5)
+    const S = await s.store(),
+      P = await s.bulk(S, 5)
     await s.claim(S, P, 1, "07-01", "07-03", { subject: "Festival Main Stage" })
-    expect((await s.gantt(P, S, "07-01", "07-02")).demands).toMatchObject([{ source_type: "opportunity_item", source_name: "Festival Main Stage" }])
+    expect((await s.gantt(P, S, "07-01", "07-02")).demands).toMatchObject([
+      { source_type: "opportunity_item", source_name: "Festival Main Stage" }
+    ])
   }),
   scenario("D13", "a chart tells the days it is short", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 1)
+    const S = await s.store(),
+      P = await s.bulk(S, 1)
     await s.claim(S, P, 3, "07-15", "07-16")
-    expect((await s.gantt(P, S, "07-14", "07-17")).shortages).toEqual([{ from: "2026-07-15", to: "2026-07-15", severity: 2, in_buffer_zone: false }])
+    expect((await s.gantt(P, S, "07-14", "07-17")).shortages).toEqual([
+      { from: "2026-07-15", to: "2026-07-15", severity: 2, in_buffer_zone: false }
+    ])
   }),
   scenario("D15", "a day short for turnaround alone says so", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 1, { post_rent_unavailability: 1440 })
+    const S = await s.store(),
+      P = await s.bulk(S, 1, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 2, "07-15", "07-16")
-    expect((await s.gantt(P, S, "07-14", "07-18")).shortages).toMatchObject([{ from: "2026-07-15", in_buffer_zone: false }, { from: "2026-07-16", in_buffer_zone: true }])
+    expect((await s.gantt(P, S, "07-14", "07-18")).shortages).toMatchObject([
+      { from: "2026-07-15", in_buffer_zone: false },
+      { from: "2026-07-16", in_buffer_zone: true }
+    ])
   }),
   scenario("D17", "a packed unit is in the chart as what it is", async (s) => {
-    const S = await s.store(), { id } = await s.container(S, { availability_mode: "kit" })
-    const P = (await s.product({ stock_method: 2 })).id, serial_number = `SN of ${s.subject}`
+    const S = await s.store(),
+      { id } = await s.container(S, { availability_mode: "kit" })
+    const P = (await s.product({ stock_method: 2 })).id,
+      serial_number = `SN of ${s.subject}`
     const unit = await s.unit(P, S, { serial_number })
-    const { body: { container_item } } = await s.pack(id, unit)
-    expect((await s.gantt(P, S, "06-18", "06-20")).demands)
-      .toMatchObject([{ source_type: "container", source_name: `Containers #${container_item.id}`, asset_id: unit, asset_serial: serial_number, colour: "#0EA5E9" }])
+    const {
+      body: { container_item }
+    } = await s.pack(id, unit)
+    expect((await s.gantt(P, S, "06-18", "06-20")).demands).toMatchObject([
+      {
+        source_type: "container",
+        source_name: `Containers #${container_item.id}`,
+        asset_id: unit,
+        asset_serial: serial_number,
+        colour: "#0EA5E9"
+      }
+    ])
   }),
   scenario("D19", "a sweep of one store tells of that store only", async (s) => {
-    const S = await s.store(), T = await s.store(), P = await s.bulk(S, 1)
+    const S = await s.store(),
+      T = await s.store(),
+      P = await s.bulk(S, 1)
     await s.made(`${v1}/stock_levels`, { product_id: P, store_id: T, quantity_held: 1 }, "stock_level")
     await s.claim(S, P, 3, "07-20", "07-21")
     await s.claim(T, P, 10, "07-20", "07-21")
-    expect(await s.shortages(`from=2026-07-20&to=2026-07-20&store_id=${S}`)).toMatchObject([{ store_id: S, product_id: P, date: "2026-07-20", available: -2, severity: 2 }])
-    expect((await s.shortages("from=2026-07-20&to=2026-07-20")).filter((one: any) => one.product_id === P).map((one: any) => [one.store_id, one.available])).toEqual([[S, -2], [T, -9]])
+    expect(await s.shortages(`from=2026-07-20&to=2026-07-20&store_id=${S}`)).toMatchObject([
+      { store_id: S, product_id: P, date: "2026-07-20", available: -2, severity: 2 }
+    ])
+    expect(
+      (await s.shortages("from=2026-07-20&to=2026-07-20"))
+        .filter((one: any) => one.product_id === P)
+        .map((one: any) => [one.store_id, one.available])
+    ).toEqual([
+      [S, -2],
+      [T, -9]
+    ])
   }),
-  scenario("D21", "a sweep needs a span", async (s) => refusedOn(await s.get(`${v1}/availability/shortages`), "from", "to")),
+  scenario("D21", "a sweep needs a span", async (s) =>
+    refusedOn(await s.get(`${v1}/availability/shortages`), "from", "to")
+  ),
 
   scenario("E2", "free units come in pages", async (s) => {
-    const S = await s.store(), { id: P } = await s.units(S, 2)
+    const S = await s.store(),
+      { id: P } = await s.units(S, 2)
     const { available_assets, meta } = (await s.get(free(P, S, "07-10", "07-12", "&per_page=1"))).body
     expect([available_assets.length, meta]).toEqual([1, { total: 2, per_page: 1, page: 1 }])
   }),
   scenario("E4", "a unit whose hire is over is free", async (s) => {
-    const S = await s.store(), { id: P, units } = await s.units(S, 1)
+    const S = await s.store(),
+      { id: P, units } = await s.units(S, 1)
     await s.allocate(await s.claim(S, P, 1, "07-01", "07-03"), ...units)
     expect((await s.get(free(P, S, "07-10", "07-12"))).body.available_assets).toMatchObject([{ id: units[0] }])
     expect((await s.get(free(P, S, "07-02", "07-12"))).body.available_assets).toEqual([])
   }),
   scenario("E6", "units of other stores and products are not listed", async (s) => {
-    const S = await s.store(), T = await s.store(), { id: P, units } = await s.units(S, 1)
+    const S = await s.store(),
+      T = await s.store(),
+      { id: P, units } = await s.units(S, 1)
     await s.unit(P, T)
     await s.units(S, 1)
     expect((await s.get(free(P, S, "07-10", "07-12"))).body.available_assets.map((one: any) => one.id)).toEqual(units)
   }),
   scenario("E8", "one unit serves one order at a time", async (s) => {
-    const S = await s.store(), { id: P, units } = await s.units(S, 1)
+    const S = await s.store(),
+      { id: P, units } = await s.units(S, 1)
     await s.allocate(await s.claim(S, P, 1, "09-01", "09-05"), ...units)
     const second = await s.claim(S, P, 1, "09-03", "09-06")
     const allocations = [{ opportunity_item_id: second.line, stock_level_id: units[0] }]

@@ -9,38 +9,60 @@ const unitOnOrder = async (s: Scene, from: string, to: string) => {
   const { id: P, units } = await s.units(S, 1)
   const order = await s.claim(S, P, 1, from, to)
   const asset_ids = await s.allocate(order, ...units)
-  return { S, P, order, quick: (name: string, body: object = {}) => s.move(order.id, `quick_${name}`, { asset_ids, ...body }) }
+  return {
+    S,
+    P,
+    order,
+    quick: (name: string, body: object = {}) => s.move(order.id, `quick_${name}`, { asset_ids, ...body })
+  }
 }
 
 export const readingScenarios = (): ReadonlyArray<Scenario> => [
   scenario("A1", "a claim takes its quantity off the stock", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     await s.claim(S, P, 4, "07-01", "07-04")
     expect(await s.point(P, S, "07-02")).toEqual({
-      product_id: P, store_id: S, date: "2026-07-02", total_stock: 10, total_demanded: 4, available: 6, demand_breakdown: { opportunity_item: 4 }
+      product_id: P,
+      store_id: S,
+      date: "2026-07-02",
+      total_stock: 10,
+      total_demanded: 4,
+      available: 6,
+      demand_breakdown: { opportunity_item: 4 }
     })
   }),
   scenario("A3", "nobody is told without a token", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     if (s.nobody === undefined) return
     expect((await s.nobody("GET", `${v1}/availability?product_id=${P}&store_id=${S}&date=2026-07-02`)).status).toBe(401)
   }),
-  scenario("A5", "product and store must be named", async (s) => refusedOn(await s.get(`${v1}/availability?date=2026-07-02`), "product_id", "store_id")),
+  scenario("A5", "product and store must be named", async (s) =>
+    refusedOn(await s.get(`${v1}/availability?date=2026-07-02`), "product_id", "store_id")
+  ),
   scenario("A7", "a moment or a range must be named", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     refusedOn(await s.get(`${v1}/availability?product_id=${P}&store_id=${S}`), "date")
   }),
   scenario("A9", "every serialised row is a unit", async (s) => {
     const S = await s.store()
-    expect(await s.point((await s.units(S, 4)).id, S, "07-02")).toMatchObject({ total_stock: 4, total_demanded: 0, available: 4 })
+    expect(await s.point((await s.units(S, 4)).id, S, "07-02")).toMatchObject({
+      total_stock: 4,
+      total_demanded: 0,
+      available: 4
+    })
   }),
   scenario("A11", "a claim that is over takes nothing", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     await s.claim(S, P, 5, "04-10", "04-11")
     expect(await s.point(P, S, "04-20")).toMatchObject({ total_demanded: 0, available: 10 })
   }),
   scenario("A13", "what came back is subtracted exactly once", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     const { id, line } = await s.claim(S, P, 6, "04-10", "04-12")
     const fulfil = (body: object) => s.patch(`${v1}/opportunities/${id}/items/${line}/fulfilment`, body)
     await fulfil({ action: "dispatch", quantity: 6 })
@@ -48,38 +70,67 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     expect(await s.point(P, S, "04-11")).toMatchObject({ total_demanded: 4, available: 6 })
   }),
   scenario("A15", "an open end lasts, beyond any horizon", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     await s.claim(S, P, 3, "06-18", null)
     expect(await s.point(P, S, "2030-01-01")).toMatchObject({ total_demanded: 3, available: 7 })
   }),
-  scenario("A17", "six-hour slots begin at 0, 6, 12 and 18 hours", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
-    await s.claim(S, P, 1, "2026-03-02T12:00:00Z", "2026-03-02T18:00:00Z")
-    const { reasons } = (await s.get(`${v1}/availability/why?product_id=${P}&store_id=${S}&date=2026-03-02T14:30:00Z`)).body
-    expect(reasons).toMatchObject({ slot_start: "2026-03-02T12:00:00.000Z", slot_end: "2026-03-02T18:00:00.000Z", available: 9 })
-    expect((await s.point(P, S, "2026-03-02T11:59:00Z")).available).toBe(10)
-    expect((await s.point(P, S, "2026-03-02T18:00:00Z")).available).toBe(10)
-  }, "half_daily"),
+  scenario(
+    "A17",
+    "six-hour slots begin at 0, 6, 12 and 18 hours",
+    async (s) => {
+      const S = await s.store(),
+        P = await s.bulk(S, 10)
+      await s.claim(S, P, 1, "2026-03-02T12:00:00Z", "2026-03-02T18:00:00Z")
+      const { reasons } = (
+        await s.get(`${v1}/availability/why?product_id=${P}&store_id=${S}&date=2026-03-02T14:30:00Z`)
+      ).body
+      expect(reasons).toMatchObject({
+        slot_start: "2026-03-02T12:00:00.000Z",
+        slot_end: "2026-03-02T18:00:00.000Z",
+        available: 9
+      })
+      expect((await s.point(P, S, "2026-03-02T11:59:00Z")).available).toBe(10)
+      expect((await s.point(P, S, "2026-03-02T18:00:00Z")).available).toBe(10)
+    },
+    "half_daily"
+  ),
 
   scenario("B1", "buffers stand around the hire in the chart", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10, { post_rent_unavailability: 240, buffer_before_minutes: 120 })
+    const S = await s.store(),
+      P = await s.bulk(S, 10, { post_rent_unavailability: 240, buffer_before_minutes: 120 })
     await s.claim(S, P, 1, "2026-08-01T09:00:00Z", "2026-08-05T17:00:00Z")
-    expect((await s.gantt(P, S, "08-01", "08-06")).demands).toMatchObject([{
-      period_start: "2026-08-01T07:00:00.000Z", buffer_before_end: "2026-08-01T09:00:00.000Z", starts_at: "2026-08-01T09:00:00.000Z",
-      ends_at: "2026-08-05T17:00:00.000Z", buffer_after_start: "2026-08-05T17:00:00.000Z", period_end: "2026-08-05T21:00:00.000Z"
-    }])
+    expect((await s.gantt(P, S, "08-01", "08-06")).demands).toMatchObject([
+      {
+        period_start: "2026-08-01T07:00:00.000Z",
+        buffer_before_end: "2026-08-01T09:00:00.000Z",
+        starts_at: "2026-08-01T09:00:00.000Z",
+        ends_at: "2026-08-05T17:00:00.000Z",
+        buffer_after_start: "2026-08-05T17:00:00.000Z",
+        period_end: "2026-08-05T21:00:00.000Z"
+      }
+    ])
   }),
   scenario("B3", "the day of turnaround is taken, the next one free", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 4, { post_rent_unavailability: 1440 })
+    const S = await s.store(),
+      P = await s.bulk(S, 4, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 4, "04-13", "04-15")
     const { slots } = await s.range(P, S, "04-13", "04-17")
-    expect(slots.map((slot: any) => [slot.slot_start.slice(5, 10), slot.available])).toEqual([["04-13", 0], ["04-14", 0], ["04-15", 0], ["04-16", 4]])
+    expect(slots.map((slot: any) => [slot.slot_start.slice(5, 10), slot.available])).toEqual([
+      ["04-13", 0],
+      ["04-14", 0],
+      ["04-15", 0],
+      ["04-16", 4]
+    ])
   }),
   scenario("B5", "another's turnaround stands in the way of a line", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 3, { post_rent_unavailability: 1440 })
+    const S = await s.store(),
+      P = await s.bulk(S, 3, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 3, "04-13", "04-15")
     const { id } = await s.draft(S, P, 1, "04-15", "04-16")
-    expect((await s.get(`${v1}/opportunities/${id}/availability`)).body.availability).toMatchObject([{ available_for_item: 0, shortage_quantity: 1 }])
+    expect((await s.get(`${v1}/opportunities/${id}/availability`)).body.availability).toMatchObject([
+      { available_for_item: 0, shortage_quantity: 1 }
+    ])
   }),
   scenario("B7", "an overdue unit is away until it is back", async (s) => {
     const { P, S, quick } = await unitOnOrder(s, "06-10", "2026-06-15T17:00:00Z")
@@ -87,13 +138,17 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     expect(await s.point(P, S, "06-25")).toMatchObject({ total_stock: 1, total_demanded: 1, available: 0 })
   }),
   scenario("B9", "each overdue line counts once, however often one asks", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     for (const quantity of [1, 2]) {
       const { id, line } = await s.claim(S, P, quantity, "06-10", "06-15")
       await s.patch(`${v1}/opportunities/${id}/items/${line}/fulfilment`, { action: "dispatch", quantity })
     }
-    for (let time = 0; time < 2; time++) expect(await s.point(P, S, "06-25")).toMatchObject({ total_demanded: 3, available: 7 })
-    expect((await s.gantt(P, S, "06-18", "06-19")).demands.map((one: any) => one.ends_at)).toEqual(Array(2).fill("2199-01-01T00:00:00.000Z"))
+    for (let time = 0; time < 2; time++)
+      expect(await s.point(P, S, "06-25")).toMatchObject({ total_demanded: 3, available: 7 })
+    expect((await s.gantt(P, S, "06-18", "06-19")).demands.map((one: any) => one.ends_at)).toEqual(
+      Array(2).fill("2199-01-01T00:00:00.000Z")
+    )
   }),
   scenario("B11", "a unit back early waits for its check", async (s) => {
     const { P, S, quick } = await unitOnOrder(s, "2026-08-01T09:00:00Z", "2026-08-05T17:00:00Z")
@@ -115,41 +170,60 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
   }),
 
   scenario("C2", "a range says what each moment says", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 7)
+    const S = await s.store(),
+      P = await s.bulk(S, 7)
     await s.claim(S, P, 2, "08-10", "08-12")
     const range = await s.range(P, S, "08-10", "08-12")
     expect([range.slots.length, range.min_available]).toEqual([2, 5])
     const { available, demand_breakdown, total_demanded, total_stock } = await s.point(P, S, "2026-08-10T06:00:00Z")
-    expect(range.slots[0]).toMatchObject({ slot_start: "2026-08-10T00:00:00.000Z", available, demand_breakdown, total_demanded, total_stock })
+    expect(range.slots[0]).toMatchObject({
+      slot_start: "2026-08-10T00:00:00.000Z",
+      available,
+      demand_breakdown,
+      total_demanded,
+      total_stock
+    })
   }),
   scenario("C4", "stock nobody asked for is there all the same", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 12)
+    const S = await s.store(),
+      P = await s.bulk(S, 12)
     const { slots } = await s.range(P, S, "06-18", "06-21")
     expect(slots).toHaveLength(3)
     expect(slots[0]).toMatchObject({ total_stock: 12, available: 12, demand_breakdown: {} })
   }),
   scenario("C6", "where on the shelf it lies changes no figure", async (s) => {
-    const S = await s.store(), { id } = await s.product()
+    const S = await s.store(),
+      { id } = await s.product()
     const level = await s.made(`${v1}/stock_levels`, { product_id: id, store_id: S, quantity_held: 5 }, "stock_level")
     const before = await s.range(id, S, "06-18", "06-25")
     expect((await s.put(`${v1}/stock_levels/${level.id}`, { location: "Aisle 4" })).status).toBe(200)
     expect(await s.range(id, S, "06-18", "06-25")).toEqual(before)
   }),
   scenario("C8", "a cancelled order gives back what it took", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     const { id } = await s.claim(S, P, 4, "06-20", "06-21")
     expect(await s.point(P, S, "06-20")).toMatchObject({ total_demanded: 4, available: 6 })
     expect((await s.move(id, "change_status", { status: 6 })).status).toBe(200)
     expect(await s.point(P, S, "06-20")).toMatchObject({ total_demanded: 0, available: 10 })
   }),
-  scenario("C10", "a day of four slots", async (s) => {
-    itIs("2026-05-01T12:00:00Z")
-    const S = await s.store(), P = await s.bulk(S, 10)
-    const { slots } = await s.range(P, S, "03-02", "03-03")
-    expect(slots.map((slot: any) => slot.slot_start)).toEqual(["00", "06", "12", "18"].map((hour) => `2026-03-02T${hour}:00:00.000Z`))
-  }, "half_daily"),
+  scenario(
+    "C10",
+    "a day of four slots",
+    async (s) => {
+      itIs("2026-05-01T12:00:00Z")
+      const S = await s.store(),
+        P = await s.bulk(S, 10)
+      const { slots } = await s.range(P, S, "03-02", "03-03")
+      expect(slots.map((slot: any) => slot.slot_start)).toEqual(
+        ["00", "06", "12", "18"].map((hour) => `2026-03-02T${hour}:00:00.000Z`)
+      )
+    },
+    "half_daily"
+  ),
   scenario("C12", "a range ends at the horizon", async (s) => {
-    const S = await s.store(), P = await s.bulk(S, 10)
+    const S = await s.store(),
+      P = await s.bulk(S, 10)
     await s.claim(S, P, 3, "06-18", null)
     const { slots } = await s.range(P, S, "2025-01-01", "2030-01-01")
     expect(slots.length).toBeGreaterThan(300)

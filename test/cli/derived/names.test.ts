@@ -16,17 +16,23 @@ import { tableText, column } from "../../../cli/output/table.ts"
 import { parseDay, parseMomentIn } from "../../../cli/parse-time.ts"
 import { queryPart } from "../../../cli/query.ts"
 
-const endpoints = [...coreEndpoints, ...await serverEndpoints()]
+const endpoints = [...coreEndpoints, ...(await serverEndpoints())]
 
 describe("the nouns of the API", () => {
   it("are all in the overview, and nothing else is", () => {
-    const derived = [...new Set(verbsOf(endpoints).map(({ words }) => words[0]!))].filter((noun) => commands[noun] === undefined)
+    const derived = [...new Set(verbsOf(endpoints).map(({ words }) => words[0]!))].filter(
+      (noun) => commands[noun] === undefined
+    )
     expect(nouns.map(([noun]) => noun).sort()).toEqual(derived.sort())
   })
   it("reach every operation under /api/v1 but the sync protocol and files", () => {
     const named = new Set(verbsOf(endpoints).map(({ endpoint }) => endpoint))
-    const unreached = endpoints.filter((endpoint) => !named.has(endpoint)).map(({ method, path }) => `${method} ${path}`)
-    expect(unreached.filter((one) => !/ (\/(calendar|d|files|metrics|docs)\b|\/api\/v1\/sync\/|.*\.\w+$)/.test(one))).toEqual([])
+    const unreached = endpoints
+      .filter((endpoint) => !named.has(endpoint))
+      .map(({ method, path }) => `${method} ${path}`)
+    expect(
+      unreached.filter((one) => !/ (\/(calendar|d|files|metrics|docs)\b|\/api\/v1\/sync\/|.*\.\w+$)/.test(one))
+    ).toEqual([])
   })
   it("have aliases that lead to nouns", () => {
     const all = new Set(verbsOf(endpoints).map(({ words }) => words[0]))
@@ -35,10 +41,20 @@ describe("the nouns of the API", () => {
   it.each([
     ["GET", "/api/v1/products", "products.list", "products list"],
     ["POST", "/api/v1/products/{product}/rates", "product_rates.create", "products rates create"],
-    ["POST", "/api/v1/opportunities/{id}/convert_to_order", "opportunities.convert_to_order", "opportunities convert-to-order"],
+    [
+      "POST",
+      "/api/v1/opportunities/{id}/convert_to_order",
+      "opportunities.convert_to_order",
+      "opportunities convert-to-order"
+    ],
     ["PATCH", "/api/v1/opportunities/{id}/items/{item}", "opportunities.update_item", "opportunities items update"],
     ["POST", "/api/v1/opportunities/{id}/items", "opportunities.add_item", "opportunities items add"],
-    ["DELETE", "/api/v1/opportunities/{id}/deal_price", "opportunities.clear_deal_price", "opportunities deal-price clear"],
+    [
+      "DELETE",
+      "/api/v1/opportunities/{id}/deal_price",
+      "opportunities.clear_deal_price",
+      "opportunities deal-price clear"
+    ],
     ["GET", "/api/v1/availability", "availability.show", "availability show"],
     ["GET", "/api/v1/availability/{product}/gantt", "availability.gantt", "availability gantt"],
     ["POST", "/api/v1/containers/{container}/pack", "containers.pack", "containers pack"]
@@ -55,8 +71,17 @@ describe("words on the command line", () => {
   it("leave yes-or-no flags beside the words after them", () => {
     const booleans = new Set(["--is-active"])
     expect(normalizeFlags(["update", "--is-active", "12"], booleans)).toEqual(["update", "--is-active=true", "12"])
-    expect(normalizeFlags(["update", "--is-active", "false", "12"], booleans)).toEqual(["update", "--is-active=false", "12"])
-    expect(normalizeFlags(["update", "--no-is-active", "--", "--is-active"], booleans)).toEqual(["update", "--is-active=false", "--", "--is-active"])
+    expect(normalizeFlags(["update", "--is-active", "false", "12"], booleans)).toEqual([
+      "update",
+      "--is-active=false",
+      "12"
+    ])
+    expect(normalizeFlags(["update", "--no-is-active", "--", "--is-active"], booleans)).toEqual([
+      "update",
+      "--is-active=false",
+      "--",
+      "--is-active"
+    ])
   })
   it("become filters when they end like one", () => {
     expect(queryPart("name_cont=a=b")).toEqual(["q[name_cont]", "a=b"])
@@ -77,19 +102,32 @@ describe("times", () => {
     // The hour the clock skips: the moment it jumps. The hour it repeats: the first.
     ["2026-03-29T01:30", "Europe/London", "2026-03-29T02:00:00+01:00"],
     ["2026-10-25T01:30", "Europe/London", "2026-10-25T01:30:00+01:00"]
-  ])("%s on the clock of %s is %s", (text, zone, expected) => expect(parseMomentIn(text, zone, "--from")).toBe(expected))
-  it.each(["tomorrow", "2026-02-30", "2026-07-01T25:00", "01.07.2026", ""])("%j is neither a date nor a time", (text) => {
-    expect(() => parseMomentIn(text, "UTC", "--from")).toThrow("--from")
-    expect(() => parseDay(text, "--date")).toThrow("--date")
-  })
+  ])("%s on the clock of %s is %s", (text, zone, expected) =>
+    expect(parseMomentIn(text, zone, "--from")).toBe(expected)
+  )
+  it.each(["tomorrow", "2026-02-30", "2026-07-01T25:00", "01.07.2026", ""])(
+    "%j is neither a date nor a time",
+    (text) => {
+      expect(() => parseMomentIn(text, "UTC", "--from")).toThrow("--from")
+      expect(() => parseDay(text, "--date")).toThrow("--date")
+    }
+  )
 })
 
 describe("numbers of other systems", () => {
   it.each([
-    ["weight", "3.100,5", "g", true, "3.1005"], ["weight", "12,5", undefined, true, "12.5"], ["weight", "10", "lbs", false, "4.5359"], ["weight", "heavy", "kg", false, "heavy"],
-    ["price", "£1,234.50", undefined, false, "1234.50"], ["price", "250", "pence", false, "2.5"], ["price", "1.234,50 €", undefined, true, "1234.50"],
-    ["post_rent_unavailability", "1.5", "hours", false, "90"], ["sku", "1,234", undefined, false, "1,234"]
-  ] as const)("%s %s (%s) is %5$s", (column_name, text, unit, comma, expected) => expect(convert(column_name, text, unit, comma)).toBe(expected))
+    ["weight", "3.100,5", "g", true, "3.1005"],
+    ["weight", "12,5", undefined, true, "12.5"],
+    ["weight", "10", "lbs", false, "4.5359"],
+    ["weight", "heavy", "kg", false, "heavy"],
+    ["price", "£1,234.50", undefined, false, "1234.50"],
+    ["price", "250", "pence", false, "2.5"],
+    ["price", "1.234,50 €", undefined, true, "1234.50"],
+    ["post_rent_unavailability", "1.5", "hours", false, "90"],
+    ["sku", "1,234", undefined, false, "1,234"]
+  ] as const)("%s %s (%s) is %5$s", (column_name, text, unit, comma, expected) =>
+    expect(convert(column_name, text, unit, comma)).toBe(expected)
+  )
   it("carry their unit in the heading only when it is one", () => {
     expect(unitOf("Weight (kg)")).toEqual({ base: "Weight", unit: "kg" })
     expect(unitOf("Name (German)")).toEqual({ base: "Name (German)", unit: undefined })
@@ -98,25 +136,40 @@ describe("numbers of other systems", () => {
 
 describe("columns", () => {
   const known = new Set(["sku", "name", "weight", "stock", "rate"])
-  const mapped = (maps: ReadonlyArray<string>, headers: ReadonlyArray<string>, cells: { [column: string]: string }, sets: ReadonlyArray<string> = []) =>
-    mapperFor(readMapping(maps, undefined, sets), headers, known, false).map(cells)
+  const mapped = (
+    maps: ReadonlyArray<string>,
+    headers: ReadonlyArray<string>,
+    cells: { [column: string]: string },
+    sets: ReadonlyArray<string> = []
+  ) => mapperFor(readMapping(maps, undefined, sets), headers, known, false).map(cells)
   it("are taken as they are when nothing is mapped", () => {
-    expect(mapped([], ["sku", "Weight (kg)", "Anything"], { sku: "A", "Weight (kg)": "2", Anything: "x" })).toEqual({ sku: "A", Weight: "2", Anything: "x" })
+    expect(mapped([], ["sku", "Weight (kg)", "Anything"], { sku: "A", "Weight (kg)": "2", Anything: "x" })).toEqual({
+      sku: "A",
+      Weight: "2",
+      Anything: "x"
+    })
   })
   it("of a mapped file come along only under our own names", () => {
-    expect(mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })).toEqual({ name: "Aura", weight: "6" })
+    expect(
+      mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
+    ).toEqual({ name: "Aura", weight: "6" })
   })
   it("are put together by templates, constants and several rates", () => {
-    expect(mapped(["name={Maker}, {Model},sku=Key,rate.price=Day,rate2.price=Week"], ["Maker", "Model", "Key", "Day", "Week"],
-      { Maker: "Robe", Model: "Spiider", Key: "k", Day: "10", Week: "" }, ["rate.preset=daily-rate", "rate2.preset=weekly-rate"]))
-      .toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
+    expect(
+      mapped(
+        ["name={Maker}, {Model},sku=Key,rate.price=Day,rate2.price=Week"],
+        ["Maker", "Model", "Key", "Day", "Week"],
+        { Maker: "Robe", Model: "Spiider", Key: "k", Day: "10", Week: "" },
+        ["rate.preset=daily-rate", "rate2.preset=weekly-rate"]
+      )
+    ).toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
   })
   it("list units by their numbers, or say how many", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })
   it("are parted by what the heading uses most, quotes aside", () => {
-    expect(separatorIn("a;b;\"c,d,e,f\"\n1;2;3")).toBe(";")
+    expect(separatorIn('a;b;"c,d,e,f"\n1;2;3')).toBe(";")
     expect(separatorIn("a\tb\nx,y,z")).toBe("\t")
     expect(separatorIn("only")).toBe(",")
   })
@@ -133,8 +186,16 @@ describe("tables", () => {
     expect(oneLine("a\tb\nc\u001b[31m")).toBe("a b c\ufffd[31m")
   })
   it("fit the terminal by taking from the widest column, and align numbers to the right", () => {
-    expect(tableText([column("id"), column("name")], [{ id: 1, name: "A name that is far too long" }, { id: 12, name: "B" }], seen)).toBe(
-      "ID  NAME\n 1  A name that is far …\n12  B\n")
+    expect(
+      tableText(
+        [column("id"), column("name")],
+        [
+          { id: 1, name: "A name that is far too long" },
+          { id: 12, name: "B" }
+        ],
+        seen
+      )
+    ).toBe("ID  NAME\n 1  A name that is far …\n12  B\n")
   })
   it("are tabs and nothing but data in a pipe", () => {
     expect(tableText([column("id"), column("on")], [{ id: 1, on: true }], { ...seen, is_tty: false })).toBe("1\tyes\n")
@@ -147,7 +208,10 @@ describe("the sample price list", () => {
     const fixtures = new URL("../../fixtures/", import.meta.url).pathname
     try {
       execFileSync(process.execPath, [join(fixtures, "make-price-list.ts"), folder])
-      for (const file of ["price-list.csv", "rates.csv", "rates.json"]) expect(readFileSync(join(folder, file), "utf8")).toBe(readFileSync(join(fixtures, file), "utf8"))
-    } finally { rmSync(folder, { recursive: true }) }
+      for (const file of ["price-list.csv", "rates.csv", "rates.json"])
+        expect(readFileSync(join(folder, file), "utf8")).toBe(readFileSync(join(fixtures, file), "utf8"))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 })

@@ -7,11 +7,21 @@ const step = (figure: string, words: string) => ({ figure, rule: "sum", from: nu
 
 describe("an explanation", () => {
   it("is wrapped between words to the terminal's width, each figure named once", () => {
-    expect(explanationText([step("tax_total", "Tax of 20% on 100.00 net comes to 20.00, once."), step("tax_total", "Kept."), step("total", "Sum.")], terminal))
-      .toBe("tax_total\n  Tax of 20% on 100.00 net\n  comes to 20.00, once.\n  Kept.\ntotal\n  Sum.\n")
+    expect(
+      explanationText(
+        [
+          step("tax_total", "Tax of 20% on 100.00 net comes to 20.00, once."),
+          step("tax_total", "Kept."),
+          step("total", "Sum.")
+        ],
+        terminal
+      )
+    ).toBe("tax_total\n  Tax of 20% on 100.00 net\n  comes to 20.00, once.\n  Kept.\ntotal\n  Sum.\n")
   })
   it("is no wider than 120 however wide the terminal is", () => {
-    const lines = explanationText([step("total", "word ".repeat(100))], { ...terminal, columns: 400 }).split("\n").slice(1, -1)
+    const lines = explanationText([step("total", "word ".repeat(100))], { ...terminal, columns: 400 })
+      .split("\n")
+      .slice(1, -1)
     expect(Math.max(...lines.map((line) => line.length))).toBe(2 + 118 - 4)
     expect(lines.map((line) => line.trim()).join(" ")).toBe("word ".repeat(100).trim())
   })

@@ -19,22 +19,30 @@ const our_inks = /\u001b\[(0|1|2|31|32|33|34|36)m/g
 let place: Place, cli: CommandLine
 const env_before = { ...process.env }
 const asking: AskAny = async ({ method, path, body }) => {
-  const response = await fetch(place.url + path, { method, headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  const response = await fetch(place.url + path, {
+    method,
+    headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
   const text = await response.text()
   return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
 }
-const at = (method: string, path: string, body?: object): Promise<any> => asking({ method, path: `/api/v1${path}`, query: [], body: body as never })
+const at = (method: string, path: string, body?: object): Promise<any> =>
+  asking({ method, path: `/api/v1${path}`, query: [], body: body as never })
 
 beforeAll(async () => {
   place = await openPlace()
   await furnishOddly(asking)
   cli = openCommandLine()
   Object.assign(process.env, { FLIGHTCASE_NO_BACKGROUND: "1", TZ: "UTC" })
-  expect(await cli.type(["login", place.url, "--token", owner_token, "--name", `van ${odd_text}`])).toMatchObject({ code: 0 })
+  expect(await cli.type(["login", place.url, "--token", owner_token, "--name", `van ${odd_text}`])).toMatchObject({
+    code: 0
+  })
   // Conflicts: what is changed here is gone there, or was changed there by somebody with an odd name.
   const made = (await at("POST", "/product_groups", { name: `Gone ${odd_text}` })).body.product_group.id
   const group = (await at("POST", "/product_groups", { name: `Edited ${odd_text}` })).body.product_group.id
-  const type = async (...words: ReadonlyArray<string>): Promise<void> => expect(await cli.type(words)).toMatchObject({ code: 0 })
+  const type = async (...words: ReadonlyArray<string>): Promise<void> =>
+    expect(await cli.type(words)).toMatchObject({ code: 0 })
   await type("sync")
   await type("product-groups", "update", String(made), "--name", `Again ${odd_text}`)
   await type("product-groups", "update", String(group), "--name", `Mine ${odd_text}`)
@@ -50,89 +58,189 @@ afterAll(async () => {
 
 /** Ways people look at it: in a pipe, on a terminal, on one with colours. */
 const looks: ReadonlyArray<readonly [name: string, env: { readonly [name: string]: string }]> = [
-  ["in a pipe", {}], ["on a terminal", { FLIGHTCASE_TTY: "1", NO_COLOR: "1", COLUMNS: "200" }], ["in colours", { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", COLUMNS: "60" }]
+  ["in a pipe", {}],
+  ["on a terminal", { FLIGHTCASE_TTY: "1", NO_COLOR: "1", COLUMNS: "200" }],
+  ["in colours", { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", COLUMNS: "60" }]
 ]
 /** Endpoint by endpoint, as a noun's verb: what is read, and what is planned with odd values. */
 const derived: ReadonlyArray<ReadonlyArray<string>> = verbsOf(coreEndpoints).flatMap(({ words, endpoint, params }) => {
   const args = [...words, ...params.map(() => "1")]
   if (endpoint.method === "GET") return [args, [...words, ...params.map(() => `no ${odd_text}`)]]
-  return [[...args, "--plan", "--no-input", "-d", JSON.stringify(Object.fromEntries(["name", "subject", "label", "reason", "status", "barcode", "settings"].map((key) => [key, odd_text])))]]
+  return [
+    [
+      ...args,
+      "--plan",
+      "--no-input",
+      "-d",
+      JSON.stringify(
+        Object.fromEntries(
+          ["name", "subject", "label", "reason", "status", "barcode", "settings"].map((key) => [key, odd_text])
+        )
+      )
+    ]
+  ]
 })
 const window = ["--from", "2026-06-28", "--to", "2026-07-08"]
 const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
-  ["login", place.url, "--token", owner_token], ["sync"], ["sync", "status"], ["sync", "conflicts"], ["sync", "report", "--all"], ["sync", "resolve", `no ${odd_text}`, "--drop"], ["sync", "export-pending", join(place.folder, "pending.json")],
-  ["sync", "bundle", "out", join(place.folder, "bundle.json")], ["sync", "--install-unit", "--print"], ["devices", "list"], ["devices", "rename", "1", `van ${odd_text}`], ["devices", "revoke", `no ${odd_text}`],
-  ["price", "1", ...window], ["price", "1", ...window, "--explain"], ["price", `no ${odd_text}`, ...window],
-  ["availability", "1", ...window], ["availability", "calendar", ...window], ["availability", "gantt", "1", ...window], ["availability", "gantt", "5", ...window], ["availability", "why", "1", "--date", "2026-07-02"], ["availability", "why", "5", "--date", "2026-07-02"],
-  ["availability", "what-if", "1", ...window], ["availability", "fit", "1"], ["shortages", ...window],
-  ["quote", "list"], ["quote", "show", "1"], ["quote", "show", "1", "--explain"], ["quote", "add", "1", `x${odd_text}`], ["quote", "new", "--no-input"], ["quote", "new", "--subject", odd_text, ...window, "--no-input", "--plan"],
-  ["orders", "show", "1"], ["orders", "history", "1"], ["orders", "history", "3"], ["orders", "list"], ["containers", "manifest", "1"], ["containers", "manifest", "6"], ["containers", "show", "1"], ["pack", "1", "--file", join(place.folder, "codes.txt")],
-  ["scan", "out", "1", "--file", join(place.folder, "codes.txt")], ["scan", "in", "--file", join(place.folder, "codes.txt")], ["calendar", "links"],
-  ["import", "products", join(place.folder, "odd.csv"), "--dry-run"], ["import", "products", join(place.folder, "odd.csv")], ["import", odd_text, "x"], ["import", "all", join(place.folder, odd_text)],
-  ["export", join(place.folder, "all")], ["export", join(place.folder, "all"), "--offline"], ["api", "GET", "/products"], ["api", "GET", `/products/${encodeURIComponent(odd_text)}`], ["api", "POST", "/product_groups", "-d", `{"name": "${odd_text}`],
-  ["smoke", `http://127.0.0.1:1/${encodeURIComponent(odd_text)}`, "--token", "token-nobody-has-at-all"], ["doctor"], ["completion", "words", "--", "products", "show", ""], ["completion", "words", "--", "members", "show", "C"], ["completion", "bash"], ["serve", "--help"],
-  [odd_text], ["products", odd_text], ["products", "list", `--${odd_text}`], ["help"], ["--version"], []
+  ["login", place.url, "--token", owner_token],
+  ["sync"],
+  ["sync", "status"],
+  ["sync", "conflicts"],
+  ["sync", "report", "--all"],
+  ["sync", "resolve", `no ${odd_text}`, "--drop"],
+  ["sync", "export-pending", join(place.folder, "pending.json")],
+  ["sync", "bundle", "out", join(place.folder, "bundle.json")],
+  ["sync", "--install-unit", "--print"],
+  ["devices", "list"],
+  ["devices", "rename", "1", `van ${odd_text}`],
+  ["devices", "revoke", `no ${odd_text}`],
+  ["price", "1", ...window],
+  ["price", "1", ...window, "--explain"],
+  ["price", `no ${odd_text}`, ...window],
+  ["availability", "1", ...window],
+  ["availability", "calendar", ...window],
+  ["availability", "gantt", "1", ...window],
+  ["availability", "gantt", "5", ...window],
+  ["availability", "why", "1", "--date", "2026-07-02"],
+  ["availability", "why", "5", "--date", "2026-07-02"],
+  ["availability", "what-if", "1", ...window],
+  ["availability", "fit", "1"],
+  ["shortages", ...window],
+  ["quote", "list"],
+  ["quote", "show", "1"],
+  ["quote", "show", "1", "--explain"],
+  ["quote", "add", "1", `x${odd_text}`],
+  ["quote", "new", "--no-input"],
+  ["quote", "new", "--subject", odd_text, ...window, "--no-input", "--plan"],
+  ["orders", "show", "1"],
+  ["orders", "history", "1"],
+  ["orders", "history", "3"],
+  ["orders", "list"],
+  ["containers", "manifest", "1"],
+  ["containers", "manifest", "6"],
+  ["containers", "show", "1"],
+  ["pack", "1", "--file", join(place.folder, "codes.txt")],
+  ["scan", "out", "1", "--file", join(place.folder, "codes.txt")],
+  ["scan", "in", "--file", join(place.folder, "codes.txt")],
+  ["calendar", "links"],
+  ["import", "products", join(place.folder, "odd.csv"), "--dry-run"],
+  ["import", "products", join(place.folder, "odd.csv")],
+  ["import", odd_text, "x"],
+  ["import", "all", join(place.folder, odd_text)],
+  ["export", join(place.folder, "all")],
+  ["export", join(place.folder, "all"), "--offline"],
+  ["api", "GET", "/products"],
+  ["api", "GET", `/products/${encodeURIComponent(odd_text)}`],
+  ["api", "POST", "/product_groups", "-d", `{"name": "${odd_text}`],
+  ["smoke", `http://127.0.0.1:1/${encodeURIComponent(odd_text)}`, "--token", "token-nobody-has-at-all"],
+  ["doctor"],
+  ["completion", "words", "--", "products", "show", ""],
+  ["completion", "words", "--", "members", "show", "C"],
+  ["completion", "bash"],
+  ["serve", "--help"],
+  [odd_text],
+  ["products", odd_text],
+  ["products", "list", `--${odd_text}`],
+  ["help"],
+  ["--version"],
+  []
 ]
 
 describe("nothing steers the terminal", () => {
-  it.each(looks)("%s, whatever is asked; and as JSON the data are exact", async (_name, env) => {
-    writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
-    writeFileSync(join(place.folder, "odd.csv"), `name,sku,group,odd ${odd_text.replace("\r", "")}\n"Odd ${odd_text}","S ${odd_text}","G ${odd_text}",x\n,,"${odd_text}",\n`)
-    const problems: Array<string> = []
-    let visible = 0, asked = 0
-    for (const name of ["FLIGHTCASE_TTY", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"]) delete process.env[name]
-    Object.assign(process.env, env)
-    const look = (words: ReadonlyArray<string>, { out, err }: Ran, inks: boolean): void => {
-      asked++
-      for (const [stream, text] of [["stdout", out], ["stderr", err]] as const) {
-        const plain = inks ? text.replace(our_inks, "") : text
-        const found = steering.exec(plain)
-        // A file's content is kept as it is where nobody looks at it.
-        const is_file = stream === "stdout" && words.join(" ").startsWith("calendar-feeds export") && env["FLIGHTCASE_TTY"] === undefined
-        if (found !== null && !is_file) problems.push(`${JSON.stringify(words)} ${stream}: ${JSON.stringify(plain.slice(Math.max(0, found.index - 60), found.index + 20))}`)
-        if (text.includes("\ufffd")) visible++
+  it.each(looks)(
+    "%s, whatever is asked; and as JSON the data are exact",
+    async (_name, env) => {
+      writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
+      writeFileSync(
+        join(place.folder, "odd.csv"),
+        `name,sku,group,odd ${odd_text.replace("\r", "")}\n"Odd ${odd_text}","S ${odd_text}","G ${odd_text}",x\n,,"${odd_text}",\n`
+      )
+      const problems: Array<string> = []
+      let visible = 0,
+        asked = 0
+      for (const name of ["FLIGHTCASE_TTY", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"]) delete process.env[name]
+      Object.assign(process.env, env)
+      const look = (words: ReadonlyArray<string>, { out, err }: Ran, inks: boolean): void => {
+        asked++
+        for (const [stream, text] of [
+          ["stdout", out],
+          ["stderr", err]
+        ] as const) {
+          const plain = inks ? text.replace(our_inks, "") : text
+          const found = steering.exec(plain)
+          // A file's content is kept as it is where nobody looks at it.
+          const is_file =
+            stream === "stdout" &&
+            words.join(" ").startsWith("calendar-feeds export") &&
+            env["FLIGHTCASE_TTY"] === undefined
+          if (found !== null && !is_file)
+            problems.push(
+              `${JSON.stringify(words)} ${stream}: ${JSON.stringify(plain.slice(Math.max(0, found.index - 60), found.index + 20))}`
+            )
+          if (text.includes("\ufffd")) visible++
+        }
       }
-    }
-    for (const words of [...derived, ...by_hand()]) {
-      look(words, await cli.type(words), env["CLICOLOR_FORCE"] === "1")
-    }
-    // JSON is the same wherever it goes; a calendar is a file and no JSON.
-    for (const words of env["FLIGHTCASE_TTY"] === undefined ? derived.filter((one) => !one.includes("--plan") && one[0] !== "calendar-feeds") : []) {
-      const ran = await cli.type([...words, "--json"])
-      look([...words, "--json"], { ...ran, out: ran.out.replaceAll("\n", "") }, false)
-      if (ran.code === 0) expect(() => JSON.parse(ran.out), words.join(" ")).not.toThrow()
-    }
-    expect(problems).toEqual([])
-    expect(asked).toBeGreaterThan(200)
-    expect(visible).toBeGreaterThan(100)
-    const { out } = await cli.type(["product-groups", "list", "--json"])
-    expect(JSON.parse(out).product_groups.filter(({ name }: any) => name.endsWith(odd_text)).length).toBeGreaterThan(1)
-  }, 900_000)
+      for (const words of [...derived, ...by_hand()]) {
+        look(words, await cli.type(words), env["CLICOLOR_FORCE"] === "1")
+      }
+      // JSON is the same wherever it goes; a calendar is a file and no JSON.
+      for (const words of env["FLIGHTCASE_TTY"] === undefined
+        ? derived.filter((one) => !one.includes("--plan") && one[0] !== "calendar-feeds")
+        : []) {
+        const ran = await cli.type([...words, "--json"])
+        look([...words, "--json"], { ...ran, out: ran.out.replaceAll("\n", "") }, false)
+        if (ran.code === 0) expect(() => JSON.parse(ran.out), words.join(" ")).not.toThrow()
+      }
+      expect(problems).toEqual([])
+      expect(asked).toBeGreaterThan(200)
+      expect(visible).toBeGreaterThan(100)
+      const { out } = await cli.type(["product-groups", "list", "--json"])
+      expect(JSON.parse(out).product_groups.filter(({ name }: any) => name.endsWith(odd_text)).length).toBeGreaterThan(
+        1
+      )
+    },
+    900_000
+  )
 
   it("every first word there is has been among them", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
-    expect([...Object.keys(commands), ...nouns.filter(([, group]) => group !== "People and server").map(([noun]) => noun)].filter((word) => !words.has(word))).toEqual([])
+    expect(
+      [
+        ...Object.keys(commands),
+        ...nouns.filter(([, group]) => group !== "People and server").map(([noun]) => noun)
+      ].filter((word) => !words.has(word))
+    ).toEqual([])
   })
 
   it("a text that looks like an ink of ours colours nothing", () => {
     const ours = styled(true, "red", "red \u001b[32mgreen\u001b[0m \u202e")
-    expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe("\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold")
+    expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe(
+      "\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold"
+    )
   })
 })
 
 describe("the sources", () => {
   const root = fileURLToPath(new URL("../../../", import.meta.url))
-  const sources = (folder: string): ReadonlyArray<string> => readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts")).map((name) => join(folder, name))
-  const code = (file: string): string => readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
+  const sources = (folder: string): ReadonlyArray<string> =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => join(folder, name))
+  const code = (file: string): string =>
+    readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
   it("of the command line write to standard output and standard error in one place", () => {
     const others = sources("cli").filter((file) => file !== "cli/output/out.ts")
     // Whether a stream is a terminal, and how wide, may be asked elsewhere.
-    const writing = others.filter((file) => /\bstd(out|err)\b(?!\.(isTTY|columns)\b)|\bconsole\b|\/dev\/(tty|fd)|writeSync\(\s*[12]\b/.test(code(file)))
+    const writing = others.filter((file) =>
+      /\bstd(out|err)\b(?!\.(isTTY|columns)\b)|\bconsole\b|\/dev\/(tty|fd)|writeSync\(\s*[12]\b/.test(code(file))
+    )
     expect(others.length).toBeGreaterThan(80)
     expect(writing).toEqual([])
   })
   it("read lines with no reader that ends them at more than their ends", () => {
-    const reading = ["cli", "core", "server", "sync"].flatMap(sources).filter((file) => /readline|\.readLines\(/.test(code(file)))
+    const reading = ["cli", "core", "server", "sync"]
+      .flatMap(sources)
+      .filter((file) => /readline|\.readLines\(/.test(code(file)))
     expect(reading).toEqual([])
   })
 })

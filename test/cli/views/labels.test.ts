@@ -7,32 +7,63 @@ import { decoded, pixelsOfPng, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 
 /** What may be a code: what scanners send is trimmed, so no space around it. */
-const code128_codes = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((point) => String.fromCharCode(point)), minLength: 1, maxLength: 30 })
-  .map((text) => text.trim()).filter((text) => text !== "")
-const qr_codes = fc.oneof(code128_codes, fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }).map((text) => text.trim()).filter((text) => text !== "" && !/\p{C}/u.test(text)))
+const code128_codes = fc
+  .string({
+    unit: fc.integer({ min: 0x20, max: 0x7e }).map((point) => String.fromCharCode(point)),
+    minLength: 1,
+    maxLength: 30
+  })
+  .map((text) => text.trim())
+  .filter((text) => text !== "")
+const qr_codes = fc.oneof(
+  code128_codes,
+  fc
+    .string({ unit: "grapheme", minLength: 1, maxLength: 20 })
+    .map((text) => text.trim())
+    .filter((text) => text !== "" && !/\p{C}/u.test(text))
+)
 const svgOf = (text: string) => all(readPage(text), "svg")[0]!
-const label = (code: string, more: Partial<Label> = {}): Label => ({ code, title: "Moving head", more: "Case 7, Slot 1", is_case: false, ...more })
+const label = (code: string, more: Partial<Label> = {}): Label => ({
+  code,
+  title: "Moving head",
+  more: "Case 7, Slot 1",
+  is_case: false,
+  ...more
+})
 
 describe("a barcode", () => {
   it.each(["code128", "qr"] as const)("gives back any code it accepts, %s, as a picture", async (kind) => {
-    await fc.assert(fc.asyncProperty(kind === "qr" ? qr_codes : code128_codes, async (code) => {
-      const png = await toBuffer({ ...symbolOptions(kind, code), scale: 3, backgroundcolor: "ffffff" })
-      expect(decoded(pixelsOfPng(png), kind)).toBe(code)
-    }), { numRuns: 60 })
+    await fc.assert(
+      fc.asyncProperty(kind === "qr" ? qr_codes : code128_codes, async (code) => {
+        const png = await toBuffer({ ...symbolOptions(kind, code), scale: 3, backgroundcolor: "ffffff" })
+        expect(decoded(pixelsOfPng(png), kind)).toBe(code)
+      }),
+      { numRuns: 60 }
+    )
   })
   it.each(["code128", "qr"] as const)("is drawn on the label as the same symbol, %s", async (kind) => {
-    await fc.assert(fc.asyncProperty(kind === "qr" ? qr_codes : code128_codes, async (code) => {
-      const sheet = await labelSheets("Labels", [label(code)], { kind, sheet: sheets["2x4"]!, skip: 0 })
-      expect(sheet.as_qr).toEqual([])
-      expect(decoded(pixelsOfSvg(svgOf(sheet.page)), kind)).toBe(code)
-    }), { numRuns: 60 })
+    await fc.assert(
+      fc.asyncProperty(kind === "qr" ? qr_codes : code128_codes, async (code) => {
+        const sheet = await labelSheets("Labels", [label(code)], { kind, sheet: sheets["2x4"]!, skip: 0 })
+        expect(sheet.as_qr).toEqual([])
+        expect(decoded(pixelsOfSvg(svgOf(sheet.page)), kind)).toBe(code)
+      }),
+      { numRuns: 60 }
+    )
   })
-  it.each([["code128", 10], ["qr", 4]] as const)("keeps the quiet zone its standard asks for around it, %s: %d modules", async (kind, quiet) => {
+  it.each([
+    ["code128", 10],
+    ["qr", 4]
+  ] as const)("keeps the quiet zone its standard asks for around it, %s: %d modules", async (kind, quiet) => {
     const { page } = await labelSheets("Labels", [label("CASE-7")], { kind, sheet: sheets["3x8"]!, skip: 0 })
     const pixels = pixelsOfSvg(svgOf(page), 1)
     const units_per_module = kind === "qr" ? 2 : 1
     const middle = Math.floor(pixels.height / 2)
-    const columns = Array.from({ length: pixels.width }, (_, x) => Array.from({ length: kind === "qr" ? pixels.height : 1 }, (_, y) => pixels.dark(x, kind === "qr" ? y : middle)).some((one) => one))
+    const columns = Array.from({ length: pixels.width }, (_, x) =>
+      Array.from({ length: kind === "qr" ? pixels.height : 1 }, (_, y) =>
+        pixels.dark(x, kind === "qr" ? y : middle)
+      ).some((one) => one)
+    )
     expect(columns.indexOf(true)).toBe(quiet * units_per_module)
     expect(pixels.width - 1 - columns.lastIndexOf(true)).toBe(quiet * units_per_module)
   })
@@ -47,25 +78,44 @@ describe("a barcode", () => {
 describe("a sheet of labels", () => {
   it("says each code in letters, too, and keeps what people typed as text", async () => {
     const title = `<script>alert("x")</script> & 'Sons'`
-    const { page } = await labelSheets(title, [label("A-1", { title }), label("\u05d0\u05e8\u05d2\u05d6 7")], { kind: "qr", sheet: sheets["3x8"]!, skip: 0 })
+    const { page } = await labelSheets(title, [label("A-1", { title }), label("\u05d0\u05e8\u05d2\u05d6 7")], {
+      kind: "qr",
+      sheet: sheets["3x8"]!,
+      skip: 0
+    })
     expect(faultsOf(page)).toEqual([])
     expect(all(readPage(page), "code").map(textOf)).toEqual(["A-1", "\u05d0\u05e8\u05d2\u05d6 7"])
     expect(all(readPage(page), "b").map(textOf)).toEqual([title, "Moving head"])
   })
   it("draws as QR what Code 128 cannot hold, or not in bars wide enough to print, and says so", async () => {
     const long = "X".repeat(40)
-    const small = await labelSheets("Labels", [label("A-1"), label("\u00dcber-1"), label(long)], { kind: "code128", sheet: sheets["5x13"]!, skip: 0 })
+    const small = await labelSheets("Labels", [label("A-1"), label("\u00dcber-1"), label(long)], {
+      kind: "code128",
+      sheet: sheets["5x13"]!,
+      skip: 0
+    })
     expect(small.as_qr).toEqual(["\u00dcber-1", long])
-    expect(all(readPage(small.page), "svg").map((svg, at) => decoded(pixelsOfSvg(svg), at === 0 ? "code128" : "qr"))).toEqual(["A-1", "\u00dcber-1", long])
+    expect(
+      all(readPage(small.page), "svg").map((svg, at) => decoded(pixelsOfSvg(svg), at === 0 ? "code128" : "qr"))
+    ).toEqual(["A-1", "\u00dcber-1", long])
   })
   it("leaves out the places that are used up, and begins another sheet when one is full", async () => {
     const labels = Array.from({ length: 25 }, (_, at) => label(`A-${at}`))
     const page = readPage((await labelSheets("Labels", labels, { kind: "qr", sheet: sheets["3x8"]!, skip: 23 })).page)
-    expect(classed(page, "sheet").map((sheet) => [classed(sheet, "used").length, classed(sheet, "label").length])).toEqual([[23, 1], [0, 24]])
-    await expect(labelSheets("Labels", labels, { kind: "qr", sheet: sheets["3x8"]!, skip: 24 })).rejects.toMatchObject({ code: 2 })
+    expect(
+      classed(page, "sheet").map((sheet) => [classed(sheet, "used").length, classed(sheet, "label").length])
+    ).toEqual([
+      [23, 1],
+      [0, 24]
+    ])
+    await expect(labelSheets("Labels", labels, { kind: "qr", sheet: sheets["3x8"]!, skip: 24 })).rejects.toMatchObject({
+      code: 2
+    })
   })
   it("refuses a code too long for any label", async () => {
-    await expect(labelSheets("Labels", [label("\u00dc".repeat(200))], { kind: "qr", sheet: sheets["3x8"]!, skip: 0 })).rejects.toMatchObject({ code: 2 })
+    await expect(
+      labelSheets("Labels", [label("\u00dc".repeat(200))], { kind: "qr", sheet: sheets["3x8"]!, skip: 0 })
+    ).rejects.toMatchObject({ code: 2 })
   })
   it.each(Object.entries(sheets))("fits on A4: %s", (_name, { columns, gap_mm, height_mm, rows, width_mm }) => {
     expect(columns * width_mm + (columns - 1) * gap_mm).toBeLessThan(210)

@@ -31,24 +31,62 @@ describe("pages of the command line", () => {
   it("open in a browser without a word on its console and without asking for anything", async () => {
     const path = chromiumPath()
     // Without a browser there is the policy to rely on, which the test before this one has read in every page.
-    if (path === undefined) return expect(files.every((file) => readFileSync(file, "utf8").includes("default-src 'none'"))).toBe(true)
+    if (path === undefined)
+      return expect(files.every((file) => readFileSync(file, "utf8").includes("default-src 'none'"))).toBe(true)
     const browser = await openBrowser(path)
     try {
-      for (const file of files) for (const view of views) expect([file, view, (await look(browser, file, view)).complaints]).toEqual([file, view, []])
-    } finally { await browser.close() }
+      for (const file of files)
+        for (const view of views)
+          expect([file, view, (await look(browser, file, view)).complaints]).toEqual([file, view, []])
+    } finally {
+      await browser.close()
+    }
   }, 600_000)
   it("show the numbers the data shows", async () => {
-    const { out } = await tool("availability", "calendar", "--from", dayFrom(now, -6), "--to", dayFrom(now, 38), "--json")
-    const { calendar } = JSON.parse(out) as { readonly calendar: { readonly products: ReadonlyArray<{ readonly product_name: string; readonly days: ReadonlyArray<{ readonly available: number }> }> } }
+    const { out } = await tool(
+      "availability",
+      "calendar",
+      "--from",
+      dayFrom(now, -6),
+      "--to",
+      dayFrom(now, 38),
+      "--json"
+    )
+    const { calendar } = JSON.parse(out) as {
+      readonly calendar: {
+        readonly products: ReadonlyArray<{
+          readonly product_name: string
+          readonly days: ReadonlyArray<{ readonly available: number }>
+        }>
+      }
+    }
     const rows = all(all(pageOf("calendar"), "tbody")[0]!, "tr")
     expect(rows.map((row) => textOf(all(row, "th")[0]!))).toEqual(calendar.products.map((one) => one.product_name))
-    expect(rows.map((row) => all(row, "td").map((cell) => Number(textOf(cell).replace("\u2212", "-").replace("•", ""))))).toEqual(calendar.products.map((one) => one.days.map((day) => day.available)))
+    expect(
+      rows.map((row) => all(row, "td").map((cell) => Number(textOf(cell).replace("\u2212", "-").replace("•", ""))))
+    ).toEqual(calendar.products.map((one) => one.days.map((day) => day.available)))
     expect(calendar.products.some((one) => one.days.some((day) => day.available < 0))).toBe(true)
   })
   it("name customers and orders, and what is overdue", () => {
-    const rows = all(all(pageOf("gantt-units"), "tbody")[0]!, "tr").map((row) => [...all(row, "th"), ...all(row, "td")].map(textOf))
-    expect(rows[0]!.slice(0, 6)).toEqual(["Harbour Festival", "1", "0000000001", "Northern Lights Ltd", "SPI-001 (RS-77121)", "overdue"])
-    expect(rows.find((row) => row[0] === hostile.arabic)!.slice(0, 6)).toEqual([hostile.arabic, "3", "0000000004", hostile.arabic, "", "reserved"])
+    const rows = all(all(pageOf("gantt-units"), "tbody")[0]!, "tr").map((row) =>
+      [...all(row, "th"), ...all(row, "td")].map(textOf)
+    )
+    expect(rows[0]!.slice(0, 6)).toEqual([
+      "Harbour Festival",
+      "1",
+      "0000000001",
+      "Northern Lights Ltd",
+      "SPI-001 (RS-77121)",
+      "overdue"
+    ])
+    expect(rows.find((row) => row[0] === hostile.arabic)!.slice(0, 6)).toEqual([
+      hostile.arabic,
+      "3",
+      "0000000004",
+      hostile.arabic,
+      "",
+      "reserved"
+    ])
   })
 })
 
@@ -56,45 +94,93 @@ describe("labels of the command line", () => {
   it("say what pack and scan find again: each code leads to its own unit", async () => {
     const sheet = pageOf("labels-code128")
     const labels = classed(sheet, "label").map((one) => {
-      const kind = (one.attributes["class"] ?? "").includes("qr") ? "qr" as const : "code128" as const
+      const kind = (one.attributes["class"] ?? "").includes("qr") ? ("qr" as const) : ("code128" as const)
       return { code: decoded(pixelsOfSvg(all(one, "svg")[0]!), kind), said: textOf(all(one, "code")[0]!) }
     })
-    expect(labels.map(({ code }) => code)).toEqual(["5012345678900", "4006381333931", "MH-002", "MH-003 \u00dcber", "CASE-0008", "MH-004", "MH-005"])
+    expect(labels.map(({ code }) => code)).toEqual([
+      "5012345678900",
+      "4006381333931",
+      "MH-002",
+      "MH-003 \u00dcber",
+      "CASE-0008",
+      "MH-004",
+      "MH-005"
+    ])
     expect(labels.map(({ said }) => said)).toEqual(labels.map(({ code }) => code))
-    const out = await run(place, ["pack", labels[0]!.code, "--out", "--json"], { input: labels.slice(1, 5).map(({ code }) => `${code}\n`).join("") })
+    const out = await run(place, ["pack", labels[0]!.code, "--out", "--json"], {
+      input: labels
+        .slice(1, 5)
+        .map(({ code }) => `${code}\n`)
+        .join("")
+    })
     expect(JSON.parse(out.out)).toMatchObject({ unpacked: 4, failed: 0 })
     const back = await run(place, ["pack", labels[4]!.code, "--json"], { input: `${labels[1]!.code}\n` })
     expect(JSON.parse(back.out)).toMatchObject({ packed: 1, failed: 0 })
   })
   it("never say a code that stands for another unit as well", async () => {
     const send = sender(place)
-    const unit = async (fields: object) => Number((await send("POST", "/stock_levels", { product_id: 10, store_id: 1, ...fields }))["stock_level"].id)
-    const box = Number((await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 }))["container"].id)
+    const unit = async (fields: object) =>
+      Number((await send("POST", "/stock_levels", { product_id: 10, store_id: 1, ...fields }))["stock_level"].id)
+    const box = Number(
+      (await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 }))["container"].id
+    )
     // One barcode on two units; an asset number that is another's barcode; one that reads like five of a product.
-    const ids = [await unit({ asset_number: "TWIN-1", barcode: "SAME" }), await unit({ asset_number: "TWIN-2", barcode: "SAME" }), await unit({ asset_number: "X-1", serial_number: "SN-X", barcode: "TWIN-3" }),
-      await unit({ asset_number: "TWIN-3", serial_number: "SN-T3" }), await unit({ asset_number: "CABLE*5" }), await unit({ asset_number: " spaced " })]
+    const ids = [
+      await unit({ asset_number: "TWIN-1", barcode: "SAME" }),
+      await unit({ asset_number: "TWIN-2", barcode: "SAME" }),
+      await unit({ asset_number: "X-1", serial_number: "SN-X", barcode: "TWIN-3" }),
+      await unit({ asset_number: "TWIN-3", serial_number: "SN-T3" }),
+      await unit({ asset_number: "CABLE*5" }),
+      await unit({ asset_number: " spaced " })
+    ]
     for (const serialised_item_id of ids) await send("POST", `/containers/${box}/pack`, { serialised_item_id })
-    const { manifest } = JSON.parse((await tool("containers", "manifest", "BOX-1", "--json")).out) as { readonly manifest: { readonly code: string; readonly items: ReadonlyArray<{ readonly serialised_item_id: number; readonly code: string }> } }
+    const { manifest } = JSON.parse((await tool("containers", "manifest", "BOX-1", "--json")).out) as {
+      readonly manifest: {
+        readonly code: string
+        readonly items: ReadonlyArray<{ readonly serialised_item_id: number; readonly code: string }>
+      }
+    }
     expect(manifest.code).toBe("BOX-1")
     expect(manifest.items.map(({ code }) => code).slice(0, 4)).toEqual(["TWIN-1", "TWIN-2", "TWIN-3", "SN-T3"])
     expect(manifest.items[4]!.code).toBe(String(ids[4]))
-    const again = await run(place, ["pack", "BOX-1", "--out", "--json"], { input: manifest.items.map(({ code }) => `${code}\n`).join("") })
-    expect((JSON.parse(again.out) as { readonly results: ReadonlyArray<{ readonly asset_id: number }> }).results.map(({ asset_id }) => asset_id)).toEqual(ids)
+    const again = await run(place, ["pack", "BOX-1", "--out", "--json"], {
+      input: manifest.items.map(({ code }) => `${code}\n`).join("")
+    })
+    expect(
+      (JSON.parse(again.out) as { readonly results: ReadonlyArray<{ readonly asset_id: number }> }).results.map(
+        ({ asset_id }) => asset_id
+      )
+    ).toEqual(ids)
   })
   it("name the box in use when an older one had the same barcode", async () => {
     const send = sender(place)
-    const temporary = async (): Promise<number> => Number((await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-9", store_id: 1 }))["container"].id)
+    const temporary = async (): Promise<number> =>
+      Number(
+        (await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-9", store_id: 1 }))["container"].id
+      )
     await send("POST", `/containers/${await temporary()}/dissolve`, {})
     const id = await temporary()
-    expect(JSON.parse((await tool("containers", "manifest", "BOX-9", "--json")).out).manifest).toMatchObject({ container_id: id, code: "BOX-9" })
+    expect(JSON.parse((await tool("containers", "manifest", "BOX-9", "--json")).out).manifest).toMatchObject({
+      container_id: id,
+      code: "BOX-9"
+    })
   })
   it("tell a sealed case with its compliance, on a terminal, in a pipe and as data", async () => {
     const send = sender(place)
     await send("POST", "/containers/2/seal", {})
     const data = JSON.parse((await tool("containers", "manifest", "CASE-0008", "--json")).out)
-    expect(data.manifest).toMatchObject({ status: "sealed", is_compliant: true, code: "CASE-0008", sealed_at: expect.any(String) })
-    expect((await tool("containers", "manifest", "CASE-0008")).out.split("\n")[0]).toBe("Case 8, accessories\t\tMoving head in a case\tMH-004\t\tMH-004")
-    const seen = await run(place, ["container", "manifest", "CASE-0008"], { env: { FLIGHTCASE_TTY: "1", COLUMNS: "90" } })
+    expect(data.manifest).toMatchObject({
+      status: "sealed",
+      is_compliant: true,
+      code: "CASE-0008",
+      sealed_at: expect.any(String)
+    })
+    expect((await tool("containers", "manifest", "CASE-0008")).out.split("\n")[0]).toBe(
+      "Case 8, accessories\t\tMoving head in a case\tMH-004\t\tMH-004"
+    )
+    const seen = await run(place, ["container", "manifest", "CASE-0008"], {
+      env: { FLIGHTCASE_TTY: "1", COLUMNS: "90" }
+    })
     expect(seen.out).toContain("complete   yes")
   })
 })

@@ -5,26 +5,67 @@ import type { Terminal } from "../../../cli/output/terminal.ts"
 import { widthOf } from "../../../cli/output/text.ts"
 import { dayFrom } from "../../browser/sample.ts"
 
-const terminal = (columns: number, more: Partial<Terminal> = {}): Terminal => ({ is_tty: true, progress: false, answers: false, colour: false, columns, ...more })
-const days = (first: string, available: ReadonlyArray<number>) => available.map((one, at) => ({ date: dayFrom(Date.parse(`${first}T00:00:00Z`), at), available: one, has_shortage: one < 0 }))
+const terminal = (columns: number, more: Partial<Terminal> = {}): Terminal => ({
+  is_tty: true,
+  progress: false,
+  answers: false,
+  colour: false,
+  columns,
+  ...more
+})
+const days = (first: string, available: ReadonlyArray<number>) =>
+  available.map((one, at) => ({
+    date: dayFrom(Date.parse(`${first}T00:00:00Z`), at),
+    available: one,
+    has_shortage: one < 0
+  }))
 const products = [{ product_id: 1, product_name: "Head", days: days("2027-06-29", [4, 4, 0, -2]) }]
-const demand = (starts_at: string, ends_at: string, more: Partial<Chart["demands"][number]> = {}): Chart["demands"][number] =>
-  ({ quantity: 2, asset_serial: null, source_name: "Gala", phase: "reserved", starts_at, ends_at, period_start: starts_at, period_end: ends_at, ...more })
-const chart = (from: string, to: string, demands: ReadonlyArray<Chart["demands"][number]>, shortages: Chart["shortages"] = []): Chart => ({ from, to, total_stock: 4, demands, shortages })
+const demand = (
+  starts_at: string,
+  ends_at: string,
+  more: Partial<Chart["demands"][number]> = {}
+): Chart["demands"][number] => ({
+  quantity: 2,
+  asset_serial: null,
+  source_name: "Gala",
+  phase: "reserved",
+  starts_at,
+  ends_at,
+  period_start: starts_at,
+  period_end: ends_at,
+  ...more
+})
+const chart = (
+  from: string,
+  to: string,
+  demands: ReadonlyArray<Chart["demands"][number]>,
+  shortages: Chart["shortages"] = []
+): Chart => ({ from, to, total_stock: 4, demands, shortages })
 const escapes = /\u001b\[/
 
 describe("the calendar on a terminal", () => {
   it("has months, weekdays and days above, and shows shortages by their sign, too", () => {
-    expect(gridText(products, terminal(80))).toBe([
-      "         Jun     Jul    ",
-      "          Tu  We  Th  Fr",
-      "          29  30   1   2",
-      "Head       4   4   0  -2",
-      ""
-    ].join("\n"))
+    expect(gridText(products, terminal(80))).toBe(
+      [
+        "         Jun     Jul    ",
+        "          Tu  We  Th  Fr",
+        "          29  30   1   2",
+        "Head       4   4   0  -2",
+        ""
+      ].join("\n")
+    )
   })
   it("goes on below when the terminal is narrow, and never over its edge", () => {
-    const many = [{ product_id: 1, product_name: "A loudspeaker with a very long name that goes on and on", days: days("2027-06-29", Array.from({ length: 40 }, (_, at) => at)) }]
+    const many = [
+      {
+        product_id: 1,
+        product_name: "A loudspeaker with a very long name that goes on and on",
+        days: days(
+          "2027-06-29",
+          Array.from({ length: 40 }, (_, at) => at)
+        )
+      }
+    ]
     for (const columns of [20, 40, 61, 80, 200]) {
       const lines = gridText(many, terminal(columns)).split("\n")
       expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns)
@@ -36,7 +77,9 @@ describe("the calendar on a terminal", () => {
     expect(escapeForTerminal(gridText(products, terminal(80, { colour: true })))).toContain("\u001b[31m  -2\u001b[0m")
   })
   it("is a line per product and day in a pipe", () => {
-    expect(gridText(products, terminal(80, { is_tty: false, colour: true }))).toBe("1\tHead\t2027-06-29\t4\n1\tHead\t2027-06-30\t4\n1\tHead\t2027-07-01\t0\n1\tHead\t2027-07-02\t-2\n")
+    expect(gridText(products, terminal(80, { is_tty: false, colour: true }))).toBe(
+      "1\tHead\t2027-06-29\t4\n1\tHead\t2027-06-30\t4\n1\tHead\t2027-07-01\t0\n1\tHead\t2027-07-02\t-2\n"
+    )
   })
   it("keeps escape sequences in names from taking over the terminal", () => {
     expect(gridText([{ ...products[0]!, product_name: "\u001b[2Jgone" }], terminal(80))).not.toMatch(escapes)
@@ -49,18 +92,39 @@ describe("the calendar on a terminal", () => {
 
 describe("the claims on a terminal", () => {
   it("are bars under months and Mondays, buffers lighter, shortages marked", () => {
-    const one = demand("2027-07-01T09:00:00.000Z", "2027-07-03T09:00:00.000Z", { period_start: "2027-06-30T09:00:00.000Z", period_end: "2027-07-04T09:00:00.000Z" })
-    expect(chartText(chart("2027-06-28T00:00:00.000Z", "2027-07-06T00:00:00.000Z", [one], [{ from: "2027-07-02", to: "2027-07-02", severity: 1 }]), "UTC", terminal(80))).toBe([
-      "stock 4    2027-06-28 to 2027-07-06",
-      "           Jun",
-      "           28     5",
-      "2× Gala    ··░███░·· reserved",
-      "short          !    ",
-      ""
-    ].join("\n"))
+    const one = demand("2027-07-01T09:00:00.000Z", "2027-07-03T09:00:00.000Z", {
+      period_start: "2027-06-30T09:00:00.000Z",
+      period_end: "2027-07-04T09:00:00.000Z"
+    })
+    expect(
+      chartText(
+        chart(
+          "2027-06-28T00:00:00.000Z",
+          "2027-07-06T00:00:00.000Z",
+          [one],
+          [{ from: "2027-07-02", to: "2027-07-02", severity: 1 }]
+        ),
+        "UTC",
+        terminal(80)
+      )
+    ).toBe(
+      [
+        "stock 4    2027-06-28 to 2027-07-06",
+        "           Jun",
+        "           28     5",
+        "2× Gala    ··░███░·· reserved",
+        "short          !    ",
+        ""
+      ].join("\n")
+    )
   })
   it("take several days a column when the window is wider than the terminal, and end with the window", () => {
-    const year = chart("2027-01-01T00:00:00.000Z", "2027-12-31T00:00:00.000Z", [demand("2027-12-31T09:00:00.000Z", "2027-12-31T18:00:00.000Z", { source_name: "A subject longer than any terminal is wide, really", phase: "on_hire" })])
+    const year = chart("2027-01-01T00:00:00.000Z", "2027-12-31T00:00:00.000Z", [
+      demand("2027-12-31T09:00:00.000Z", "2027-12-31T18:00:00.000Z", {
+        source_name: "A subject longer than any terminal is wide, really",
+        phase: "on_hire"
+      })
+    ])
     for (const columns of [30, 60, 80, 132]) {
       const lines = chartText(year, "UTC", terminal(columns)).split("\n")
       expect(Math.max(...lines.slice(1).map(widthOf))).toBeLessThanOrEqual(columns)
@@ -73,13 +137,26 @@ describe("the claims on a terminal", () => {
   it("belong to days of the store, also when its clocks change", () => {
     // Midnight in London on 29 March 2027 is 23:00 UTC the day before.
     const one = demand("2027-03-28T23:00:00.000Z", "2027-03-29T23:00:00.000Z")
-    expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))).toContain(" ··█· reserved")
+    expect(
+      chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))
+    ).toContain(" ··█· reserved")
   })
   it("say so when there are none", () => {
-    expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", []), "UTC", terminal(80))).toContain("Nobody claims it in this window.")
+    expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", []), "UTC", terminal(80))).toContain(
+      "Nobody claims it in this window."
+    )
   })
   it("are a line each in a pipe", () => {
-    expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", [demand("2027-03-27T09:00:00.000Z", "2027-03-28T09:00:00.000Z", { asset_serial: "S-1" })]), "UTC", terminal(80, { is_tty: false })))
-      .toBe("2027-03-27T09:00:00.000Z\t2027-03-28T09:00:00.000Z\t2027-03-27T09:00:00.000Z\t2027-03-28T09:00:00.000Z\treserved\t2\tS-1\tGala\n")
+    expect(
+      chartText(
+        chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", [
+          demand("2027-03-27T09:00:00.000Z", "2027-03-28T09:00:00.000Z", { asset_serial: "S-1" })
+        ]),
+        "UTC",
+        terminal(80, { is_tty: false })
+      )
+    ).toBe(
+      "2027-03-27T09:00:00.000Z\t2027-03-28T09:00:00.000Z\t2027-03-27T09:00:00.000Z\t2027-03-28T09:00:00.000Z\treserved\t2\tS-1\tGala\n"
+    )
   })
 })

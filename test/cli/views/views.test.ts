@@ -1,4 +1,13 @@
-import { mkdtempSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  mkdtempSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
@@ -15,36 +24,99 @@ import { writeAtomically } from "../../../cli/views/write.ts"
 import { all, classed, type Element, faultsOf, readPage, textOf } from "../../browser/page.ts"
 import { dayFrom, hostile } from "../../browser/sample.ts"
 
-const nasty = [...Object.values(hostile), `"><svg onload=alert(1)>`, "a\u0000b\ud800c", "]]> --> <!-- </style></title></bdi>", "&lt;b&gt; &amp;amp;"]
-const scene: Scene = { store: "Main <b>", zone: "Europe/London", now: Date.parse("2027-03-27T12:00:00Z"), source: "the server" }
-const product = (id: number, name: string | null, first: string, available: ReadonlyArray<number>): CalendarProduct => ({
-  product_id: id, product_name: name,
-  days: available.map((one, at) => ({ date: dayFrom(Date.parse(`${first}T00:00:00Z`), at), available: one, has_shortage: one < 0, pending_checkin: 0 }))
+const nasty = [
+  ...Object.values(hostile),
+  `"><svg onload=alert(1)>`,
+  "a\u0000b\ud800c",
+  "]]> --> <!-- </style></title></bdi>",
+  "&lt;b&gt; &amp;amp;"
+]
+const scene: Scene = {
+  store: "Main <b>",
+  zone: "Europe/London",
+  now: Date.parse("2027-03-27T12:00:00Z"),
+  source: "the server"
+}
+const product = (
+  id: number,
+  name: string | null,
+  first: string,
+  available: ReadonlyArray<number>
+): CalendarProduct => ({
+  product_id: id,
+  product_name: name,
+  days: available.map((one, at) => ({
+    date: dayFrom(Date.parse(`${first}T00:00:00Z`), at),
+    available: one,
+    has_shortage: one < 0,
+    pending_checkin: 0
+  }))
 })
 /** What is left of a text on a page: no character that pages cannot hold. */
 const shown = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
-const cellsOf = (page: Element): ReadonlyArray<ReadonlyArray<string>> => all(all(page, "tbody")[0]!, "tr").map((row) => all(row, "td").map(textOf))
+const cellsOf = (page: Element): ReadonlyArray<ReadonlyArray<string>> =>
+  all(all(page, "tbody")[0]!, "tr").map((row) => all(row, "td").map(textOf))
 
 describe("the calendar as a page", () => {
   it("has a row per product and a column per day, with numbers, and says what is short in words", () => {
-    const page = readPage(calendarPage([product(1, "Head", "2027-03-26", [4, 1, 0, -2, -3, 4]), product(2, null, "2027-03-26", [7, 7, 7, 7, 7, 7])], scene))
-    expect(cellsOf(page)).toEqual([["4", "1", "0", "\u22122", "\u22123", "4"], ["7", "7", "7", "7", "7", "7"]])
-    expect(all(page, "th").filter((one) => one.attributes["scope"] === "row").map(textOf)).toEqual(["Head", "Product 2 (deleted)"])
+    const page = readPage(
+      calendarPage(
+        [product(1, "Head", "2027-03-26", [4, 1, 0, -2, -3, 4]), product(2, null, "2027-03-26", [7, 7, 7, 7, 7, 7])],
+        scene
+      )
+    )
+    expect(cellsOf(page)).toEqual([
+      ["4", "1", "0", "\u22122", "\u22123", "4"],
+      ["7", "7", "7", "7", "7", "7"]
+    ])
+    expect(
+      all(page, "th")
+        .filter((one) => one.attributes["scope"] === "row")
+        .map(textOf)
+    ).toEqual(["Head", "Product 2 (deleted)"])
     expect(classed(page, "verdict").map(textOf).join("")).toContain("1 product is short")
     expect(classed(page, "verdict").map(textOf).join("")).toContain("Head: \u22123, 29 to 30 Mar 2027")
-    expect(all(all(page, "tbody")[0]!, "td").slice(0, 4).map(({ attributes }) => attributes["class"]!.split(" ")[0])).toEqual(["free", "few", "none", "short"])
-    expect(all(page, "td").find((one) => textOf(one) === "\u22122")!.attributes["title"]).toBe("Head, Mon 29 Mar 2027: short of 2")
+    expect(
+      all(all(page, "tbody")[0]!, "td")
+        .slice(0, 4)
+        .map(({ attributes }) => attributes["class"]!.split(" ")[0])
+    ).toEqual(["free", "few", "none", "short"])
+    expect(all(page, "td").find((one) => textOf(one) === "\u22122")!.attributes["title"]).toBe(
+      "Head, Mon 29 Mar 2027: short of 2"
+    )
   })
   it("marks weekends, today on the store's clock, and months, whose headings are as wide as their days", () => {
     const late = { ...scene, zone: "Pacific/Auckland", now: Date.parse("2027-03-30T13:00:00Z") }
     const page = readPage(calendarPage([product(1, "Head", "2027-03-26", [1, 1, 1, 1, 1, 1, 1, 1])], late))
-    const days = all(page, "th").filter((one) => one.attributes["scope"] === "col").slice(1)
+    const days = all(page, "th")
+      .filter((one) => one.attributes["scope"] === "col")
+      .slice(1)
     expect(days.map(textOf)).toEqual(["Fr26", "Sa27", "Su28", "Mo29", "Tu30", "We31", "Th1", "Fr2"])
-    expect(days.map(({ attributes }, at) => attributes["class"]!.includes("we") ? at : -1).filter((at) => at >= 0)).toEqual([1, 2])
+    expect(
+      days.map(({ attributes }, at) => (attributes["class"]!.includes("we") ? at : -1)).filter((at) => at >= 0)
+    ).toEqual([1, 2])
     // 13:00 UTC is already the 31st in Auckland.
-    expect(days.map(({ attributes }) => attributes["class"]!.includes("today"))).toEqual([false, false, false, false, false, true, false, false])
-    expect(all(page, "th").filter((one) => one.attributes["scope"] === "colgroup").map((one) => [textOf(one), one.attributes["colspan"]])).toEqual([["Mar 2027", "6"], ["Apr", "2"]])
-    expect(all(page, "time").map((one) => [one.attributes["datetime"], textOf(one)])).toEqual([["2027-03-30T13:00:00.000Z", "Wed 31 Mar 2027, 02:00"]])
+    expect(days.map(({ attributes }) => attributes["class"]!.includes("today"))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+      true,
+      false,
+      false
+    ])
+    expect(
+      all(page, "th")
+        .filter((one) => one.attributes["scope"] === "colgroup")
+        .map((one) => [textOf(one), one.attributes["colspan"]])
+    ).toEqual([
+      ["Mar 2027", "6"],
+      ["Apr", "2"]
+    ])
+    expect(all(page, "time").map((one) => [one.attributes["datetime"], textOf(one)])).toEqual([
+      ["2027-03-30T13:00:00.000Z", "Wed 31 Mar 2027, 02:00"]
+    ])
   })
   it("goes on below by whole months when the window is long, every day once", () => {
     const year = Array.from({ length: 366 }, (_, at) => at % 100)
@@ -52,23 +124,60 @@ describe("the calendar as a page", () => {
     const tables = all(page, "table")
     // Two months each, of 59 to 62 days; the last with the first day of the year after.
     expect(tables.length).toBe(6)
-    expect(tables.flatMap((table) => all(all(table, "tbody")[0]!, "td").map((cell) => Number(textOf(cell))))).toEqual(year)
+    expect(tables.flatMap((table) => all(all(table, "tbody")[0]!, "td").map((cell) => Number(textOf(cell))))).toEqual(
+      year
+    )
     expect(tables.map((table) => textOf(all(table, "caption")[0]!))[1]).toBe("1 Mar to 30 Apr 2027")
     // Of three digits a month is enough.
-    expect(all(readPage(calendarPage([product(1, "Head", "2027-01-01", year.map((one) => one + 100))], scene)), "table").length).toBe(13)
+    expect(
+      all(
+        readPage(
+          calendarPage(
+            [
+              product(
+                1,
+                "Head",
+                "2027-01-01",
+                year.map((one) => one + 100)
+              )
+            ],
+            scene
+          )
+        ),
+        "table"
+      ).length
+    ).toBe(13)
   })
   it("keeps whatever people typed as text, and stands alone", () => {
     for (const name of nasty) {
       const text = calendarPage([product(1, name, "2027-03-26", [1, -1])], { ...scene, store: name, source: name })
       expect(faultsOf(text)).toEqual([])
-      expect(all(readPage(text), "th").filter((one) => one.attributes["scope"] === "row").map(textOf)).toEqual([shown(name)])
-      expect(all(readPage(text), "td").at(-1)!.attributes["title"]!.replace(/[\u2068\u2069]/g, "")).toBe(`${shown(name)}, Sat 27 Mar 2027: short of 1`)
+      expect(
+        all(readPage(text), "th")
+          .filter((one) => one.attributes["scope"] === "row")
+          .map(textOf)
+      ).toEqual([shown(name)])
+      expect(
+        all(readPage(text), "td")
+          .at(-1)!
+          .attributes["title"]!.replace(/[\u2068\u2069]/g, "")
+      ).toBe(`${shown(name)}, Sat 27 Mar 2027: short of 1`)
     }
   })
   it("draws 200 products over 60 days, and refuses 1,000 over 380 naming what would fit", () => {
-    const many = (products: number, days: number) => Array.from({ length: products }, (_, at) => product(at + 1, `Product ${at}`, "2027-01-01", Array.from({ length: days }, () => at)))
+    const many = (products: number, days: number) =>
+      Array.from({ length: products }, (_, at) =>
+        product(
+          at + 1,
+          `Product ${at}`,
+          "2027-01-01",
+          Array.from({ length: days }, () => at)
+        )
+      )
     expect(cellsOf(readPage(calendarPage(many(200, 60), scene))).length).toBe(200)
-    expect(() => calendarPage(many(1000, 380), scene)).toThrow("1000 products over 380 days are 380000 cells; a page holds 60000.")
+    expect(() => calendarPage(many(1000, 380), scene)).toThrow(
+      "1000 products over 380 days are 380000 cells; a page holds 60000."
+    )
   })
   it("says so when there is nothing to show", () => {
     const text = calendarPage([], scene)
@@ -78,23 +187,55 @@ describe("the calendar as a page", () => {
 })
 
 const demand = (id: number, starts_at: string, ends_at: string, more: Partial<Demand> = {}): Demand => ({
-  demand_id: id, asset_id: null, asset_serial: null, quantity: 1, source_type: "opportunity_item", source_name: `Deal ${id}`, phase: "reserved",
-  period_start: starts_at, period_end: ends_at, starts_at, ends_at, ...more
+  demand_id: id,
+  asset_id: null,
+  asset_serial: null,
+  quantity: 1,
+  source_type: "opportunity_item",
+  source_name: `Deal ${id}`,
+  phase: "reserved",
+  period_start: starts_at,
+  period_end: ends_at,
+  starts_at,
+  ends_at,
+  ...more
 })
 const facts = (demands: ReadonlyArray<Demand>, more: Partial<GanttFacts> = {}): GanttFacts => ({
-  product: "Head", is_bulk: false, chart: { from: "2027-03-27T00:00:00.000Z", to: "2027-03-29T23:00:00.000Z", total_stock: 2, demands, shortages: [] },
-  days: [], behind: new Map(), units: [], more_idle: 0, parts: [], ...more
+  product: "Head",
+  is_bulk: false,
+  chart: { from: "2027-03-27T00:00:00.000Z", to: "2027-03-29T23:00:00.000Z", total_stock: 2, demands, shortages: [] },
+  days: [],
+  behind: new Map(),
+  units: [],
+  more_idle: 0,
+  parts: [],
+  ...more
 })
 const bodyOf = (text: string): Element => classed(readPage(text), "body")[0]!
 const spans = (element: Element, name: string): ReadonlyArray<readonly [number, number]> =>
-  all(element, "rect").filter((one) => one.attributes["class"] === name).map(({ attributes }) => [Number(attributes["x"]), Number(attributes["x"]) + Number(attributes["width"])])
+  all(element, "rect")
+    .filter((one) => one.attributes["class"] === name)
+    .map(({ attributes }) => [Number(attributes["x"]), Number(attributes["x"]) + Number(attributes["width"])])
 
 describe("the chart of claims as a page", () => {
   it("puts days and bars where the store's clock has them over a change of clocks", () => {
     // In London the 28th has 23 hours: the window of four days has 95.
-    const page = bodyOf(ganttPage(facts([demand(1, "2027-03-28T08:00:00.000Z", "2027-03-29T17:00:00.000Z", { period_start: "2027-03-27T20:00:00.000Z", period_end: "2027-03-29T23:00:00.000Z" })]), scene))
-    const wide = Number(all(page, "svg")[0]!.attributes["width"]), hour = wide / 95
-    const lines = all(page, "line").filter((one) => one.attributes["class"] === "day").map(({ attributes }) => Number(attributes["x1"]))
+    const page = bodyOf(
+      ganttPage(
+        facts([
+          demand(1, "2027-03-28T08:00:00.000Z", "2027-03-29T17:00:00.000Z", {
+            period_start: "2027-03-27T20:00:00.000Z",
+            period_end: "2027-03-29T23:00:00.000Z"
+          })
+        ]),
+        scene
+      )
+    )
+    const wide = Number(all(page, "svg")[0]!.attributes["width"]),
+      hour = wide / 95
+    const lines = all(page, "line")
+      .filter((one) => one.attributes["class"] === "day")
+      .map(({ attributes }) => Number(attributes["x1"]))
     const near = (numbers: ReadonlyArray<number>) => numbers.map((one) => expect.closeTo(one, 0))
     expect(lines).toEqual(near([0, 24 * hour, 47 * hour, 71 * hour]))
     expect(spans(page, "prep")[0]).toEqual(near([20 * hour, 32 * hour]))
@@ -104,78 +245,225 @@ describe("the chart of claims as a page", () => {
     expect(textOf(all(page, "title")[0]!)).toContain("Hire: Sun 28 Mar 2027, 09:00 to Mon 29 Mar 2027, 18:00")
   })
   it("names the order by subject, number and customer, and marks what is overdue from its due date on", () => {
-    const behind = new Map<number, DemandOfBar>([[1, { is_overdue: true, deal: { subject: "Gala", number: "0000000007", customer: "Northern Lights", due_at: "2027-03-27T06:00:00.000Z" } }]])
-    const text = ganttPage(facts([demand(1, "2027-03-25T08:00:00.000Z", "2199-01-01T00:00:00.000Z", { phase: "on_hire", asset_id: 9, asset_serial: "S-9" })], { behind, units: [{ id: 9, name: "A-9", more: "S-9" }, { id: 10, name: "A-10", more: undefined }] }), scene)
-    const body = bodyOf(text), wide = Number(all(body, "svg")[0]!.attributes["width"]), hour = wide / 95
+    const behind = new Map<number, DemandOfBar>([
+      [
+        1,
+        {
+          is_overdue: true,
+          deal: {
+            subject: "Gala",
+            number: "0000000007",
+            customer: "Northern Lights",
+            due_at: "2027-03-27T06:00:00.000Z"
+          }
+        }
+      ]
+    ])
+    const text = ganttPage(
+      facts(
+        [
+          demand(1, "2027-03-25T08:00:00.000Z", "2199-01-01T00:00:00.000Z", {
+            phase: "on_hire",
+            asset_id: 9,
+            asset_serial: "S-9"
+          })
+        ],
+        {
+          behind,
+          units: [
+            { id: 9, name: "A-9", more: "S-9" },
+            { id: 10, name: "A-10", more: undefined }
+          ]
+        }
+      ),
+      scene
+    )
+    const body = bodyOf(text),
+      wide = Number(all(body, "svg")[0]!.attributes["width"]),
+      hour = wide / 95
     expect(spans(body, "out")[0]).toEqual([0, expect.closeTo(6 * hour, 0)])
     expect(spans(body, "late")[0]).toEqual([expect.closeTo(6 * hour, 0), wide])
     expect(all(body, "text").map(textOf)).toEqual(["\u2192 overdue! Gala · 0000000007 · Northern Lights"])
-    expect(classed(readPage(text), "labels").flatMap((one) => all(one, "text")).map(textOf)).toEqual(["A-9S-9", "A-10no claim"])
+    expect(
+      classed(readPage(text), "labels")
+        .flatMap((one) => all(one, "text"))
+        .map(textOf)
+    ).toEqual(["A-9S-9", "A-10no claim"])
     const row = all(all(readPage(text), "tbody")[0]!, "tr")[0]!
-    expect([...all(row, "td"), ...all(row, "th")].map(textOf)).toEqual(["1", "0000000007", "Northern Lights", "A-9 (S-9)", "overdue", "Thu 25 Mar, 08:00", "due Sat 27 Mar, 06:00", "Gala"])
+    expect([...all(row, "td"), ...all(row, "th")].map(textOf)).toEqual([
+      "1",
+      "0000000007",
+      "Northern Lights",
+      "A-9 (S-9)",
+      "overdue",
+      "Thu 25 Mar, 08:00",
+      "due Sat 27 Mar, 06:00",
+      "Gala"
+    ])
   })
   it("marks the days that are short and draws quantities as tall as they are many", () => {
-    const chart = { ...facts([]).chart, demands: [demand(1, "2027-03-27T08:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 10 }), demand(2, "2027-03-27T09:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 5 })], shortages: [{ from: "2027-03-27", to: "2027-03-27", severity: 13, in_buffer_zone: false }, { from: "2027-03-28", to: "2027-03-28", severity: 11, in_buffer_zone: false }] }
+    const chart = {
+      ...facts([]).chart,
+      demands: [
+        demand(1, "2027-03-27T08:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 10 }),
+        demand(2, "2027-03-27T09:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 5 })
+      ],
+      shortages: [
+        { from: "2027-03-27", to: "2027-03-27", severity: 13, in_buffer_zone: false },
+        { from: "2027-03-28", to: "2027-03-28", severity: 11, in_buffer_zone: false }
+      ]
+    }
     const text = ganttPage(facts([], { chart, is_bulk: true }), scene)
-    expect(textOf(classed(readPage(text), "verdict")[0]!)).toBe("2 in stock. Short on 2 days: 13 missing 27 to 28 Mar 2027.")
+    expect(textOf(classed(readPage(text), "verdict")[0]!)).toBe(
+      "2 in stock. Short on 2 days: 13 missing 27 to 28 Mar 2027."
+    )
     expect(spans(bodyOf(text), "missing").length).toBe(2)
-    const heights = all(bodyOf(text), "rect").filter((one) => one.attributes["class"] === "reserved").map(({ attributes }) => Number(attributes["height"]))
+    const heights = all(bodyOf(text), "rect")
+      .filter((one) => one.attributes["class"] === "reserved")
+      .map(({ attributes }) => Number(attributes["height"]))
     expect(heights[0]!).toBeGreaterThan(heights[1]!)
   })
   it("keeps whatever people typed as text, and stands alone", () => {
     for (const name of nasty) {
-      const behind = new Map<number, DemandOfBar>([[1, { is_overdue: false, deal: { subject: name, number: name, customer: name, due_at: null } }]])
-      const text = ganttPage(facts([demand(1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z", { source_name: name, phase: name, asset_id: 3, asset_serial: name })], { product: name, behind, units: [{ id: 3, name, more: name }] }), { ...scene, store: name })
+      const behind = new Map<number, DemandOfBar>([
+        [1, { is_overdue: false, deal: { subject: name, number: name, customer: name, due_at: null } }]
+      ])
+      const text = ganttPage(
+        facts(
+          [
+            demand(1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z", {
+              source_name: name,
+              phase: name,
+              asset_id: 3,
+              asset_serial: name
+            })
+          ],
+          { product: name, behind, units: [{ id: 3, name, more: name }] }
+        ),
+        { ...scene, store: name }
+      )
       expect(faultsOf(text)).toEqual([])
       expect(textOf(all(readPage(text), "h1")[0]!)).toBe(shown(name))
       expect(textOf(all(bodyOf(text), "text")[0]!).replace(/[\u2068\u2069]/g, "")).toBe(shown(name))
     }
   })
   it("shows who claims the parts of a kit, a lane each, with what they are short of", () => {
-    const part = { name: "Lamp", quantity: 2, total_stock: 10, demands: [demand(7, "2027-03-27T08:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 12 })], shortages: [{ from: "2027-03-27", to: "2027-03-27", severity: 2, in_buffer_zone: false }] }
+    const part = {
+      name: "Lamp",
+      quantity: 2,
+      total_stock: 10,
+      demands: [demand(7, "2027-03-27T08:00:00.000Z", "2027-03-28T08:00:00.000Z", { quantity: 12 })],
+      shortages: [{ from: "2027-03-27", to: "2027-03-27", severity: 2, in_buffer_zone: false }]
+    }
     const page = readPage(ganttPage(facts([], { parts: [part] }), scene))
-    expect(classed(page, "labels").flatMap((one) => all(one, "text")).map(textOf)).toEqual(["2 × Lampof 10"])
+    expect(
+      classed(page, "labels")
+        .flatMap((one) => all(one, "text"))
+        .map(textOf)
+    ).toEqual(["2 × Lampof 10"])
     expect(classed(page, "bar").length).toBe(1)
     expect(textOf(classed(page, "verdict")[0]!)).toBe(" Lamp is short: 2 missing 27 Mar 2027.")
     expect(all(all(page, "tbody")[0]!, "td").map(textOf).slice(0, 2)).toEqual(["12", "Lamp"])
   })
   it("holds 4,000 claims and no more", () => {
-    const many = (count: number) => facts(Array.from({ length: count }, (_, at) => demand(at + 1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z")))
+    const many = (count: number) =>
+      facts(
+        Array.from({ length: count }, (_, at) => demand(at + 1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z"))
+      )
     expect(classed(readPage(ganttPage(many(4000), scene)), "bar").length).toBe(4000)
     expect(() => ganttPage(many(4001), scene)).toThrow("4001 claims; a page holds 4000.")
   })
 })
 
-const periods = fc.array(fc.tuple(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 1, max: 200 })), { maxLength: 40 })
-  .map((all_) => all_.map(([from, hours], at) => demand(at + 1, new Date(1_800_000_000_000 + from * 3_600_000).toISOString(), new Date(1_800_000_000_000 + (from + hours) * 3_600_000).toISOString())))
+const periods = fc
+  .array(fc.tuple(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 1, max: 200 })), { maxLength: 40 })
+  .map((all_) =>
+    all_.map(([from, hours], at) =>
+      demand(
+        at + 1,
+        new Date(1_800_000_000_000 + from * 3_600_000).toISOString(),
+        new Date(1_800_000_000_000 + (from + hours) * 3_600_000).toISOString()
+      )
+    )
+  )
 
 describe("the lanes of a chart", () => {
   it("hold every claim once, and never two at a time", () => {
-    fc.assert(fc.property(periods, (demands) => {
-      const rows = packed(demands)
-      expect(rows.flat().map((one) => one.demand_id).sort((a, b) => a - b)).toEqual(demands.map((one) => one.demand_id))
-      for (const row of rows) for (let at = 1; at < row.length; at++) expect(row[at]!.period_start >= row[at - 1]!.period_end).toBe(true)
-    }))
+    fc.assert(
+      fc.property(periods, (demands) => {
+        const rows = packed(demands)
+        expect(
+          rows
+            .flat()
+            .map((one) => one.demand_id)
+            .sort((a, b) => a - b)
+        ).toEqual(demands.map((one) => one.demand_id))
+        for (const row of rows)
+          for (let at = 1; at < row.length; at++) expect(row[at]!.period_start >= row[at - 1]!.period_end).toBe(true)
+      })
+    )
   })
   it("are asked about at moments that meet every claim, no two of which one claim would do for", () => {
-    fc.assert(fc.property(periods, (demands) => {
-      const moments = momentsOf({ to: "2099-01-01T00:00:00.000Z", demands })
-      for (const one of demands) expect(moments.some((at) => Date.parse(one.period_start) <= at && at < Date.parse(one.period_end))).toBe(true)
-    }))
-    expect(momentsOf({ to: "2027-03-31T00:00:00.000Z", demands: [demand(1, "2027-03-01T00:00:00.000Z", "2027-03-10T00:00:00.000Z"), demand(2, "2027-03-05T00:00:00.000Z", "2199-01-01T00:00:00.000Z")] })).toEqual([Date.parse("2027-03-10T00:00:00.000Z") - 1])
+    fc.assert(
+      fc.property(periods, (demands) => {
+        const moments = momentsOf({ to: "2099-01-01T00:00:00.000Z", demands })
+        for (const one of demands)
+          expect(moments.some((at) => Date.parse(one.period_start) <= at && at < Date.parse(one.period_end))).toBe(true)
+      })
+    )
+    expect(
+      momentsOf({
+        to: "2027-03-31T00:00:00.000Z",
+        demands: [
+          demand(1, "2027-03-01T00:00:00.000Z", "2027-03-10T00:00:00.000Z"),
+          demand(2, "2027-03-05T00:00:00.000Z", "2199-01-01T00:00:00.000Z")
+        ]
+      })
+    ).toEqual([Date.parse("2027-03-10T00:00:00.000Z") - 1])
   })
 })
 
 describe("a manifest as a page", () => {
   const manifest = (name: string) => ({
-    container_id: 1, name, barcode: null, code: name, serialised_item_id: null, store_id: 1, status: "sealed", scan_mode: "strict", sealed_at: "2027-07-01T08:00:00.000Z", notes: name, is_compliant: false,
+    container_id: 1,
+    name,
+    barcode: null,
+    code: name,
+    serialised_item_id: null,
+    store_id: 1,
+    status: "sealed",
+    scan_mode: "strict",
+    sealed_at: "2027-07-01T08:00:00.000Z",
+    notes: name,
+    is_compliant: false,
     slots: [{ product_id: 1, product_name: name, required: 3, packed: 1, satisfied: false }],
-    items: [{ serialised_item_id: 4, product_id: 1, product_name: name, asset_number: name, serial_number: name, barcode: name, code: name, position: name, packed_at: "2027-06-30T08:00:00.000Z" }], containers: []
+    items: [
+      {
+        serialised_item_id: 4,
+        product_id: 1,
+        product_name: name,
+        asset_number: name,
+        serial_number: name,
+        barcode: name,
+        code: name,
+        position: name,
+        packed_at: "2027-06-30T08:00:00.000Z"
+      }
+    ],
+    containers: []
   })
   it("says what is in it, what is missing and since when it is sealed", () => {
-    const page = readPage(manifestPage({ ...manifest("Case 7"), containers: [{ ...manifest("Case 8"), is_compliant: true, slots: [] }] }, scene, undefined))
+    const page = readPage(
+      manifestPage(
+        { ...manifest("Case 7"), containers: [{ ...manifest("Case 8"), is_compliant: true, slots: [] }] },
+        scene,
+        undefined
+      )
+    )
     expect(textOf(all(page, "header")[0]!)).toContain("Sealed, sealed Thu 1 Jul 2027, 09:00")
-    expect(textOf(all(page, "header")[0]!)).toContain("2 units, what lies in cases within included. \u2717 Not complete")
+    expect(textOf(all(page, "header")[0]!)).toContain(
+      "2 units, what lies in cases within included. \u2717 Not complete"
+    )
     expect(classed(page, "bad").map(textOf)).toEqual(["\u2717 Not complete", "Missing: 2 × Case 7"])
     expect(textOf(classed(page, "sums")[0]!)).toBe("2 × Case 7")
   })
@@ -190,10 +478,13 @@ describe("a manifest as a page", () => {
 
 describe("a picture's file", () => {
   let folder = ""
-  beforeAll(() => { folder = mkdtempSync(join(tmpdir(), "flightcase-pictures-")) })
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "flightcase-pictures-"))
+  })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   it("takes an older one's place whole, and keeps a link a link", async () => {
-    const file = join(folder, "a.html"), link = join(folder, "link.html")
+    const file = join(folder, "a.html"),
+      link = join(folder, "link.html")
     await writeAtomically(file, "old and long")
     symlinkSync(file, link)
     await writeAtomically(link, "new")
@@ -212,7 +503,9 @@ describe("a picture's file", () => {
 
 describe("a stretch of days", () => {
   it.each([
-    ["2027-03-01", "2027-03-01", "1 Mar 2027"], ["2027-03-01", "2027-03-09", "1 to 9 Mar 2027"],
-    ["2027-03-30", "2027-04-02", "30 Mar to 2 Apr 2027"], ["2027-12-30", "2028-01-02", "30 Dec 2027 to 2 Jan 2028"]
+    ["2027-03-01", "2027-03-01", "1 Mar 2027"],
+    ["2027-03-01", "2027-03-09", "1 to 9 Mar 2027"],
+    ["2027-03-30", "2027-04-02", "30 Mar to 2 Apr 2027"],
+    ["2027-12-30", "2028-01-02", "30 Dec 2027 to 2 Jan 2028"]
   ])("%s to %s is %s", (first, last, text) => expect(dateRangeText(first, last)).toBe(text))
 })

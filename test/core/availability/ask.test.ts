@@ -13,19 +13,35 @@ describe.each(engines)("availability on %s", (engine) => {
   })
   afterAll(() => app.close())
   const ask = async (query: object, path = "/availability") =>
-    app.call("GET", `/api/v1${path}?${new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]))}`)
-  const point = async (product_id: number, date: string, store_id = S) => (await ask({ product_id, store_id, date })).body.availability
-  const range = async (product_id: number, from: string, to: string, store_id = S) => (await ask({ product_id, store_id, from, to })).body.availability
-  const errorKeys = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {}).sort()]
+    app.call(
+      "GET",
+      `/api/v1${path}?${new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]))}`
+    )
+  const point = async (product_id: number, date: string, store_id = S) =>
+    (await ask({ product_id, store_id, date })).body.availability
+  const range = async (product_id: number, from: string, to: string, store_id = S) =>
+    (await ask({ product_id, store_id, from, to })).body.availability
+  const errorKeys = (reply: { status: number; body: any }) => [
+    reply.status,
+    Object.keys(reply.body.errors ?? {}).sort()
+  ]
 
   describe("at one moment", () => {
     it("A1: is stock less claims", async () => {
       const P = await business.bulk(S, 10)
       await demandOver(app, P.id, S, 4, "07-01", "07-04")
       expect(await point(P.id, "2026-07-02")).toEqual({
-        product_id: P.id, store_id: S, date: "2026-07-02", total_stock: 10, total_demanded: 4, available: 6, demand_breakdown: { opportunity_item: 4 }
+        product_id: P.id,
+        store_id: S,
+        date: "2026-07-02",
+        total_stock: 10,
+        total_demanded: 4,
+        available: 6,
+        demand_breakdown: { opportunity_item: 4 }
       })
-      expect((await ask({ store_id: S, date: "2026-07-02" }, `/products/${P.id}/availability`)).body.availability.available).toBe(6)
+      expect(
+        (await ask({ store_id: S, date: "2026-07-02" }, `/products/${P.id}/availability`)).body.availability.available
+      ).toBe(6)
     })
     it("A9: counts serialised rows", async () => {
       const P = await business.units(S, 4)
@@ -83,12 +99,24 @@ describe.each(engines)("availability on %s", (engine) => {
       await demandOver(app, P.id, S, 2, "08-10", "08-12")
       const found = await range(P.id, "2026-08-10", "2026-08-12")
       expect(found).toMatchObject({
-        product_id: P.id, store_id: S, from: "2026-08-10T00:00:00.000Z", to: "2026-08-12T00:00:00.000Z", min_available: 5, max_available: 5,
+        product_id: P.id,
+        store_id: S,
+        from: "2026-08-10T00:00:00.000Z",
+        to: "2026-08-12T00:00:00.000Z",
+        min_available: 5,
+        max_available: 5,
         calculated_at: "2026-06-18T12:00:00.000Z"
       })
-      expect(found.slots).toEqual(["2026-08-10", "2026-08-11"].map((day) => ({
-        slot_start: `${day}T00:00:00.000Z`, total_stock: 7, total_demanded: 2, available: 5, demand_breakdown: { opportunity_item: 2 }, pending_checkin_quantity: 0
-      })))
+      expect(found.slots).toEqual(
+        ["2026-08-10", "2026-08-11"].map((day) => ({
+          slot_start: `${day}T00:00:00.000Z`,
+          total_stock: 7,
+          total_demanded: 2,
+          available: 5,
+          demand_breakdown: { opportunity_item: 2 },
+          pending_checkin_quantity: 0
+        }))
+      )
       expect(await point(P.id, "2026-08-10T06:00Z")).toMatchObject({ total_stock: 7, total_demanded: 2, available: 5 })
     })
     it("C4: speaks of stock never booked", async () => {
@@ -100,18 +128,30 @@ describe.each(engines)("availability on %s", (engine) => {
     it("C8: a claim that is let go takes nothing any more", async () => {
       const P = await business.bulk(S, 10)
       const source = await demandOver(app, P.id, S, 4, "06-20", "06-21")
-      expect((await range(P.id, "2026-06-20", "2026-06-21")).slots[0]).toMatchObject({ total_demanded: 4, available: 6 })
+      expect((await range(P.id, "2026-06-20", "2026-06-21")).slots[0]).toMatchObject({
+        total_demanded: 4,
+        available: 6
+      })
       await demandOver(app, P.id, S, 4, "06-20", "06-21", { phase: "void" }, source)
-      expect((await range(P.id, "2026-06-20", "2026-06-21")).slots[0]).toMatchObject({ total_demanded: 0, available: 10 })
+      expect((await range(P.id, "2026-06-20", "2026-06-21")).slots[0]).toMatchObject({
+        total_demanded: 0,
+        available: 10
+      })
     })
     it("a range begun in the middle of a slot includes the slot in progress", async () => {
       const P = await business.bulk(S, 1)
-      expect((await range(P.id, "2026-06-20T15:00:00Z", "2026-06-21T01:00:00Z")).slots.map((slot: any) => slot.slot_start))
-        .toEqual(["2026-06-20T00:00:00.000Z", "2026-06-21T00:00:00.000Z"])
+      expect(
+        (await range(P.id, "2026-06-20T15:00:00Z", "2026-06-21T01:00:00Z")).slots.map((slot: any) => slot.slot_start)
+      ).toEqual(["2026-06-20T00:00:00.000Z", "2026-06-21T00:00:00.000Z"])
     })
     it("beyond the horizon there is nothing to say", async () => {
       const P = await business.bulk(S, 1)
-      expect(await range(P.id, "2031-01-01", "2031-01-05")).toMatchObject({ min_available: null, max_available: null, calculated_at: null, slots: [] })
+      expect(await range(P.id, "2031-01-01", "2031-01-05")).toMatchObject({
+        min_available: null,
+        max_available: null,
+        calculated_at: null,
+        slots: []
+      })
       expect((await range(P.id, "2000-01-01", "2040-01-01")).slots.length).toBe(90 + 365 + 1)
     })
     it("C10: half a day is six hours", async () => {
@@ -120,8 +160,16 @@ describe.each(engines)("availability on %s", (engine) => {
         other.setClock("2026-03-01T00:00:00.000Z")
         await other.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "half_daily" } })
         const P = await sampleBusiness(other).units(1, 1)
-        const { body } = await other.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=1&from=2026-03-02&to=2026-03-03`)
-        expect(body.availability.slots.map((slot: any) => slot.slot_start.slice(11, 16))).toEqual(["00:00", "06:00", "12:00", "18:00"])
+        const { body } = await other.call(
+          "GET",
+          `/api/v1/availability?product_id=${P.id}&store_id=1&from=2026-03-02&to=2026-03-03`
+        )
+        expect(body.availability.slots.map((slot: any) => slot.slot_start.slice(11, 16))).toEqual([
+          "00:00",
+          "06:00",
+          "12:00",
+          "18:00"
+        ])
       } finally {
         await other.close()
       }
@@ -135,58 +183,117 @@ describe.each(engines)("availability on %s", (engine) => {
       const T = await business.store()
       const P = await business.bulk(S, 5)
       await demandOver(app, P.id, T, 1, "06-20", "06-21")
-      expect((await range(P.id, "2026-08-01", "2026-08-03", T)).slots.map((slot: any) => slot.available)).toEqual([0, 0])
+      expect((await range(P.id, "2026-08-01", "2026-08-03", T)).slots.map((slot: any) => slot.available)).toEqual([
+        0, 0
+      ])
     })
     it("a returned unit waits for its check from the day of its return", async () => {
       const P = await business.units(S, 1)
       await demandOver(app, P.id, S, 1, "06-10", "06-16T10:00", {
-        asset_id: P.units[0]!, phase: "closed", is_active: false, pending_checkin: true, returned_at: "2026-06-16T10:00:00.000Z"
+        asset_id: P.units[0]!,
+        phase: "closed",
+        is_active: false,
+        pending_checkin: true,
+        returned_at: "2026-06-16T10:00:00.000Z"
       })
       const found = await range(P.id, "2026-06-14", "2026-06-20")
       expect(found.slots.map((slot: any) => slot.pending_checkin_quantity)).toEqual([0, 0, 1, 1, 1, 1])
       expect(found.slots.map((slot: any) => slot.available)).toEqual([1, 1, 1, 1, 1, 1])
-      expect(found.slots.map((slot: any) => [slot.total_demanded, slot.demand_breakdown]))
-        .toEqual([0, 0, 1, 1, 1, 1].map((waiting) => [0, waiting === 0 ? {} : { returned_not_checked: 1 }]))
+      expect(found.slots.map((slot: any) => [slot.total_demanded, slot.demand_breakdown])).toEqual(
+        [0, 0, 1, 1, 1, 1].map((waiting) => [0, waiting === 0 ? {} : { returned_not_checked: 1 }])
+      )
       expect((await point(P.id, "2026-06-17")).demand_breakdown).toEqual({})
     })
     it("a unit that waits for its check stands beside what is claimed, and no longer once it is checked", async () => {
       const P = await business.units(S, 2)
       await demandOver(app, P.id, S, 1, "06-10", "06-20", { asset_id: P.units[1]! })
-      const returned = { asset_id: P.units[0]!, phase: "closed", is_active: false, returned_at: "2026-06-16T10:00:00.000Z" } as const
-      await demandOver(app, P.id, S, 1, "06-10", "06-16T10:00", { ...returned, pending_checkin: false, checked_at: "2026-06-17T09:00:00.000Z" })
+      const returned = {
+        asset_id: P.units[0]!,
+        phase: "closed",
+        is_active: false,
+        returned_at: "2026-06-16T10:00:00.000Z"
+      } as const
+      await demandOver(app, P.id, S, 1, "06-10", "06-16T10:00", {
+        ...returned,
+        pending_checkin: false,
+        checked_at: "2026-06-17T09:00:00.000Z"
+      })
       expect((await range(P.id, "2026-06-15", "2026-06-19")).slots.map((slot: any) => slot.demand_breakdown)).toEqual([
-        { opportunity_item: 1 }, { opportunity_item: 1, returned_not_checked: 1 }, { opportunity_item: 1, returned_not_checked: 1 }, { opportunity_item: 1 }
+        { opportunity_item: 1 },
+        { opportunity_item: 1, returned_not_checked: 1 },
+        { opportunity_item: 1, returned_not_checked: 1 },
+        { opportunity_item: 1 }
       ])
     })
     it("a product whose last stock level was deleted or moved away is 0 of 0 where it was, and unknown where it never was", async () => {
       const [T, U] = [await business.store(), await business.store()]
-      const P = await business.units(T, 1), Q = await business.units(T, 1)
+      const P = await business.units(T, 1),
+        Q = await business.units(T, 1)
       const slots = async (product_id: number, store_id: number, more = "") =>
-        (await app.call("GET", `/api/v1/availability?product_id=${product_id}&store_id=${store_id}&from=2026-06-20&to=2026-06-22${more}`)).body.availability
+        (
+          await app.call(
+            "GET",
+            `/api/v1/availability?product_id=${product_id}&store_id=${store_id}&from=2026-06-20&to=2026-06-22${more}`
+          )
+        ).body.availability
       app.setClock("2026-06-18T13:00:00.000Z")
       expect((await app.call("DELETE", `/api/v1/stock_levels/${P.units[0]}`)).status).toBe(204)
       expect((await app.call("PUT", `/api/v1/stock_levels/${Q.units[0]}`, { store_id: U })).status).toBe(200)
       app.setClock("2026-06-18T14:00:00.000Z")
-      const none = { total_stock: 0, total_demanded: 0, available: 0, demand_breakdown: {}, pending_checkin_quantity: 0 }
-      for (const [id, store, as_of] of [[P.id, T, ""], [Q.id, T, ""], [P.id, T, "&as_of=2026-06-18T13:30:00Z"], [Q.id, T, "&as_of=2026-06-18T13:30:00Z"]] as const) {
+      const none = {
+        total_stock: 0,
+        total_demanded: 0,
+        available: 0,
+        demand_breakdown: {},
+        pending_checkin_quantity: 0
+      }
+      for (const [id, store, as_of] of [
+        [P.id, T, ""],
+        [Q.id, T, ""],
+        [P.id, T, "&as_of=2026-06-18T13:30:00Z"],
+        [Q.id, T, "&as_of=2026-06-18T13:30:00Z"]
+      ] as const) {
         const found = await slots(id, store, as_of)
-        expect([id, found.min_available, found.max_available, found.calculated_at]).toEqual([id, 0, 0, expect.any(String)])
-        expect(found.slots).toEqual(["2026-06-20", "2026-06-21"].map((day) => ({ slot_start: `${day}T00:00:00.000Z`, ...none })))
+        expect([id, found.min_available, found.max_available, found.calculated_at]).toEqual([
+          id,
+          0,
+          0,
+          expect.any(String)
+        ])
+        expect(found.slots).toEqual(
+          ["2026-06-20", "2026-06-21"].map((day) => ({ slot_start: `${day}T00:00:00.000Z`, ...none }))
+        )
       }
       expect((await slots(Q.id, U)).slots.map((slot: any) => slot.available)).toEqual([1, 1])
-      expect((await slots(P.id, T, "&as_of=2026-06-18T12:30:00Z")).slots.map((slot: any) => slot.available)).toEqual([1, 1])
-      for (const [id, store, as_of] of [[P.id, U, ""], [P.id, S, ""], [P.id, U, "&as_of=2026-06-18T13:30:00Z"], [Q.id, S, ""]] as const) {
+      expect((await slots(P.id, T, "&as_of=2026-06-18T12:30:00Z")).slots.map((slot: any) => slot.available)).toEqual([
+        1, 1
+      ])
+      for (const [id, store, as_of] of [
+        [P.id, U, ""],
+        [P.id, S, ""],
+        [P.id, U, "&as_of=2026-06-18T13:30:00Z"],
+        [Q.id, S, ""]
+      ] as const) {
         expect(await slots(id, store, as_of)).toMatchObject({ slots: [], min_available: null, calculated_at: null })
       }
-      const { calendar } = (await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)).body
-      expect(calendar.products.map((one: any) => [one.product_id, one.days[0].available])).toEqual([[P.id, 0], [Q.id, 0]])
+      const { calendar } = (
+        await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)
+      ).body
+      expect(calendar.products.map((one: any) => [one.product_id, one.days[0].available])).toEqual([
+        [P.id, 0],
+        [Q.id, 0]
+      ])
       await app.call("DELETE", `/api/v1/products/${P.id}`)
-      expect((await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)).body.calendar.products.length).toBe(1)
+      expect(
+        (await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)).body
+          .calendar.products.length
+      ).toBe(1)
       app.setClock("2026-06-18T12:00:00.000Z")
     })
     it("what was merged into a product counts as its own past", async () => {
       const T = await business.store()
-      const P = await business.units(S, 1), Q = await business.units(T, 1)
+      const P = await business.units(S, 1),
+        Q = await business.units(T, 1)
       expect((await app.call("POST", `/api/v1/products/${P.id}/merge`, { secondary_id: Q.id })).status).toBe(200)
       expect((await app.call("DELETE", `/api/v1/stock_levels/${Q.units[0]}`)).status).toBe(204)
       expect((await range(P.id, "2026-06-20", "2026-06-21", T)).slots).toMatchObject([{ total_stock: 0, available: 0 }])
@@ -200,7 +307,11 @@ describe.each(engines)("availability on %s", (engine) => {
       ["nothing at all", {}, ["date", "product_id", "store_id"]],
       ["a range without its end", { product_id: 1, store_id: 1, from: "2026-07-01" }, ["to"]],
       ["a range without its start", { product_id: 1, store_id: 1, to: "2026-07-01" }, ["from"]],
-      ["a date with a range", { product_id: 1, store_id: 1, date: "2026-07-01", from: "2026-07-01", to: "2026-07-02" }, ["from", "to"]],
+      [
+        "a date with a range",
+        { product_id: 1, store_id: 1, date: "2026-07-01", from: "2026-07-01", to: "2026-07-02" },
+        ["from", "to"]
+      ],
       ["a date with half a range", { product_id: 1, store_id: 1, date: "2026-07-01", to: "2026-07-02" }, ["to"]],
       ["a range reversed", { product_id: 1, store_id: 1, from: "2026-07-02", to: "2026-07-01" }, ["to"]],
       ["words", { product_id: "x", store_id: "y", date: "soon" }, ["date", "product_id", "store_id"]],
@@ -219,22 +330,37 @@ describe.each(engines)("availability on %s", (engine) => {
     it("whoever lacks the permission or the ability, before looking at the dates", async () => {
       const P = await business.bulk(S, 1)
       for (const path of ["/availability", `/products/${P.id}/availability`, `/products/${P.id}/available-assets`]) {
-        expect((await app.call("GET", `/api/v1${path}`, undefined, viewerWith(["availability.view"], ["stock:read"]))).status).toBe(403)
-        expect((await app.call("GET", `/api/v1${path}`, undefined, viewerWith(["stock.view"], ["availability:read"]))).status).toBe(403)
-        expect((await app.call("GET", `/api/v1${path}`, undefined, viewerWith(["availability.view"], ["availability:read"]))).status).toBe(422)
+        expect(
+          (await app.call("GET", `/api/v1${path}`, undefined, viewerWith(["availability.view"], ["stock:read"]))).status
+        ).toBe(403)
+        expect(
+          (await app.call("GET", `/api/v1${path}`, undefined, viewerWith(["stock.view"], ["availability:read"]))).status
+        ).toBe(403)
+        expect(
+          (await app.call("GET", `/api/v1${path}`, undefined, viewerWith(["availability.view"], ["availability:read"])))
+            .status
+        ).toBe(422)
       }
     })
   })
 
   describe("of single units", () => {
-    const free = async (product: number, query: object) => ask({ store_id: S, ...query }, `/products/${product}/available-assets`)
+    const free = async (product: number, query: object) =>
+      ask({ store_id: S, ...query }, `/products/${product}/available-assets`)
     const ids = (reply: { body: any }) => reply.body.available_assets.map((one: any) => one.id)
 
     it("E2: is listed by page", async () => {
       const P = await business.units(S, 3)
       const all = await free(P.id, { from: "2026-07-10", to: "2026-07-12" })
       expect(all.body.meta).toEqual({ total: 3, per_page: 50, page: 1 })
-      expect(Object.keys(all.body.available_assets[0])).toEqual(["id", "item_name", "asset_number", "serial_number", "barcode", "location"])
+      expect(Object.keys(all.body.available_assets[0])).toEqual([
+        "id",
+        "item_name",
+        "asset_number",
+        "serial_number",
+        "barcode",
+        "location"
+      ])
       const second = await free(P.id, { from: "2026-07-10", to: "2026-07-12", per_page: 1, page: 2 })
       expect([ids(second), second.body.meta]).toEqual([[P.units[1]], { total: 3, per_page: 1, page: 2 }])
     })
@@ -250,13 +376,19 @@ describe.each(engines)("availability on %s", (engine) => {
       const P = await business.units(S, 2)
       await business.unit(P.id, 1)
       await business.units(S, 1)
-      await business.post(`/products/${P.id}/stock_levels/${P.units[0]}/stock_transactions`, { transaction_type: 6, quantity: 1 })
+      await business.post(`/products/${P.id}/stock_levels/${P.units[0]}/stock_transactions`, {
+        transaction_type: 6,
+        quantity: 1
+      })
       expect(ids(await free(P.id, { from: "2026-07-10", to: "2026-07-12" }))).toEqual([P.units[1]])
     })
     it("a bulk product has none", async () => {
       const P = await business.bulk(S, 5)
       const reply = await free(P.id, { from: "2026-07-10", to: "2026-07-12" })
-      expect([reply.status, reply.body]).toEqual([200, { available_assets: [], meta: { total: 0, per_page: 50, page: 1 } }])
+      expect([reply.status, reply.body]).toEqual([
+        200,
+        { available_assets: [], meta: { total: 0, per_page: 50, page: 1 } }
+      ])
     })
     it("a window without length is an instant; a unit overdue is not free", async () => {
       const P = await business.units(S, 2)

@@ -1,6 +1,9 @@
 /** Builders for availability tests: a claim, a stock level or a product with only what matters written down. */
 import {
-  type SnapshotEntries, type AvailabilitySnapshot, type StockedProduct, snapshotOf
+  type SnapshotEntries,
+  type AvailabilitySnapshot,
+  type StockedProduct,
+  snapshotOf
 } from "../../../core/availability/snapshot.ts"
 import { type Demand, type Buffers, bufferedWindow, noBuffers } from "../../../core/availability/demand.ts"
 import { holdsStock } from "../../../core/availability/phase.ts"
@@ -30,24 +33,53 @@ let lastId = 0
 
 /** "Claim n over [from, to)": an active order line, phase reserved, no buffers, unless said otherwise. */
 export const demandFixture = (
-  quantity: number, from: string, to: string | null, more: Partial<Demand> & { readonly buffers?: Buffers } = {}
+  quantity: number,
+  from: string,
+  to: string | null,
+  more: Partial<Demand> & { readonly buffers?: Buffers } = {}
 ): Demand => {
   const { buffers = noBuffers, ...fields } = more
   const phase = fields.phase ?? "reserved"
-  const starts_at = at(from), ends_at = to === null ? openEnd : at(to)
+  const starts_at = at(from),
+    ends_at = to === null ? openEnd : at(to)
   const id = ++lastId
   return {
-    id, product_id: P, store_id: S, asset_id: null, quantity, starts_at, ends_at,
+    id,
+    product_id: P,
+    store_id: S,
+    asset_id: null,
+    quantity,
+    starts_at,
+    ends_at,
     ...bufferedWindow(starts_at, ends_at, phase, buffers),
-    source_type: "opportunity_item", source_id: id, phase, is_active: holdsStock(phase),
-    out: false, pending_checkin: false, returned_at: null, checked_at: null, opportunity_id: null, container_id: null,
+    source_type: "opportunity_item",
+    source_id: id,
+    phase,
+    is_active: holdsStock(phase),
+    out: false,
+    pending_checkin: false,
+    returned_at: null,
+    checked_at: null,
+    opportunity_id: null,
+    container_id: null,
     ...fields
   }
 }
 
 export const bulk = (quantity_held: string | number, more: Partial<StockLevel> = {}): StockLevel => ({
-  id: ++lastId, product_id: P, store_id: S, stock_category: 10, quantity_held, starts_at: null, ends_at: null,
-  last_transaction_type: null, item_name: null, asset_number: null, serial_number: null, barcode: null, location: null,
+  id: ++lastId,
+  product_id: P,
+  store_id: S,
+  stock_category: 10,
+  quantity_held,
+  starts_at: null,
+  ends_at: null,
+  last_transaction_type: null,
+  item_name: null,
+  asset_number: null,
+  serial_number: null,
+  barcode: null,
+  location: null,
   ...more
 })
 
@@ -55,14 +87,28 @@ export const unit = (id: number, more: Partial<StockLevel> = {}): StockLevel =>
   bulk(0, { id, stock_category: 50, serial_number: `SN-${id}`, ...more })
 
 export const product = (id: number, more: Partial<StockedProduct> = {}): StockedProduct => ({
-  id, name: `Product ${id}`, is_serialised: false, track_availability: true, is_kit: false, container_mode: null,
-  parts: [], before_minutes: 0, after_minutes: 0, ...more
+  id,
+  name: `Product ${id}`,
+  is_serialised: false,
+  track_availability: true,
+  is_kit: false,
+  container_mode: null,
+  parts: [],
+  before_minutes: 0,
+  after_minutes: 0,
+  ...more
 })
 
-export const pool = (component_product_id: number, quantity: number): KitPart =>
-  ({ component_product_id, quantity, binding: "pool" })
-export const fixed = (component_product_id: number, quantity: number): KitPart =>
-  ({ component_product_id, quantity, binding: "fixed" })
+export const pool = (component_product_id: number, quantity: number): KitPart => ({
+  component_product_id,
+  quantity,
+  binding: "pool"
+})
+export const fixed = (component_product_id: number, quantity: number): KitPart => ({
+  component_product_id,
+  quantity,
+  binding: "fixed"
+})
 
 export interface SnapshotFixture extends Partial<Omit<SnapshotEntries, "store" | "resolution" | "now">> {
   readonly zone?: string
@@ -72,5 +118,11 @@ export interface SnapshotFixture extends Partial<Omit<SnapshotEntries, "store" |
 }
 
 /** A book of store S in UTC, daily, on 18 June 2026. */
-export const snapshotFixture = ({ now = "06-18T12:00", resolution = "daily", store_id = S, zone = "UTC", ...rest }: SnapshotFixture): AvailabilitySnapshot =>
+export const snapshotFixture = ({
+  now = "06-18T12:00",
+  resolution = "daily",
+  store_id = S,
+  zone = "UTC",
+  ...rest
+}: SnapshotFixture): AvailabilitySnapshot =>
   snapshotOf({ demands: [], stock: [], ...rest, store: { id: store_id, timezone: zone }, resolution, now: at(now) })

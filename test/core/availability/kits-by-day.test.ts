@@ -12,29 +12,41 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
   })
   afterAll(() => app.close())
   const calendar = async (store: number, more = "") =>
-    (await app.call("GET", `/api/v1/availability/calendar?store_id=${store}&from=2026-07-01&to=2026-07-03${more}`)).body.calendar
-  const figures = (grid: any) => grid.products.map((one: any) => [one.product_id, one.is_kit, ...one.days.map((day: any) => day.available)])
+    (await app.call("GET", `/api/v1/availability/calendar?store_id=${store}&from=2026-07-01&to=2026-07-03${more}`)).body
+      .calendar
+  const figures = (grid: any) =>
+    grid.products.map((one: any) => [one.product_id, one.is_kit, ...one.days.map((day: any) => day.available)])
   /** A kit of so many of each part. */
   const kitOf = async (...parts: ReadonlyArray<readonly [part: number, quantity: number]>) => {
     const K = (await business.post("/products", { name: "Kit" })).product.id as number
-    for (const [component_product_id, quantity] of parts) await business.post(`/products/${K}/components`, { component_product_id, quantity })
+    for (const [component_product_id, quantity] of parts)
+      await business.post(`/products/${K}/components`, { component_product_id, quantity })
     return K
   }
 
   it("a kit is absent unless asked for, and then each day is the lowest its parts allow", async () => {
     const T = await business.store()
-    const A = await business.bulk(T, 6), B = await business.bulk(T, 9)
+    const A = await business.bulk(T, 6),
+      B = await business.bulk(T, 9)
     const K = await kitOf([A.id, 2], [B.id, 3])
     await demandOver(app, A.id, T, 3, "07-02", "07-03")
     await demandOver(app, B.id, T, 9, "07-03", "07-04")
-    expect(figures(await calendar(T))).toEqual([[A.id, undefined, 6, 3, 6], [B.id, undefined, 9, 9, 0]])
-    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([[A.id, false, 6, 3, 6], [B.id, false, 9, 9, 0], [K, true, 3, 1, 0]])
+    expect(figures(await calendar(T))).toEqual([
+      [A.id, undefined, 6, 3, 6],
+      [B.id, undefined, 9, 9, 0]
+    ])
+    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([
+      [A.id, false, 6, 3, 6],
+      [B.id, false, 9, 9, 0],
+      [K, true, 3, 1, 0]
+    ])
     expect(figures(await calendar(T, "&include_kits=0"))).toEqual(figures(await calendar(T)))
     expect(figures(await calendar(T, `&include_kits=1&product_ids[]=${K}`))).toEqual([[K, true, 3, 1, 0]])
   })
   it("a kit is judged slot by slot: parts that are short on different days do not add up", async () => {
     const T = await business.store()
-    const A = await business.bulk(T, 1), B = await business.bulk(T, 1)
+    const A = await business.bulk(T, 1),
+      B = await business.bulk(T, 1)
     const K = await kitOf([A.id, 1], [B.id, 1])
     await demandOver(app, A.id, T, 1, "07-01", "07-02")
     await demandOver(app, B.id, T, 2, "07-03", "07-04")
@@ -46,43 +58,84 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
   })
   it("kits within kits appear where their parts are, and nowhere else", async () => {
-    const T = await business.store(), elsewhere = await business.store()
+    const T = await business.store(),
+      elsewhere = await business.store()
     const A = await business.bulk(T, 9)
     const inner = await kitOf([A.id, 2])
     const outer = await kitOf([inner, 2])
-    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([[A.id, false, 9, 9, 9], [inner, true, 4, 4, 4], [outer, true, 2, 2, 2]])
+    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([
+      [A.id, false, 9, 9, 9],
+      [inner, true, 4, 4, 4],
+      [outer, true, 2, 2, 2]
+    ])
     expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
   })
   it("a container product counts its cases, a catalogue kit without pool parts says nothing", async () => {
     const T = await business.store()
-    const H = await business.units(T, 2), A = await business.bulk(T, 5)
-    await app.call("PUT", `/api/v1/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "hybrid" })
+    const H = await business.units(T, 2),
+      A = await business.bulk(T, 5)
+    await app.call("PUT", `/api/v1/products/${H.id}/container_template`, {
+      is_containerable: true,
+      availability_mode: "hybrid"
+    })
     await business.post(`/products/${H.id}/components`, { component_product_id: A.id, quantity: 5 })
     const K = (await business.post("/products", { name: "Fixed parts only" })).product.id
     await business.post(`/products/${K}/components`, { component_product_id: A.id, binding: "fixed" })
-    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([[H.id, true, 1, 1, 1], [A.id, false, 5, 5, 5]])
+    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([
+      [H.id, true, 1, 1, 1],
+      [A.id, false, 5, 5, 5]
+    ])
   })
   it("include_kits must be true or false", async () => {
     const T = await business.store()
-    const reply = await app.call("GET", `/api/v1/availability/calendar?store_id=${T}&from=2026-07-01&to=2026-07-03&include_kits=perhaps`)
+    const reply = await app.call(
+      "GET",
+      `/api/v1/availability/calendar?store_id=${T}&from=2026-07-01&to=2026-07-03&include_kits=perhaps`
+    )
     expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, ["include_kits"]])
   })
 
   it("the chart of a kit tells, when asked, what its parts allow each day and who claims them", async () => {
     const T = await business.store()
-    const A = await business.bulk(T, 6, { name: "Lamp" }), B = await business.bulk(T, 4, { name: "Stand" })
+    const A = await business.bulk(T, 6, { name: "Lamp" }),
+      B = await business.bulk(T, 4, { name: "Stand" })
     const inner = await kitOf([B.id, 1])
     const K = await kitOf([A.id, 2], [inner, 2])
     await demandOver(app, A.id, T, 7, "07-02", "07-03")
     const chart = async (product: number, more = "") =>
-      (await app.call("GET", `/api/v1/availability/${product}/gantt?store_id=${T}&from=2026-07-01&to=2026-07-03${more}`)).body.gantt
+      (
+        await app.call(
+          "GET",
+          `/api/v1/availability/${product}/gantt?store_id=${T}&from=2026-07-01&to=2026-07-03${more}`
+        )
+      ).body.gantt
     expect(Object.keys(await chart(K))).not.toContain("parts")
     const { days, demands, parts } = await chart(K, "&include_kits=1")
     expect(demands).toEqual([])
-    expect(days).toEqual([{ date: "2026-07-01", available: 2 }, { date: "2026-07-02", available: 0 }, { date: "2026-07-03", available: 2 }])
+    expect(days).toEqual([
+      { date: "2026-07-01", available: 2 },
+      { date: "2026-07-02", available: 0 },
+      { date: "2026-07-03", available: 2 }
+    ])
     expect(parts).toMatchObject([
-      { product_id: A.id, product_name: "Lamp", quantity: 2, binding: "pool", total_stock: 6, demands: [{ quantity: 7 }], shortages: [{ from: "2026-07-02", to: "2026-07-02", severity: 1 }] },
-      { product_id: B.id, product_name: "Stand", quantity: 2, binding: "pool", total_stock: 4, demands: [], shortages: [] }
+      {
+        product_id: A.id,
+        product_name: "Lamp",
+        quantity: 2,
+        binding: "pool",
+        total_stock: 6,
+        demands: [{ quantity: 7 }],
+        shortages: [{ from: "2026-07-02", to: "2026-07-02", severity: 1 }]
+      },
+      {
+        product_id: B.id,
+        product_name: "Stand",
+        quantity: 2,
+        binding: "pool",
+        total_stock: 4,
+        demands: [],
+        shortages: []
+      }
     ])
     const plain = await chart(A.id, "&include_kits=1")
     expect([plain.parts, plain.days[1]]).toEqual([[], { date: "2026-07-02", available: -1 }])

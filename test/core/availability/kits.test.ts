@@ -6,7 +6,12 @@ import { rangeAvailability } from "../../../core/availability/range.ts"
 import { availabilityReasons } from "../../../core/availability/reasons.ts"
 import { S, at, snapshotFixture, bulk, demandFixture, fixed, ms, pool, product, unit } from "./fixtures.ts"
 
-const A = 1, B = 2, kit = 10, inner = 11, H = 20, F = 21
+const A = 1,
+  B = 2,
+  kit = 10,
+  inner = 11,
+  H = 20,
+  F = 21
 
 const range = (given: ReturnType<typeof snapshotFixture>, product_id: number, from: string, to: string) =>
   rangeAvailability(given, product_id, { from: ms(from), to: ms(to) })
@@ -18,24 +23,41 @@ describe("a catalogue kit", () => {
 
   it("G11: is as free as its scarcest part, day by day", () => {
     const given = snapshotFixture({
-      products: [oneAndTwo], stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
+      products: [oneAndTwo],
+      stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
       demands: [demandFixture(6, "07-02", "07-03", { product_id: B })]
     })
     expect(range(given, kit, "07-01", "07-03")).toEqual({
-      product_id: kit, store_id: S, from: at("07-01"), to: at("07-03"), min_available: 1, max_available: 4, calculated_at: null,
+      product_id: kit,
+      store_id: S,
+      from: at("07-01"),
+      to: at("07-03"),
+      min_available: 1,
+      max_available: 4,
+      calculated_at: null,
       slots: [["07-01", 4] as const, ["07-02", 1] as const].map(([day, available]) => ({
-        slot_start: at(day), total_stock: 0, total_demanded: 0, available, demand_breakdown: {}, pending_checkin_quantity: 0
+        slot_start: at(day),
+        total_stock: 0,
+        total_demanded: 0,
+        available,
+        demand_breakdown: {},
+        pending_checkin_quantity: 0
       }))
     })
     expect(pointAvailability(given, kit, ms("07-02"))).toMatchObject({
-      date: "2026-07-02", total_stock: 1, total_demanded: 0, available: 1, demand_breakdown: {}
+      date: "2026-07-02",
+      total_stock: 1,
+      total_demanded: 0,
+      available: 1,
+      demand_breakdown: {}
     })
   })
 
   it("G13: nested, 9 leaves at 2 each make 4", () => {
     const given = snapshotFixture({
       products: [
-        product(kit, { is_kit: true, parts: [pool(inner, 1)] }), product(inner, { is_kit: true, parts: [pool(A, 2)] })
+        product(kit, { is_kit: true, parts: [pool(inner, 1)] }),
+        product(inner, { is_kit: true, parts: [pool(A, 2)] })
       ],
       stock: [bulk(9, { product_id: A })]
     })
@@ -44,36 +66,40 @@ describe("a catalogue kit", () => {
 
   //  parts                              stock of A, B   free
   it.each<[string, StockedProduct["parts"], number, number, ReadonlyArray<number>]>([
-    ["a part overbooked",                [pool(A, 1), pool(B, 1)],   -2, 5, [0]],
-    ["a part the store never had",       [pool(A, 1), pool(99, 1)],   5, 5, [0]],
-    ["a part of quantity 0",             [pool(A, 1), pool(B, 0)],    5, 0, [5]],
-    ["a fixed part that is missing",     [pool(A, 1), fixed(B, 1)],   5, 0, [5]],
-    ["a fraction of a part",             [pool(A, 0.1), pool(B, 2.5)], 3, 20, [8]],
-    ["thirty from three tenths",         [pool(A, 0.1)],              3, 0, [30]],
-    ["only fixed parts",                 [fixed(A, 1)],               5, 0, []],
-    ["only a part of quantity 0",        [pool(A, 0)],                5, 0, []],
-    ["no part",                          [],                          5, 0, []]
+    ["a part overbooked", [pool(A, 1), pool(B, 1)], -2, 5, [0]],
+    ["a part the store never had", [pool(A, 1), pool(99, 1)], 5, 5, [0]],
+    ["a part of quantity 0", [pool(A, 1), pool(B, 0)], 5, 0, [5]],
+    ["a fixed part that is missing", [pool(A, 1), fixed(B, 1)], 5, 0, [5]],
+    ["a fraction of a part", [pool(A, 0.1), pool(B, 2.5)], 3, 20, [8]],
+    ["thirty from three tenths", [pool(A, 0.1)], 3, 0, [30]],
+    ["only fixed parts", [fixed(A, 1)], 5, 0, []],
+    ["only a part of quantity 0", [pool(A, 0)], 5, 0, []],
+    ["no part", [], 5, 0, []]
   ])("with %s", (_, parts, a, b, expected) => {
     const given = snapshotFixture({
-      products: [product(kit, { is_kit: true, parts })], stock: [bulk(a, { product_id: A }), bulk(b, { product_id: B })]
+      products: [product(kit, { is_kit: true, parts })],
+      stock: [bulk(a, { product_id: A }), bulk(b, { product_id: B })]
     })
     expect(free(given, kit)).toEqual(expected)
     expect(pointAvailability(given, kit, ms("07-01")).available).toBe(expected[0] ?? 0)
   })
 
   it("may be nested three levels deep, not four, and never in itself", () => {
-    const chain = (ids: ReadonlyArray<number>) => ids.slice(0, -1).map((id, place) =>
-      product(id, { is_kit: true, parts: [pool(ids[place + 1]!, 1)] }))
+    const chain = (ids: ReadonlyArray<number>) =>
+      ids.slice(0, -1).map((id, place) => product(id, { is_kit: true, parts: [pool(ids[place + 1]!, 1)] }))
     const stock = [bulk(5, { product_id: A })]
     expect(free(snapshotFixture({ products: chain([31, 32, 33, A]), stock }), 31)).toEqual([5])
     expect(() => free(snapshotFixture({ products: chain([30, 31, 32, 33, A]), stock }), 30)).toThrow(KitNestedTooDeep)
-    expect(free(snapshotFixture({ products: chain([30, 31, 32, 33, A]), stock, kit_nesting_max_depth: 4 }), 30)).toEqual([5])
+    expect(
+      free(snapshotFixture({ products: chain([30, 31, 32, 33, A]), stock, kit_nesting_max_depth: 4 }), 30)
+    ).toEqual([5])
     expect(() => free(snapshotFixture({ products: chain([31, 32, 31]), stock }), 31)).toThrow(KitNestedTooDeep)
   })
 
   it("names the part that limits it", () => {
     const given = snapshotFixture({
-      products: [oneAndTwo, product(A, { name: "Lamp" })], stock: [bulk(5, { product_id: A }), bulk(3, { product_id: B })]
+      products: [oneAndTwo, product(A, { name: "Lamp" })],
+      stock: [bulk(5, { product_id: A }), bulk(3, { product_id: B })]
     })
     expect(availabilityReasons(given, kit, ms("07-01"), new Map()).parts).toEqual([
       { product_id: A, product_name: "Lamp", quantity: 1, available: 5, kits: 5 },
@@ -87,9 +113,15 @@ describe("a case that is hired with its contents", () => {
     product(H, { is_serialised: true, is_kit: true, container_mode: mode, parts })
   /** Case 20x holds the given units, packed on 1 June; each has its container claim, as packing writes it. */
   const packed = (housing_id: number, contents: ReadonlyArray<number>, since = "06-01"): PackedContainer => ({
-    id: housing_id + 1000, product_id: H, housing_id,
+    id: housing_id + 1000,
+    product_id: H,
+    housing_id,
     items: contents.map((stock_level_id) => ({
-      container_item_id: stock_level_id + 5000, stock_level_id, product_id: F, packed_at: at(since), unpacked_at: null
+      container_item_id: stock_level_id + 5000,
+      stock_level_id,
+      product_id: F,
+      packed_at: at(since),
+      unpacked_at: null
     }))
   })
   const packingDemand = (asset_id: number, since = "06-01") =>
@@ -100,14 +132,20 @@ describe("a case that is hired with its contents", () => {
   it("is free when its fixed slots are filled, and not when they are empty", () => {
     const products = [caseOf("kit", [fixed(F, 2)])]
     const stock = [...cases(1), ...units(301, 302)]
-    const full = snapshotFixture({ products, stock, containers: [packed(201, [301, 302])], demands: [packingDemand(301), packingDemand(302)] })
+    const full = snapshotFixture({
+      products,
+      stock,
+      containers: [packed(201, [301, 302])],
+      demands: [packingDemand(301), packingDemand(302)]
+    })
     const half = snapshotFixture({ products, stock, containers: [packed(201, [301])], demands: [packingDemand(301)] })
     expect([free(full, H), free(half, H), free(snapshotFixture({ products, stock }), H)]).toEqual([[1], [0], [0]])
   })
 
   it("is not free once its own housing is booked", () => {
     const given = snapshotFixture({
-      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301, 302)],
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(2), ...units(301, 302)],
       containers: [packed(201, [301]), packed(202, [302])],
       demands: [packingDemand(301), packingDemand(302), demandFixture(1, "07-01", "07-02", { product_id: H })]
     })
@@ -116,34 +154,51 @@ describe("a case that is hired with its contents", () => {
 
   it("a booking of another unit of a fixed part does not touch it; one of its own contents does, on that day only", () => {
     const base = {
-      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301, 302)], containers: [packed(201, [301])]
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(1), ...units(301, 302)],
+      containers: [packed(201, [301])]
     }
-    const other = [packingDemand(301), demandFixture(1, "07-01", "07-02", { product_id: F, asset_id: 302 }), demandFixture(1, "07-01", "07-02", { product_id: F })]
+    const other = [
+      packingDemand(301),
+      demandFixture(1, "07-01", "07-02", { product_id: F, asset_id: 302 }),
+      demandFixture(1, "07-01", "07-02", { product_id: F })
+    ]
     expect(free(snapshotFixture({ ...base, demands: other }), H, "07-01", "07-03")).toEqual([1, 1])
     const own = [packingDemand(301), demandFixture(1, "07-01", "07-02", { product_id: F, asset_id: 301 })]
     expect(free(snapshotFixture({ ...base, demands: own }), H, "07-01", "07-03")).toEqual([0, 1])
   })
 
   it("is held by whatever else claims its contents, for as long as the longest of them", () => {
-    const base = { products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301)], containers: [packed(201, [301])] }
-    const booked = (from: string, to: string, source_id = 1) => demandFixture(1, from, to, { product_id: F, asset_id: 301, source_id })
+    const base = {
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(1), ...units(301)],
+      containers: [packed(201, [301])]
+    }
+    const booked = (from: string, to: string, source_id = 1) =>
+      demandFixture(1, from, to, { product_id: F, asset_id: 301, source_id })
     const both = [packingDemand(301), booked("07-01", "07-04"), booked("07-02", "07-03")]
     expect(free(snapshotFixture({ ...base, demands: both }), H, "06-30", "07-06")).toEqual([1, 0, 0, 0, 1, 1])
     // A line may bear the same number as the packing; it is still somebody else's claim.
-    expect(free(snapshotFixture({ ...base, demands: [packingDemand(301), booked("07-01", "07-02", 5301)] }), H)).toEqual([0])
+    expect(
+      free(snapshotFixture({ ...base, demands: [packingDemand(301), booked("07-01", "07-02", 5301)] }), H)
+    ).toEqual([0])
   })
 
   it("counts each case by its own contents", () => {
     const given = snapshotFixture({
-      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(3), ...units(301, 302)],
-      containers: [packed(201, [301, 302]), packed(202, [])], demands: [packingDemand(301), packingDemand(302)]
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(3), ...units(301, 302)],
+      containers: [packed(201, [301, 302]), packed(202, [])],
+      demands: [packingDemand(301), packingDemand(302)]
     })
     expect(free(given, H)).toEqual([1])
   })
 
   it("does not take an unfilled case off twice when that very case is out", () => {
     const given = snapshotFixture({
-      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301)], containers: [packed(201, [301])],
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(2), ...units(301)],
+      containers: [packed(201, [301])],
       demands: [packingDemand(301), demandFixture(1, "07-01", "07-02", { product_id: H, asset_id: 202 })]
     })
     expect(free(given, H, "07-01", "07-03")).toEqual([1, 1])
@@ -151,15 +206,19 @@ describe("a case that is hired with its contents", () => {
 
   it("is free from the day it is packed on", () => {
     const given = snapshotFixture({
-      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(1), ...units(301)],
-      containers: [packed(201, [301], "07-02T15:00")], demands: [packingDemand(301, "07-02T15:00")]
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(1), ...units(301)],
+      containers: [packed(201, [301], "07-02T15:00")],
+      demands: [packingDemand(301, "07-02T15:00")]
     })
     expect(free(given, H, "07-01", "07-04")).toEqual([0, 1, 1])
   })
 
   it("is overbooked when more cases are promised than are fit", () => {
     const given = snapshotFixture({
-      products: [caseOf("kit", [fixed(F, 1)])], stock: [...cases(2), ...units(301)], containers: [packed(201, [301])],
+      products: [caseOf("kit", [fixed(F, 1)])],
+      stock: [...cases(2), ...units(301)],
+      containers: [packed(201, [301])],
       demands: [packingDemand(301), demandFixture(2, "07-01", "07-02", { product_id: H })]
     })
     expect(free(given, H)).toEqual([-1])
@@ -170,15 +229,19 @@ describe("a case that is hired with its contents", () => {
     const contents = units(301, 302, 303, 304, 305)
     const demands = [301, 302, 303, 304, 305].map((id) => packingDemand(id))
     const parts = [fixed(F, 1), pool(A, 2)]
-    const given = (spare: number) => snapshotFixture({
-      products: [caseOf("hybrid", parts)], containers: five.containers, demands,
-      stock: [...five.stock, ...contents, bulk(spare, { product_id: A })]
-    })
+    const given = (spare: number) =>
+      snapshotFixture({
+        products: [caseOf("hybrid", parts)],
+        containers: five.containers,
+        demands,
+        stock: [...five.stock, ...contents, bulk(spare, { product_id: A })]
+      })
     expect([free(given(6), H), free(given(1), H)]).toEqual([[3], [0]])
     const without = snapshotFixture({ products: [caseOf("hybrid", [])], stock: cases(3) })
     expect(free(without, H)).toEqual([3])
     const gone = snapshotFixture({
-      products: [caseOf("hybrid", [pool(A, 2)])], stock: [...cases(3), bulk(6, { product_id: A, ends_at: at("07-02") })]
+      products: [caseOf("hybrid", [pool(A, 2)])],
+      stock: [...cases(3), bulk(6, { product_id: A, ends_at: at("07-02") })]
     })
     expect(free(gone, H, "07-01", "07-03")).toEqual([3, 0])
   })
@@ -187,21 +250,41 @@ describe("a case that is hired with its contents", () => {
     const given = snapshotFixture({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
     expect(range(given, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
     // Whatever it is meant to be filled with: what goes into it are units of their own.
-    const listed = snapshotFixture({ products: [product(H, { container_mode: "transport", is_kit: true, parts: [pool(A, 1)] })], stock: cases(2) })
+    const listed = snapshotFixture({
+      products: [product(H, { container_mode: "transport", is_kit: true, parts: [pool(A, 1)] })],
+      stock: cases(2)
+    })
     expect(range(listed, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
   })
 
   it("why: tells of each case whether it is here, claimed or not filled, and what is missing", () => {
     const given = snapshotFixture({
-      products: [caseOf("kit", [fixed(F, 2)]), product(F)], stock: [...cases(3), ...units(301, 302, 303)], containers: [packed(201, [301, 302]), packed(202, [303])],
-      demands: [...[301, 302, 303].map((id) => packingDemand(id)), demandFixture(1, "07-01", "07-02", { product_id: H, asset_id: 201 })]
+      products: [caseOf("kit", [fixed(F, 2)]), product(F)],
+      stock: [...cases(3), ...units(301, 302, 303)],
+      containers: [packed(201, [301, 302]), packed(202, [303])],
+      demands: [
+        ...[301, 302, 303].map((id) => packingDemand(id)),
+        demandFixture(1, "07-01", "07-02", { product_id: H, asset_id: 201 })
+      ]
     })
     const { available, cases: told } = availabilityReasons(given, H, ms("07-01"), new Map())
     expect(available).toBe(0)
     expect(told).toEqual([
       { stock_level_id: 201, container_id: 1201, is_claimed: true, is_filled: true, missing: [] },
-      { stock_level_id: 202, container_id: 1202, is_claimed: false, is_filled: false, missing: [{ product_id: F, product_name: "Product 21", quantity: 1 }] },
-      { stock_level_id: 203, container_id: null, is_claimed: false, is_filled: false, missing: [{ product_id: F, product_name: "Product 21", quantity: 2 }] }
+      {
+        stock_level_id: 202,
+        container_id: 1202,
+        is_claimed: false,
+        is_filled: false,
+        missing: [{ product_id: F, product_name: "Product 21", quantity: 1 }]
+      },
+      {
+        stock_level_id: 203,
+        container_id: null,
+        is_claimed: false,
+        is_filled: false,
+        missing: [{ product_id: F, product_name: "Product 21", quantity: 2 }]
+      }
     ])
     expect(availabilityReasons(given, F, ms("07-01"), new Map()).cases).toEqual([])
   })
@@ -210,7 +293,8 @@ describe("a case that is hired with its contents", () => {
     const given = snapshotFixture({
       products: [caseOf("kit", [fixed(F, 1)]), product(kit, { is_kit: true, parts: [pool(H, 1), pool(A, 4)] })],
       stock: [...cases(2), ...units(301), bulk(40, { product_id: A })],
-      containers: [packed(201, [301])], demands: [packingDemand(301)]
+      containers: [packed(201, [301])],
+      demands: [packingDemand(301)]
     })
     expect(freeUnits(given, kit, [ms("07-01"), ms("07-02")])).toEqual([1])
   })

@@ -21,32 +21,66 @@ describe.each(engines)("books loaded on %s", (engine) => {
   const window = { from: ms("07-01"), to: ms("07-08") }
 
   /** How many statements an effect sends. */
-  const statements = <A, E>(effect: Effect.Effect<A, E, Store>): Promise<number> => app.run(Effect.gen(function*() {
-    const store = yield* Store
-    let count = 0
-    const counting = { ...store,
-      run: ((text, values) => { count++; return store.run(text, values) }) as typeof store.run,
-      find: ((table, where, options) => { count++; return store.find(table, where, options) }) as typeof store.find,
-      getMany: ((table, keys) => { if (keys.length > 0) count++; return store.getMany(table, keys) }) as typeof store.getMany
-    }
-    yield* Effect.provideService(effect, Store, counting)
-    return count
-  }))
+  const statements = <A, E>(effect: Effect.Effect<A, E, Store>): Promise<number> =>
+    app.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        let count = 0
+        const counting = {
+          ...store,
+          run: ((text, values) => {
+            count++
+            return store.run(text, values)
+          }) as typeof store.run,
+          find: ((table, where, options) => {
+            count++
+            return store.find(table, where, options)
+          }) as typeof store.find,
+          getMany: ((table, keys) => {
+            if (keys.length > 0) count++
+            return store.getMany(table, keys)
+          }) as typeof store.getMany
+        }
+        yield* Effect.provideService(effect, Store, counting)
+        return count
+      })
+    )
 
   it("hold the claims that meet the window, those overdue and those waiting, and no others", async () => {
     const P = await business.units(S, 3)
     const source = async (from: string, to: string | null, more = {}) => demandOver(app, P.id, S, 1, from, to, more)
     const [asset, late, back] = P.units as [number, number, number]
     const wanted = [
-      await source("06-30", "07-02"), await source("07-07T23:00", "07-09"), await source("01-01", null),
+      await source("06-30", "07-02"),
+      await source("07-07T23:00", "07-09"),
+      await source("01-01", null),
       await source("02-01", "02-03", { asset_id: late, out: true }),
-      await source("03-01", "03-02", { asset_id: back, phase: "closed", is_active: false, pending_checkin: true, returned_at: at("03-02") }),
-      await source("04-01", "04-02", { asset_id: asset, phase: "closed", is_active: false, returned_at: at("04-02"), checked_at: at("07-03") })
+      await source("03-01", "03-02", {
+        asset_id: back,
+        phase: "closed",
+        is_active: false,
+        pending_checkin: true,
+        returned_at: at("03-02")
+      }),
+      await source("04-01", "04-02", {
+        asset_id: asset,
+        phase: "closed",
+        is_active: false,
+        returned_at: at("04-02"),
+        checked_at: at("07-03")
+      })
     ]
     for (const [from, to, more] of [
-      ["06-30", "07-01", {}], ["07-08", "07-09", {}], ["07-02", "07-03", { phase: "draft" }],
-      ["04-03", "04-04", { asset_id: asset, phase: "closed", is_active: false, returned_at: at("04-04"), checked_at: at("04-05") }]
-    ] as const) await source(from, to, more)
+      ["06-30", "07-01", {}],
+      ["07-08", "07-09", {}],
+      ["07-02", "07-03", { phase: "draft" }],
+      [
+        "04-03",
+        "04-04",
+        { asset_id: asset, phase: "closed", is_active: false, returned_at: at("04-04"), checked_at: at("04-05") }
+      ]
+    ] as const)
+      await source(from, to, more)
     const snapshot = (await app.run(loadSnapshots({ store_ids: [S], product_ids: [P.id], window }, context))).get(S)
     expect(snapshot?.claimsOf(P.id).map(({ demand }) => demand.source_id)).toEqual(wanted)
   })
@@ -64,7 +98,14 @@ describe.each(engines)("books loaded on %s", (engine) => {
     expect(one).toBeLessThanOrEqual(6)
     expect(many).toBeLessThanOrEqual(6)
     expect(all).toBeLessThanOrEqual(6)
-    const lines = made.map((product_id, id) => ({ id, product_id, store_id: id % 2 === 0 ? S : T, quantity: 1, starts_at: at("07-01"), ends_at: at("07-03") }))
+    const lines = made.map((product_id, id) => ({
+      id,
+      product_id,
+      store_id: id % 2 === 0 ? S : T,
+      quantity: 1,
+      starts_at: at("07-01"),
+      ends_at: at("07-03")
+    }))
     expect(await statements(availabilityOfLines(lines, context))).toBeLessThanOrEqual(6)
   })
   it("are none for stores that do not exist", async () => {

@@ -7,8 +7,15 @@ export interface CountedClaim {
   readonly to: number
   readonly quantity: number
 }
-export interface CountedStock extends CountedClaim { readonly is_unit: boolean }
-export interface CountedSlot { readonly slot_start: string; readonly total_stock: number; readonly total_demanded: number; readonly available: number }
+export interface CountedStock extends CountedClaim {
+  readonly is_unit: boolean
+}
+export interface CountedSlot {
+  readonly slot_start: string
+  readonly total_stock: number
+  readonly total_demanded: number
+  readonly available: number
+}
 
 const minute = 60_000
 /** Longer than any slot, so that the first slot of a window is seen from its beginning. */
@@ -16,7 +23,15 @@ const lead = 26 * 60
 
 const clocks = new Map<string, Intl.DateTimeFormat>()
 const clockOf = (zone: string): Intl.DateTimeFormat => {
-  const known = clocks.get(zone) ?? new Intl.DateTimeFormat("sv-SE", { timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit" })
+  const known =
+    clocks.get(zone) ??
+    new Intl.DateTimeFormat("sv-SE", {
+      timeZone: zone,
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit"
+    })
   clocks.set(zone, known)
   return known
 }
@@ -29,9 +44,20 @@ const labelOf = (instant: number, zone: string, resolution: string): string => {
 
 /** The slots that [from, to) touches, each with all that touches any of its minutes. Whole minutes only. */
 export const countByMinutes = (
-  zone: string, resolution: string, from: number, to: number, demands: ReadonlyArray<CountedClaim>, stock: ReadonlyArray<CountedStock>
+  zone: string,
+  resolution: string,
+  from: number,
+  to: number,
+  demands: ReadonlyArray<CountedClaim>,
+  stock: ReadonlyArray<CountedStock>
 ): ReadonlyArray<CountedSlot> => {
-  const slots: Array<{ readonly label: string; readonly start: number; readonly claims: Set<CountedClaim>; readonly stock: Set<CountedStock>; isAsked: boolean }> = []
+  const slots: Array<{
+    readonly label: string
+    readonly start: number
+    readonly claims: Set<CountedClaim>
+    readonly stock: Set<CountedStock>
+    isAsked: boolean
+  }> = []
   for (let instant = from - lead * minute; ; instant += minute) {
     const label = labelOf(instant, zone, resolution)
     const last = slots.at(-1)
@@ -45,9 +71,16 @@ export const countByMinutes = (
     for (const one of demands) if (one.from <= instant && instant < one.to) slot.claims.add(one)
     for (const one of stock) if (one.from <= instant && instant < one.to) slot.stock.add(one)
   }
-  return slots.filter((slot) => slot.isAsked).map((slot) => {
-    const total_stock = [...slot.stock].reduce((sum, one) => sum + (one.is_unit ? 1 : one.quantity), 0)
-    const total_demanded = [...slot.claims].reduce((sum, one) => sum + one.quantity, 0)
-    return { slot_start: new Date(slot.start).toISOString(), total_stock, total_demanded, available: total_stock - total_demanded }
-  })
+  return slots
+    .filter((slot) => slot.isAsked)
+    .map((slot) => {
+      const total_stock = [...slot.stock].reduce((sum, one) => sum + (one.is_unit ? 1 : one.quantity), 0)
+      const total_demanded = [...slot.claims].reduce((sum, one) => sum + one.quantity, 0)
+      return {
+        slot_start: new Date(slot.start).toISOString(),
+        total_stock,
+        total_demanded,
+        available: total_stock - total_demanded
+      }
+    })
 }

@@ -41,14 +41,23 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
   }
   const patched = async (method: string, path: string, body: object = {}) => {
     const reply = await app.call(method, `/api/v1${path}`, body)
-    if (reply.status >= 300) throw new Error(`${method} ${path} answered ${reply.status}: ${JSON.stringify(reply.body)}`)
+    if (reply.status >= 300)
+      throw new Error(`${method} ${path} answered ${reply.status}: ${JSON.stringify(reply.body)}`)
     return reply.body
   }
-  const order = async (starts_at: string, ends_at: string, ...lines: ReadonlyArray<readonly [product: number, quantity: number]>) => {
+  const order = async (
+    starts_at: string,
+    ends_at: string,
+    ...lines: ReadonlyArray<readonly [product: number, quantity: number]>
+  ) => {
     const { id } = await business.opportunity({ subject: "Festival", store_id: S, starts_at, ends_at })
     const items: Array<number> = []
     for (const [item_id, quantity] of lines) {
-      items.push((await business.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })).opportunity.items.at(-1).id)
+      items.push(
+        (
+          await business.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
+        ).opportunity.items.at(-1).id
+      )
     }
     await business.post(`/opportunities/${id}/convert_to_quotation`)
     await business.post(`/opportunities/${id}/convert_to_order`)
@@ -56,39 +65,105 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
   }
 
   it("every step of a history is answered again as it was", async () => {
-    const A = await business.bulk(S, 10, { post_rent_unavailability: 600 }), B = await business.bulk(S, 8), U = await business.units(S, 3)
-    const twin = await business.bulk(S, 4), lone = await business.units(S, 1)
+    const A = await business.bulk(S, 10, { post_rent_unavailability: 600 }),
+      B = await business.bulk(S, 8),
+      U = await business.units(S, 3)
+    const twin = await business.bulk(S, 4),
+      lone = await business.units(S, 1)
     const K = (await business.post("/products", { name: "Kit" })).product.id as number
-    const H = await business.units(S, 1, { name: "Case" }), F = await business.units(S, 2, { name: "Fixed" })
+    const H = await business.units(S, 1, { name: "Case" }),
+      F = await business.units(S, 2, { name: "Fixed" })
     await patched("PUT", `/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "kit" })
     const products = [A.id, B.id, U.id, twin.id, lone.id, K, H.id, F.id]
-    let booked: Awaited<ReturnType<typeof order>>, second: Awaited<ReturnType<typeof order>>, component: number, box: number, assets: Array<number> = []
+    let booked: Awaited<ReturnType<typeof order>>,
+      second: Awaited<ReturnType<typeof order>>,
+      component: number,
+      box: number,
+      assets: Array<number> = []
     const steps: ReadonlyArray<readonly [what: string, step: () => Promise<unknown>]> = [
-      ["an order", async () => { booked = await order("2026-03-10T09:00:00Z", "2026-03-14T17:00:00Z", [A.id, 4], [U.id, 2]) }],
-      ["a kit is put together", async () => {
-        component = (await business.post(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })).component.id
-        await business.post(`/products/${K}/components`, { component_product_id: B.id })
-      }],
-      ["the kit is ordered", async () => { second = await order("2026-03-28", "2026-03-31", [K, 3], [twin.id, 2]) }],
-      ["stock is bought", () => business.post(`/products/${A.id}/stock_levels/${A.level}/stock_transactions`, { transaction_type: 4, quantity: 5 })],
-      ["a line is changed", () => patched("PUT", `/opportunities/${booked.id}/items/${booked.items[0]}`, { quantity: 6 })],
-      ["units are allocated", async () => {
-        const { opportunity } = await business.post(`/opportunities/${booked.id}/quick_allocate`, {
-          allocations: [{ opportunity_item_id: booked.items[1], stock_level_id: U.units[0] }, { opportunity_item_id: booked.items[1], stock_level_id: U.units[1] }]
-        })
-        assets = opportunity.items.find((item: any) => item.id === booked.items[1]).assets.map((one: any) => one.id)
-      }],
-      ["a case is filled", async () => {
-        await business.post(`/products/${H.id}/components`, { component_product_id: F.id, quantity: 2, binding: "fixed" })
-        box = (await business.post("/containers", { name: "Box", product_id: H.id, serialised_item_id: H.units[0], store_id: S })).container.id
-        for (const serialised_item_id of F.units) await business.post(`/containers/${box}/pack`, { serialised_item_id })
-      }],
-      ["a unit is written off", () => business.post(`/products/${U.id}/stock_levels/${U.units[2]}/stock_transactions`, { transaction_type: 6, quantity: 1 })],
+      [
+        "an order",
+        async () => {
+          booked = await order("2026-03-10T09:00:00Z", "2026-03-14T17:00:00Z", [A.id, 4], [U.id, 2])
+        }
+      ],
+      [
+        "a kit is put together",
+        async () => {
+          component = (await business.post(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 }))
+            .component.id
+          await business.post(`/products/${K}/components`, { component_product_id: B.id })
+        }
+      ],
+      [
+        "the kit is ordered",
+        async () => {
+          second = await order("2026-03-28", "2026-03-31", [K, 3], [twin.id, 2])
+        }
+      ],
+      [
+        "stock is bought",
+        () =>
+          business.post(`/products/${A.id}/stock_levels/${A.level}/stock_transactions`, {
+            transaction_type: 4,
+            quantity: 5
+          })
+      ],
+      [
+        "a line is changed",
+        () => patched("PUT", `/opportunities/${booked.id}/items/${booked.items[0]}`, { quantity: 6 })
+      ],
+      [
+        "units are allocated",
+        async () => {
+          const { opportunity } = await business.post(`/opportunities/${booked.id}/quick_allocate`, {
+            allocations: [
+              { opportunity_item_id: booked.items[1], stock_level_id: U.units[0] },
+              { opportunity_item_id: booked.items[1], stock_level_id: U.units[1] }
+            ]
+          })
+          assets = opportunity.items.find((item: any) => item.id === booked.items[1]).assets.map((one: any) => one.id)
+        }
+      ],
+      [
+        "a case is filled",
+        async () => {
+          await business.post(`/products/${H.id}/components`, {
+            component_product_id: F.id,
+            quantity: 2,
+            binding: "fixed"
+          })
+          box = (
+            await business.post("/containers", {
+              name: "Box",
+              product_id: H.id,
+              serialised_item_id: H.units[0],
+              store_id: S
+            })
+          ).container.id
+          for (const serialised_item_id of F.units)
+            await business.post(`/containers/${box}/pack`, { serialised_item_id })
+        }
+      ],
+      [
+        "a unit is written off",
+        () =>
+          business.post(`/products/${U.id}/stock_levels/${U.units[2]}/stock_transactions`, {
+            transaction_type: 6,
+            quantity: 1
+          })
+      ],
       ["the kit takes more", () => patched("PATCH", `/products/${K}/components/${component}`, { quantity: 3 })],
       ["one product is merged into another", () => business.post(`/products/${B.id}/merge`, { secondary_id: twin.id })],
-      ["a unit is taken out of the case", () => business.post(`/containers/${box}/unpack`, { serialised_item_id: F.units[0] })],
+      [
+        "a unit is taken out of the case",
+        () => business.post(`/containers/${box}/unpack`, { serialised_item_id: F.units[0] })
+      ],
       ["units go out", () => business.post(`/opportunities/${booked.id}/quick_book_out`, { asset_ids: assets })],
-      ["they are overdue, one comes back", () => business.post(`/opportunities/${booked.id}/quick_check_in`, { asset_ids: [assets[0]] })],
+      [
+        "they are overdue, one comes back",
+        () => business.post(`/opportunities/${booked.id}/quick_check_in`, { asset_ids: [assets[0]] })
+      ],
       ["a line is removed", () => patched("DELETE", `/opportunities/${second.id}/items/${second.items[0]}`)],
       ["a stock level is deleted", () => patched("DELETE", `/stock_levels/${lone.units[0]}`)],
       ["an order is cancelled", () => business.post(`/opportunities/${second.id}/change_status`, { status: 6 })],
@@ -115,10 +190,15 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
   it("a plain date is the morning of the store's day", async () => {
     const P = await business.bulk(S, 1)
     app.setClock("2026-06-10T23:30:00.000Z")
-    await business.post(`/products/${P.id}/stock_levels/${P.level}/stock_transactions`, { transaction_type: 4, quantity: 1 })
+    await business.post(`/products/${P.id}/stock_levels/${P.level}/stock_transactions`, {
+      transaction_type: 4,
+      quantity: 1
+    })
     app.setClock("2026-06-12T12:00:00.000Z")
     const believed = async (as_of: string) => {
-      const { availability } = (await get(`/products/${P.id}/availability?store_id=${S}&date=2026-06-20&as_of=${as_of}`)).body
+      const { availability } = (
+        await get(`/products/${P.id}/availability?store_id=${S}&date=2026-06-20&as_of=${as_of}`)
+      ).body
       return [availability.as_of, availability.available]
     }
     expect(await believed("2026-06-11")).toEqual(["2026-06-10T23:00:00.000Z", 1])
@@ -130,20 +210,34 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
       const { body, status } = await get(`/products/${P.id}/availability?store_id=${S}&date=2026-06-20&as_of=${as_of}`)
       return [status, body.errors]
     }
-    expect(await refused("2026-02-28T23:59:59Z")).toEqual([422, { as_of: ["The journal begins at 2026-03-01T00:00:00.000Z: what was believed before is not on record."] }])
+    expect(await refused("2026-02-28T23:59:59Z")).toEqual([
+      422,
+      { as_of: ["The journal begins at 2026-03-01T00:00:00.000Z: what was believed before is not on record."] }
+    ])
     expect(await refused("2099-01-01")).toEqual([422, { as_of: ["The as of field must not be in the future."] }])
     expect((await refused("yesterday"))[0]).toBe(422)
   })
   it("the events that are read leave the rows that all events leave", async () => {
     const tables = [products, product_components, stock_levels, demands, containers, container_items]
-    const [events, there] = await app.run(Effect.gen(function*() {
-      const store = yield* Store
-      return [yield* eventsAfter(store, 0, 100_000), yield* Effect.forEach(tables, (table) => store.find(table as Table, {}, { order: ["id"] }))] as const
-    }))
-    const folded = projectInMemory(catalogue, tables, events.filter((event) => stock_event_types.includes(event.type)))
+    const [events, there] = await app.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return [
+          yield* eventsAfter(store, 0, 100_000),
+          yield* Effect.forEach(tables, (table) => store.find(table as Table, {}, { order: ["id"] }))
+        ] as const
+      })
+    )
+    const folded = projectInMemory(
+      catalogue,
+      tables,
+      events.filter((event) => stock_event_types.includes(event.type))
+    )
     tables.forEach((table, at) => {
       expect(there[at]!.length).toBeGreaterThan(0)
-      expect(folded.rows(table as Table).toSorted((one, other) => Number(one["id"]) - Number(other["id"]))).toEqual(there[at])
+      expect(folded.rows(table as Table).toSorted((one, other) => Number(one["id"]) - Number(other["id"]))).toEqual(
+        there[at]
+      )
     })
   })
   it("folding the journal again gives the same tables", async () => {

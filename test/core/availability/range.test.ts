@@ -11,11 +11,20 @@ describe("what is free over a span", () => {
     const given = snapshotFixture({ stock: [bulk(7)], demands: [demandFixture(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
     expect(found).toEqual({
-      product_id: P, store_id: S, from: at("08-10"), to: at("08-12"), min_available: 5, max_available: 5,
+      product_id: P,
+      store_id: S,
+      from: at("08-10"),
+      to: at("08-12"),
+      min_available: 5,
+      max_available: 5,
       calculated_at: at("06-18T12:00"),
       slots: ["08-10", "08-11"].map((day) => ({
-        slot_start: at(day), total_stock: 7, total_demanded: 2, available: 5,
-        demand_breakdown: { opportunity_item: 2 }, pending_checkin_quantity: 0
+        slot_start: at(day),
+        total_stock: 7,
+        total_demanded: 2,
+        available: 5,
+        demand_breakdown: { opportunity_item: 2 },
+        pending_checkin_quantity: 0
       }))
     })
     expect(pointAvailability(given, P, ms("08-10T06:00")).available).toBe(found.slots[0]!.available)
@@ -23,26 +32,41 @@ describe("what is free over a span", () => {
 
   it("C4: stock that was never booked has slots, from today on", () => {
     const found = range(snapshotFixture({ stock: [bulk(12)] }), "06-18", "06-21")
-    expect(found.slots.map((slot) => [slot.slot_start, slot.total_stock, slot.available]))
-      .toEqual([[at("06-18"), 12, 12], [at("06-19"), 12, 12], [at("06-20"), 12, 12]])
+    expect(found.slots.map((slot) => [slot.slot_start, slot.total_stock, slot.available])).toEqual([
+      [at("06-18"), 12, 12],
+      [at("06-19"), 12, 12],
+      [at("06-20"), 12, 12]
+    ])
   })
 
   it("C8: a cancelled order gives its stock back", () => {
     const stock = [bulk(10)]
     const before = range(snapshotFixture({ stock, demands: [demandFixture(4, "06-20", "06-21")] }), "06-20", "06-21")
-    const after = range(snapshotFixture({ stock, demands: [demandFixture(4, "06-20", "06-21", { phase: "void" })] }), "06-20", "06-21")
+    const after = range(
+      snapshotFixture({ stock, demands: [demandFixture(4, "06-20", "06-21", { phase: "void" })] }),
+      "06-20",
+      "06-21"
+    )
     expect(before.slots).toMatchObject([{ total_demanded: 4, available: 6 }])
     expect(after.slots).toMatchObject([{ total_demanded: 0, available: 10 }])
   })
 
   it("C10: half-daily slots start at 00:00, 06:00, 12:00 and 18:00", () => {
     const found = range(snapshotFixture({ stock: [bulk(1)], resolution: "half_daily", now: "03-01" }), "03-02", "03-03")
-    expect(found.slots.map((slot) => slot.slot_start))
-      .toEqual([at("03-02"), at("03-02T06:00"), at("03-02T12:00"), at("03-02T18:00")])
+    expect(found.slots.map((slot) => slot.slot_start)).toEqual([
+      at("03-02"),
+      at("03-02T06:00"),
+      at("03-02T12:00"),
+      at("03-02T18:00")
+    ])
   })
 
   it("C12: an open-ended claim fills the horizon and no more", () => {
-    const found = range(snapshotFixture({ stock: [bulk(5)], demands: [demandFixture(1, "06-01", null)] }), "2020-01-01", "2040-01-01")
+    const found = range(
+      snapshotFixture({ stock: [bulk(5)], demands: [demandFixture(1, "06-01", null)] }),
+      "2020-01-01",
+      "2040-01-01"
+    )
     expect(found.slots[0]!.slot_start).toBe(at("03-20"))
     expect(found.slots.at(-1)!.slot_start).toBe(at("2027-06-18"))
     expect(found.slots).toHaveLength(90 + 1 + 365)
@@ -50,14 +74,19 @@ describe("what is free over a span", () => {
   })
 
   it("B3: a turnaround of four hours takes the day of the return, not the next", () => {
-    const hire = demandFixture(4, "04-13T09:00", "04-15T17:00", { buffers: { before_minutes: 120, after_minutes: 240 } })
+    const hire = demandFixture(4, "04-13T09:00", "04-15T17:00", {
+      buffers: { before_minutes: 120, after_minutes: 240 }
+    })
     const found = range(snapshotFixture({ stock: [bulk(4)], demands: [hire], now: "04-01" }), "04-13", "04-17")
     expect(found.slots.map((slot) => slot.available)).toEqual([0, 0, 0, 4])
   })
 
   it("B11: a returned unit waits for its check from the day it came back", () => {
     const back = demandFixture(1, "08-01", "08-02T10:00", {
-      asset_id: 3, phase: "closed", pending_checkin: true, returned_at: at("08-02T10:00")
+      asset_id: 3,
+      phase: "closed",
+      pending_checkin: true,
+      returned_at: at("08-02T10:00")
     })
     const found = range(snapshotFixture({ stock: [bulk(1)], demands: [back], now: "08-02T11:00" }), "08-01", "08-05")
     expect(found.slots.map((slot) => slot.pending_checkin_quantity)).toEqual([0, 1, 1, 1])
@@ -66,7 +95,10 @@ describe("what is free over a span", () => {
 
   it("counts a checked unit as waiting only until its check", () => {
     const checked = demandFixture(1, "08-01", "08-02T10:00", {
-      asset_id: 3, phase: "closed", returned_at: at("08-02T10:00"), checked_at: at("08-03T09:00")
+      asset_id: 3,
+      phase: "closed",
+      returned_at: at("08-02T10:00"),
+      checked_at: at("08-03T09:00")
     })
     const found = range(snapshotFixture({ stock: [bulk(1)], demands: [checked], now: "08-10" }), "08-01", "08-05")
     expect(found.slots.map((slot) => slot.pending_checkin_quantity)).toEqual([0, 1, 1, 0])
@@ -78,8 +110,11 @@ describe("what is free over a span", () => {
       demandFixture(6, "08-01", "08-04", { returned_at: at("08-02"), pending_checkin: true })
     ]
     const found = range(snapshotFixture({ stock: [bulk(9)], demands }), "08-01", "08-04")
-    expect(found.slots.map((slot) => [slot.pending_checkin_quantity, slot.demand_breakdown]))
-      .toEqual([[0, { opportunity_item: 7 }], [0, { opportunity_item: 7 }], [0, { opportunity_item: 7 }]])
+    expect(found.slots.map((slot) => [slot.pending_checkin_quantity, slot.demand_breakdown])).toEqual([
+      [0, { opportunity_item: 7 }],
+      [0, { opportunity_item: 7 }],
+      [0, { opportunity_item: 7 }]
+    ])
   })
 
   it.each([
@@ -97,7 +132,11 @@ describe("what is free over a span", () => {
   })
 
   it("is empty for a product this store never had, and for one that is not tracked", () => {
-    expect(range(snapshotFixture({}), "07-01", "07-04")).toMatchObject({ slots: [], min_available: null, calculated_at: null })
+    expect(range(snapshotFixture({}), "07-01", "07-04")).toMatchObject({
+      slots: [],
+      min_available: null,
+      calculated_at: null
+    })
     const untracked = snapshotFixture({ stock: [bulk(4)], products: [product(P, { track_availability: false })] })
     expect(range(untracked, "07-01", "07-04")).toMatchObject({ slots: [], calculated_at: null })
     expect(pointAvailability(untracked, P, ms("07-01")).available).toBe(4)

@@ -12,10 +12,19 @@ describe.each(engines)("what if, on %s", (engine) => {
     S = await business.store()
   })
   afterAll(() => app.close())
-  const ask = (body: object, viewer?: Parameters<App["call"]>[3]) => app.call("POST", "/api/v1/availability/what_if", body, viewer)
-  const line = (product_id: number, quantity: number, from: string, to: string, more: object = {}) =>
-    ({ product_id, quantity, starts_at: `2026-${from}`, ends_at: `2026-${to}`, ...more })
-  const errorKeys = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {}).sort()]
+  const ask = (body: object, viewer?: Parameters<App["call"]>[3]) =>
+    app.call("POST", "/api/v1/availability/what_if", body, viewer)
+  const line = (product_id: number, quantity: number, from: string, to: string, more: object = {}) => ({
+    product_id,
+    quantity,
+    starts_at: `2026-${from}`,
+    ends_at: `2026-${to}`,
+    ...more
+  })
+  const errorKeys = (reply: { status: number; body: any }) => [
+    reply.status,
+    Object.keys(reply.body.errors ?? {}).sort()
+  ]
 
   it("counts the list on top of what is booked, and writes nothing", async () => {
     const P = await business.bulk(S, 10, { name: "Lamp" })
@@ -24,35 +33,75 @@ describe.each(engines)("what if, on %s", (engine) => {
     const { body, status } = await ask({ store_id: S, lines: [line(P.id, 8, "07-02", "07-04")] })
     expect(status).toBe(200)
     expect(body.what_if.has_shortage).toBe(true)
-    expect(body.what_if.lines).toEqual([{
-      line: 0, product_id: P.id, product_name: "Lamp", store_id: S, requested_quantity: 8, available_for_line: 6, shortage_quantity: 2, has_shortage: true,
-      starts_at: "2026-07-02T00:00:00.000Z", ends_at: "2026-07-04T00:00:00.000Z"
-    }])
+    expect(body.what_if.lines).toEqual([
+      {
+        line: 0,
+        product_id: P.id,
+        product_name: "Lamp",
+        store_id: S,
+        requested_quantity: 8,
+        available_for_line: 6,
+        shortage_quantity: 2,
+        has_shortage: true,
+        starts_at: "2026-07-02T00:00:00.000Z",
+        ends_at: "2026-07-04T00:00:00.000Z"
+      }
+    ])
     expect(body.what_if.timelines).toHaveLength(1)
-    expect(body.what_if.timelines[0]).toMatchObject({ product_id: P.id, store_id: S, min_available: -2, max_available: 2 })
-    expect(body.what_if.timelines[0].slots.map((slot: any) => [slot.slot_start.slice(0, 10), slot.available_before, slot.available, slot.demand_breakdown])).toEqual([
-      ["2026-07-02", 6, -2, { opportunity_item: 4, what_if: 8 }], ["2026-07-03", 10, 2, { what_if: 8 }]
+    expect(body.what_if.timelines[0]).toMatchObject({
+      product_id: P.id,
+      store_id: S,
+      min_available: -2,
+      max_available: 2
+    })
+    expect(
+      body.what_if.timelines[0].slots.map((slot: any) => [
+        slot.slot_start.slice(0, 10),
+        slot.available_before,
+        slot.available,
+        slot.demand_breakdown
+      ])
+    ).toEqual([
+      ["2026-07-02", 6, -2, { opportunity_item: 4, what_if: 8 }],
+      ["2026-07-03", 10, 2, { what_if: 8 }]
     ])
     expect(await app.dump()).toEqual(before)
   })
   it("the answer is that of an order with the same lines", async () => {
-    const P = await business.bulk(S, 5, { post_rent_unavailability: 1440, buffer_before_minutes: 60 }), A = await business.bulk(S, 20), B = await business.bulk(S, 7)
+    const P = await business.bulk(S, 5, { post_rent_unavailability: 1440, buffer_before_minutes: 60 }),
+      A = await business.bulk(S, 20),
+      B = await business.bulk(S, 7)
     const K = (await business.post("/products", { name: "Kit" })).product.id
     await business.post(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
     await business.post(`/products/${K}/components`, { component_product_id: B.id, quantity: 3 })
     await demandOver(app, P.id, S, 2, "08-01", "08-10")
-    const wanted = [[P.id, 4], [P.id, 2], [K, 2], [B.id, 2]] as const
+    const wanted = [
+      [P.id, 4],
+      [P.id, 2],
+      [K, 2],
+      [B.id, 2]
+    ] as const
     const dates = { starts_at: "2026-08-03T09:00:00Z", ends_at: "2026-08-05T17:00:00Z" }
-    const { body } = await ask({ store_id: S, lines: wanted.map(([product_id, quantity]) => ({ product_id, quantity, ...dates })) })
+    const { body } = await ask({
+      store_id: S,
+      lines: wanted.map(([product_id, quantity]) => ({ product_id, quantity, ...dates }))
+    })
     const { id } = await business.opportunity({ subject: "The same", store_id: S, ...dates })
-    for (const [item_id, quantity] of wanted) await business.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
+    for (const [item_id, quantity] of wanted)
+      await business.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
     await business.post(`/opportunities/${id}/convert_to_quotation`)
     await business.post(`/opportunities/${id}/convert_to_order`)
     const lines = (await app.call("GET", `/api/v1/opportunities/${id}/availability`)).body.availability
-    expect(body.what_if.lines.map((one: any) => [one.product_id, one.available_for_line, one.shortage_quantity]))
-      .toEqual(lines.map((one: any) => [one.product_id, one.available_for_item, one.shortage_quantity]))
+    expect(
+      body.what_if.lines.map((one: any) => [one.product_id, one.available_for_line, one.shortage_quantity])
+    ).toEqual(lines.map((one: any) => [one.product_id, one.available_for_item, one.shortage_quantity]))
     for (const timeline of body.what_if.timelines) {
-      const range = (await app.call("GET", `/api/v1/availability?product_id=${timeline.product_id}&store_id=${S}&from=${timeline.from}&to=${timeline.to}`)).body.availability
+      const range = (
+        await app.call(
+          "GET",
+          `/api/v1/availability?product_id=${timeline.product_id}&store_id=${S}&from=${timeline.from}&to=${timeline.to}`
+        )
+      ).body.availability
       expect(timeline.slots.map((slot: any) => slot.available)).toEqual(range.slots.map((slot: any) => slot.available))
     }
   })
@@ -60,14 +109,23 @@ describe.each(engines)("what if, on %s", (engine) => {
     const NY = await business.store({ timezone: "America/New_York" })
     const P = await business.bulk(S, 1)
     await business.post("/stock_levels", { product_id: P.id, store_id: NY, quantity_held: 3 })
-    const { body } = await ask({ store_id: S, lines: [line(P.id, 2, "07-01", "07-02", { store_id: NY }), line(P.id, 2, "07-01", "07-02")] })
-    expect(body.what_if.lines.map((one: any) => [one.line, one.store_id, one.starts_at, one.shortage_quantity])).toEqual([
-      [0, NY, "2026-07-01T04:00:00.000Z", 0], [1, S, "2026-07-01T00:00:00.000Z", 1]
+    const { body } = await ask({
+      store_id: S,
+      lines: [line(P.id, 2, "07-01", "07-02", { store_id: NY }), line(P.id, 2, "07-01", "07-02")]
+    })
+    expect(
+      body.what_if.lines.map((one: any) => [one.line, one.store_id, one.starts_at, one.shortage_quantity])
+    ).toEqual([
+      [0, NY, "2026-07-01T04:00:00.000Z", 0],
+      [1, S, "2026-07-01T00:00:00.000Z", 1]
     ])
   })
   it("beyond the horizon lines are judged, though no slots are told", async () => {
     const P = await business.bulk(S, 1)
-    const { body } = await ask({ store_id: S, lines: [{ product_id: P.id, quantity: 2, starts_at: "2029-01-01", ends_at: "2029-01-02" }] })
+    const { body } = await ask({
+      store_id: S,
+      lines: [{ product_id: P.id, quantity: 2, starts_at: "2029-01-01", ends_at: "2029-01-02" }]
+    })
     expect([body.what_if.lines[0].shortage_quantity, body.what_if.timelines[0].slots]).toEqual([1, []])
   })
   it("what does not hold is told with its place", async () => {
@@ -75,13 +133,31 @@ describe.each(engines)("what if, on %s", (engine) => {
     const good = line(P.id, 1, "07-01", "07-02")
     expect(errorKeys(await ask({}))).toEqual([422, ["lines"]])
     expect(errorKeys(await ask({ store_id: S, lines: [] }))).toEqual([422, ["lines"]])
-    expect(errorKeys(await ask({ store_id: S, lines: Array.from({ length: 201 }, () => good) }))).toEqual([422, ["lines"]])
+    expect(errorKeys(await ask({ store_id: S, lines: Array.from({ length: 201 }, () => good) }))).toEqual([
+      422,
+      ["lines"]
+    ])
     expect(errorKeys(await ask({ lines: [good, { ...good, store_id: S }] }))).toEqual([422, ["lines.0.store_id"]])
-    expect(errorKeys(await ask({ store_id: S, lines: [{ ...good, product_id: 999_999 }] }))).toEqual([422, ["lines.0.product_id"]])
-    expect(errorKeys(await ask({ store_id: S, lines: [good, { ...good, ends_at: "2026-07-01" }] }))).toEqual([422, ["lines.1.ends_at"]])
-    expect(errorKeys(await ask({ store_id: S, lines: [good, { ...good, ends_at: "2027-07-04" }] }))).toEqual([422, ["lines.1.ends_at"]])
-    expect(errorKeys(await ask({ store_id: S, lines: [{ ...good, starts_at: "soon", quantity: 0 }] }))).toEqual([422, ["lines.0.quantity", "lines.0.starts_at"]])
-    expect(errorKeys(await ask({ store_id: S, lines: [{ ...good, quantity: 1.5 }] }))).toEqual([422, ["lines.0.quantity"]])
+    expect(errorKeys(await ask({ store_id: S, lines: [{ ...good, product_id: 999_999 }] }))).toEqual([
+      422,
+      ["lines.0.product_id"]
+    ])
+    expect(errorKeys(await ask({ store_id: S, lines: [good, { ...good, ends_at: "2026-07-01" }] }))).toEqual([
+      422,
+      ["lines.1.ends_at"]
+    ])
+    expect(errorKeys(await ask({ store_id: S, lines: [good, { ...good, ends_at: "2027-07-04" }] }))).toEqual([
+      422,
+      ["lines.1.ends_at"]
+    ])
+    expect(errorKeys(await ask({ store_id: S, lines: [{ ...good, starts_at: "soon", quantity: 0 }] }))).toEqual([
+      422,
+      ["lines.0.quantity", "lines.0.starts_at"]
+    ])
+    expect(errorKeys(await ask({ store_id: S, lines: [{ ...good, quantity: 1.5 }] }))).toEqual([
+      422,
+      ["lines.0.quantity"]
+    ])
     expect(errorKeys(await ask({ store_id: 999_999, lines: [good] }))).toEqual([422, ["store_id"]])
     expect(errorKeys(await ask({ store_id: S, lines: "all" }))).toEqual([422, ["lines"]])
   })

@@ -11,7 +11,9 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
   afterAll(() => app.close())
   const dates = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-22T17:00:00Z" }
-  const deal = async (more: object = {}) => (await containers_fixture.opportunity({ subject: "Gala", store_id: containers_fixture.S, ...dates, ...more })).id as number
+  const deal = async (more: object = {}) =>
+    (await containers_fixture.opportunity({ subject: "Gala", store_id: containers_fixture.S, ...dates, ...more }))
+      .id as number
   const addLine = async (id: number, item_id: number, quantity = 1) =>
     containers_fixture.post(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
   /** An order for the product, or for something else altogether. */
@@ -32,26 +34,46 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   }
   const opportunity = async (id: number) => (await app.call("GET", `/api/v1/opportunities/${id}`)).body.opportunity
   const assets = async (id: number) => (await app.call("GET", `/api/v1/opportunities/${id}/assets`)).body.assets
-  const out = (kit: { id: number }, opportunity_id: unknown, more: object = {}) => containers_fixture.act(kit.id, "dispatch", { opportunity_id, ...more })
+  const out = (kit: { id: number }, opportunity_id: unknown, more: object = {}) =>
+    containers_fixture.act(kit.id, "dispatch", { opportunity_id, ...more })
 
   it("goes out on the line that asks for it, and comes back with everything inside", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     const gone = await out(kit, id, { dispatched_at: "2026-06-18T08:00:00Z" })
-    expect([gone.status, gone.body.container]).toMatchObject([200, { status: "dispatched", opportunity_id: id, dispatched_at: "2026-06-18T08:00:00.000Z", returned_at: null }])
-    expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 2, dispatched_at: "2026-06-18T08:00:00.000Z" }])
+    expect([gone.status, gone.body.container]).toMatchObject([
+      200,
+      { status: "dispatched", opportunity_id: id, dispatched_at: "2026-06-18T08:00:00.000Z", returned_at: null }
+    ])
+    expect(await assets(id)).toMatchObject([
+      { stock_level_id: kit.housing, status: 2, dispatched_at: "2026-06-18T08:00:00.000Z" }
+    ])
     // All that was asked for is out.
     expect((await opportunity(id)).status_name).toBe("On Hire")
-    expect([await containers_fixture.free(kit.product, "2026-06-20"), await containers_fixture.free(kit.inside.product, "2026-06-20")]).toEqual([0, 0])
+    expect([
+      await containers_fixture.free(kit.product, "2026-06-20"),
+      await containers_fixture.free(kit.inside.product, "2026-06-20")
+    ]).toEqual([0, 0])
     expect(errorKeys(await out(kit, id))).toEqual([422, ["container"]])
     expect(errorKeys(await containers_fixture.act(kit.id, "dissolve"))).toEqual([422, ["container"]])
     expect(errorKeys(await containers_fixture.act(kit.id, "unseal"))).toEqual([422, ["container"]])
-    expect(errorKeys(await containers_fixture.act(kit.id, "return", { returned_at: "2026-06-18T07:00:00Z" }))).toEqual([422, ["returned_at"]])
+    expect(errorKeys(await containers_fixture.act(kit.id, "return", { returned_at: "2026-06-18T07:00:00Z" }))).toEqual([
+      422,
+      ["returned_at"]
+    ])
     const back = await containers_fixture.act(kit.id, "return", { returned_at: "2026-06-21T10:00:00Z" })
-    expect([back.status, back.body.container]).toMatchObject([200, {
-      status: "returned", opportunity_id: null, returned_at: "2026-06-21T10:00:00.000Z", items: [{ serialised_item_id: kit.inside.unit, unpacked_at: null }]
-    }])
-    expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 4, returned_at: "2026-06-21T10:00:00.000Z" }])
+    expect([back.status, back.body.container]).toMatchObject([
+      200,
+      {
+        status: "returned",
+        opportunity_id: null,
+        returned_at: "2026-06-21T10:00:00.000Z",
+        items: [{ serialised_item_id: kit.inside.unit, unpacked_at: null }]
+      }
+    ])
+    expect(await assets(id)).toMatchObject([
+      { stock_level_id: kit.housing, status: 4, returned_at: "2026-06-21T10:00:00.000Z" }
+    ])
     expect(await containers_fixture.free(kit.product, "2026-06-25")).toBe(1)
     expect(await containers_fixture.free(kit.inside.product, "2026-06-25")).toBe(0)
     expect(errorKeys(await containers_fixture.act(kit.id, "return"))).toEqual([422, ["container"]])
@@ -68,7 +90,9 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const kit = await sealed()
     const id = await order(kit.product)
     const line = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity.items[0].id
-    await containers_fixture.post(`/opportunities/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
+    await containers_fixture.post(`/opportunities/${id}/quick_allocate`, {
+      allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }]
+    })
     expect((await out(kit, id)).status).toBe(200)
     expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 2 }])
   })
@@ -77,7 +101,11 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const id = await order()
     expect(await containers_fixture.free(kit.product, "2026-06-20")).toBe(1)
     expect((await out(kit, id)).status).toBe(200)
-    expect([await assets(id), await containers_fixture.free(kit.product, "2026-06-20"), await containers_fixture.free(kit.product, "2027-01-01")]).toEqual([[], 0, 1])
+    expect([
+      await assets(id),
+      await containers_fixture.free(kit.product, "2026-06-20"),
+      await containers_fixture.free(kit.product, "2027-01-01")
+    ]).toEqual([[], 0, 1])
     // Late, it is away until it is back.
     app.setClock("2026-06-24T12:00:00.000Z")
     expect(await containers_fixture.free(kit.product, "2027-01-01")).toBe(0)
@@ -87,8 +115,15 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
   it("only sealed kits and hybrids go out as one piece", async () => {
     const id = await order()
-    const open = await containers_fixture.container("kit"), box = await sealed("transport")
-    const crate = (await containers_fixture.post("/containers/temporary", { name: "Crate", barcode: "OUT-1", store_id: containers_fixture.S })).container
+    const open = await containers_fixture.container("kit"),
+      box = await sealed("transport")
+    const crate = (
+      await containers_fixture.post("/containers/temporary", {
+        name: "Crate",
+        barcode: "OUT-1",
+        store_id: containers_fixture.S
+      })
+    ).container
     for (const one of [open, box, crate]) expect(errorKeys(await out(one, id))).toEqual([422, ["container"]])
   })
   it("only open orders at the same store take them", async () => {
@@ -96,14 +131,18 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const quotation = await deal()
     await containers_fixture.post(`/opportunities/${quotation}/convert_to_quotation`)
     const elsewhere = await order(undefined, { store_id: await containers_fixture.store() })
-    for (const id of [undefined, 99_999, await deal(), quotation, elsewhere]) expect(errorKeys(await out(kit, id))).toEqual([422, ["opportunity_id"]])
+    for (const id of [undefined, 99_999, await deal(), quotation, elsewhere])
+      expect(errorKeys(await out(kit, id))).toEqual([422, ["opportunity_id"]])
     expect((await containers_fixture.show(kit.id)).status).toBe("sealed")
   })
   it("a case claimed by another order stays here", async () => {
     const kit = await sealed()
-    const first = await order(kit.product), second = await order(kit.product)
+    const first = await order(kit.product),
+      second = await order(kit.product)
     const line = (await app.call("GET", `/api/v1/opportunities/${first}?include=items`)).body.opportunity.items[0].id
-    await containers_fixture.post(`/opportunities/${first}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
+    await containers_fixture.post(`/opportunities/${first}/quick_allocate`, {
+      allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }]
+    })
     expect(errorKeys(await out(kit, second))).toEqual([422, ["opportunity_id"]])
     expect(errorKeys(await out(kit, await order()))).toEqual([422, ["opportunity_id"]])
   })
@@ -111,16 +150,24 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const kit = await sealed()
     const later = await order(kit.product, { starts_at: "2026-09-18T09:00:00Z", ends_at: "2026-09-22T17:00:00Z" })
     const line = (await app.call("GET", `/api/v1/opportunities/${later}?include=items`)).body.opportunity.items[0].id
-    await containers_fixture.post(`/opportunities/${later}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }] })
+    await containers_fixture.post(`/opportunities/${later}/quick_allocate`, {
+      allocations: [{ opportunity_item_id: line, stock_level_id: kit.housing }]
+    })
     const id = await order()
     expect((await out(kit, id)).status).toBe(200)
-    expect([await containers_fixture.free(kit.product, "2026-06-20"), await containers_fixture.free(kit.product, "2026-08-01"), await containers_fixture.free(kit.product, "2026-09-20")]).toEqual([0, 1, 0])
+    expect([
+      await containers_fixture.free(kit.product, "2026-06-20"),
+      await containers_fixture.free(kit.product, "2026-08-01"),
+      await containers_fixture.free(kit.product, "2026-09-20")
+    ]).toEqual([0, 1, 0])
     expect((await containers_fixture.act(kit.id, "return")).status).toBe(200)
   })
   it.each(["kit", "transport"] as const)("one packed in a %s goes out with it or not at all", async (mode) => {
-    const outer = await containers_fixture.container(mode), inner = await sealed()
+    const outer = await containers_fixture.container(mode),
+      inner = await sealed()
     expect((await containers_fixture.pack(outer.id, inner.housing)).status).toBe(201)
-    for (const id of [await order(), await order(inner.product)]) expect(errorKeys(await out(inner, id))).toEqual([422, ["container"]])
+    for (const id of [await order(), await order(inner.product)])
+      expect(errorKeys(await out(inner, id))).toEqual([422, ["container"]])
     await containers_fixture.act(outer.id, "unpack", { serialised_item_id: inner.housing })
     expect((await out(inner, await order())).status).toBe(200)
   })
@@ -128,21 +175,28 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const kit = await sealed()
     const id = await order(kit.inside.product)
     const line = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity.items[0].id
-    const reply = await app.call("POST", `/api/v1/opportunities/${id}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id: kit.inside.unit }] })
+    const reply = await app.call("POST", `/api/v1/opportunities/${id}/quick_allocate`, {
+      allocations: [{ opportunity_item_id: line, stock_level_id: kit.inside.unit }]
+    })
     expect(reply.status).toBe(422)
   })
 
   describe("booking units on orders", () => {
     const snapshot = async (id: number, verb: string, ...units: ReadonlyArray<number>) => {
       const rows = await assets(id)
-      return containers_fixture.post(`/opportunities/${id}/${verb}`, { asset_ids: units.map((unit) => rows.find((row: any) => row.stock_level_id === unit).id) })
+      return containers_fixture.post(`/opportunities/${id}/${verb}`, {
+        asset_ids: units.map((unit) => rows.find((row: any) => row.stock_level_id === unit).id)
+      })
     }
     const allocate = async (id: number, ...units: ReadonlyArray<number>) => {
       const { items } = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity
-      return containers_fixture.post(`/opportunities/${id}/quick_allocate`, { allocations: units.map((stock_level_id) => ({ opportunity_item_id: items[0].id, stock_level_id })) })
+      return containers_fixture.post(`/opportunities/${id}/quick_allocate`, {
+        allocations: units.map((stock_level_id) => ({ opportunity_item_id: items[0].id, stock_level_id }))
+      })
     }
     const memberships = async (container: number) =>
-      (await app.call("GET", `/api/v1/containers?q[id_eq]=${container}&include=container_items`)).body.containers[0].container_items
+      (await app.call("GET", `/api/v1/containers?q[id_eq]=${container}&include=container_items`)).body.containers[0]
+        .container_items
 
     it("what is booked out of a box leaves it; the last one ends the box", async () => {
       const box = await containers_fixture.container("transport")
@@ -155,11 +209,19 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await allocate(id, ...part.units)
       expect((await containers_fixture.show(box.id)).items.length).toBe(2)
       await snapshot(id, "quick_book_out", part.units[0]!)
-      expect((await containers_fixture.show(box.id)).items.map((item: any) => item.serialised_item_id)).toEqual([part.units[1]])
+      expect((await containers_fixture.show(box.id)).items.map((item: any) => item.serialised_item_id)).toEqual([
+        part.units[1]
+      ])
       await snapshot(id, "quick_book_out", part.units[1]!)
-      expect(await containers_fixture.show(box.id)).toMatchObject({ status: "dissolved", dissolved_reason: "dispatch", items: [] })
+      expect(await containers_fixture.show(box.id)).toMatchObject({
+        status: "dissolved",
+        dissolved_reason: "dispatch",
+        items: []
+      })
       expect((await memberships(box.id)).map((item: any) => item.unpacked_reason)).toEqual(["dispatch", "dispatch"])
-      expect((await app.call("GET", `/api/v1/stock_levels/${part.units[0]}`)).body.stock_level.container_stock_level_id).toBe(null)
+      expect(
+        (await app.call("GET", `/api/v1/stock_levels/${part.units[0]}`)).body.stock_level.container_stock_level_id
+      ).toBe(null)
     })
     it("a box whose case goes out ends with all that is in it", async () => {
       const box = await containers_fixture.container("transport")
@@ -177,16 +239,27 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       const id = await order(kit.product)
       await allocate(id, kit.housing)
       await snapshot(id, "quick_book_out", kit.housing)
-      expect(await containers_fixture.show(kit.id)).toMatchObject({ status: "dispatched", opportunity_id: id, dispatched_at: "2026-06-18T12:00:00.000Z", items: [{ serialised_item_id: kit.inside.unit }] })
+      expect(await containers_fixture.show(kit.id)).toMatchObject({
+        status: "dispatched",
+        opportunity_id: id,
+        dispatched_at: "2026-06-18T12:00:00.000Z",
+        items: [{ serialised_item_id: kit.inside.unit }]
+      })
       await snapshot(id, "quick_check_in", kit.housing)
-      expect(await containers_fixture.show(kit.id)).toMatchObject({ status: "returned", opportunity_id: null, returned_at: "2026-06-18T12:00:00.000Z" })
+      expect(await containers_fixture.show(kit.id)).toMatchObject({
+        status: "returned",
+        opportunity_id: null,
+        returned_at: "2026-06-18T12:00:00.000Z"
+      })
     })
   })
 
   describe("check-in", () => {
     it("tells what is missing and what does not belong, scan by scan", async () => {
       const kit = await containers_fixture.container("kit")
-      const one = await containers_fixture.gear(), two = await containers_fixture.gear(), stranger = await containers_fixture.gear()
+      const one = await containers_fixture.gear(),
+        two = await containers_fixture.gear(),
+        stranger = await containers_fixture.gear()
       for (const { unit } of [one, two]) await containers_fixture.pack(kit.id, unit)
       const verify = (body: object) => containers_fixture.act(kit.id, "verify-checkin", body)
       expect(errorKeys(await verify({ scanned: [one.unit] }))).toEqual([422, ["container"]])
@@ -196,11 +269,24 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect(errorKeys(await verify({}))).toEqual([422, ["serialised_item_id"]])
       expect(errorKeys(await verify({ serialised_item_id: 99_999 }))).toEqual([422, ["serialised_item_id"]])
       const first = await verify({ scanned: [one.unit, stranger.unit] })
-      expect([first.status, first.body.verification]).toEqual([200, {
-        expected: [one.unit, two.unit], scanned: [one.unit, stranger.unit], missing: [two.unit], unexpected: [stranger.unit], complete: false
-      }])
+      expect([first.status, first.body.verification]).toEqual([
+        200,
+        {
+          expected: [one.unit, two.unit],
+          scanned: [one.unit, stranger.unit],
+          missing: [two.unit],
+          unexpected: [stranger.unit],
+          complete: false
+        }
+      ])
       const second = await verify({ serialised_item_id: two.unit })
-      expect(second.body.verification).toEqual({ expected: [one.unit, two.unit], scanned: [one.unit, two.unit], missing: [], unexpected: [], complete: true })
+      expect(second.body.verification).toEqual({
+        expected: [one.unit, two.unit],
+        scanned: [one.unit, two.unit],
+        missing: [],
+        unexpected: [],
+        complete: true
+      })
       expect((await containers_fixture.show(kit.id)).status).toBe("returned")
     })
     it("where each unit is scanned, the last one brings the container back", async () => {
@@ -208,7 +294,10 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       const id = await order(kit.product)
       await out(kit, id)
       expect((await containers_fixture.show(kit.id)).status).toBe("dispatched")
-      expect((await containers_fixture.act(kit.id, "verify-checkin", { serialised_item_id: kit.inside.unit })).body.verification.complete).toBe(true)
+      expect(
+        (await containers_fixture.act(kit.id, "verify-checkin", { serialised_item_id: kit.inside.unit })).body
+          .verification.complete
+      ).toBe(true)
       expect(await containers_fixture.show(kit.id)).toMatchObject({ status: "returned", opportunity_id: null })
       expect(await assets(id)).toMatchObject([{ status: 4 }])
     })
@@ -220,28 +309,53 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       const extra = await containers_fixture.gear()
       await out(kit, await order(kit.product))
       await containers_fixture.act(kit.id, "return")
-      const start = await app.call("POST", "/api/v1/containers/repack/start", { container_id: kit.id, name: "Case, checked" })
-      expect([start.status, start.body.container]).toMatchObject([201, { id: kit.id, name: "Case, checked", status: "open", previous_container_id: null }])
-      const repack = (serialised_item_id: number, more: object = {}) => containers_fixture.act(kit.id, "repack", { serialised_item_id, ...more })
+      const start = await app.call("POST", "/api/v1/containers/repack/start", {
+        container_id: kit.id,
+        name: "Case, checked"
+      })
+      expect([start.status, start.body.container]).toMatchObject([
+        201,
+        { id: kit.id, name: "Case, checked", status: "open", previous_container_id: null }
+      ])
+      const repack = (serialised_item_id: number, more: object = {}) =>
+        containers_fixture.act(kit.id, "repack", { serialised_item_id, ...more })
       const confirmed = await repack(kit.inside.unit, { position: "7" })
-      expect([confirmed.status, confirmed.body.container_item]).toMatchObject([201, { serialised_item_id: kit.inside.unit, position: "7", unpacked_at: null }])
+      expect([confirmed.status, confirmed.body.container_item]).toMatchObject([
+        201,
+        { serialised_item_id: kit.inside.unit, position: "7", unpacked_at: null }
+      ])
       expect(errorKeys(await repack(kit.inside.unit))).toEqual([422, ["serialised_item_id"]])
       expect((await repack(extra.unit)).status).toBe(201)
       expect(await containers_fixture.free(extra.product)).toBe(0)
       expect((await containers_fixture.act(kit.id, "seal")).body.container.items.length).toBe(2)
-      expect((await out(kit, await order(kit.product, { starts_at: "2026-07-18T09:00:00Z", ends_at: "2026-07-22T17:00:00Z" }))).status).toBe(200)
+      expect(
+        (
+          await out(
+            kit,
+            await order(kit.product, { starts_at: "2026-07-18T09:00:00Z", ends_at: "2026-07-22T17:00:00Z" })
+          )
+        ).status
+      ).toBe(200)
     })
     it("starts by itself where the product asks for it", async () => {
       const kit = await sealed("kit", { repack_on_return: true })
       await out(kit, await order(kit.product))
-      expect((await containers_fixture.act(kit.id, "return")).body.container).toMatchObject({ status: "open", returned_at: "2026-06-18T12:00:00.000Z" })
+      expect((await containers_fixture.act(kit.id, "return")).body.container).toMatchObject({
+        status: "open",
+        returned_at: "2026-06-18T12:00:00.000Z"
+      })
       expect((await containers_fixture.act(kit.id, "repack", { serialised_item_id: kit.inside.unit })).status).toBe(201)
     })
   })
 
-  it.each([["dispatch", "containers.dispatch"], ["return", "containers.dispatch"], ["verify-checkin", "containers.repack"]])("%s needs %s and containers:write", async (verb, permission) => {
+  it.each([
+    ["dispatch", "containers.dispatch"],
+    ["return", "containers.dispatch"],
+    ["verify-checkin", "containers.repack"]
+  ])("%s needs %s and containers:write", async (verb, permission) => {
     const kit = await containers_fixture.container("kit")
-    const call = (viewer: ReturnType<typeof viewerWith>) => app.call("POST", `/api/v1/containers/${kit.id}/${verb}`, {}, viewer)
+    const call = (viewer: ReturnType<typeof viewerWith>) =>
+      app.call("POST", `/api/v1/containers/${kit.id}/${verb}`, {}, viewer)
     expect((await call(viewerWith(["containers.view", "containers.pack"], ["containers:write"]))).status).toBe(403)
     expect((await call(viewerWith([permission], ["containers:read"]))).status).toBe(403)
     expect((await call(viewerWith([permission], ["containers:write"]))).status).toBe(422)

@@ -2,7 +2,13 @@
 import { describe, it } from "vitest"
 import type { ContainerFacts } from "../../../core/containers/facts.ts"
 import { containerEvents } from "../../../core/containers/events.ts"
-import { changeContainer, dissolveContainer, sealContainer, startRepack, unsealContainer } from "../../../core/containers/lifecycle.ts"
+import {
+  changeContainer,
+  dissolveContainer,
+  sealContainer,
+  startRepack,
+  unsealContainer
+} from "../../../core/containers/lifecycle.ts"
 import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../../../core/packing/schema.ts"
 import type { NewEvent } from "../../../core/kernel/event.ts"
 import { initialRow } from "../../../core/kernel/crud-resource.ts"
@@ -11,60 +17,136 @@ import { decided_at, decider, type Facts, given_at, type GivenRow, row } from ".
 const { given } = decider(containerEvents)
 
 const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
-const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow => row(containers, {
-  ...initialRow(containers, containers.columns), ...stamps, id, uuid: `uuid-${id}`, name: `Case ${id}`, status: "open", scan_mode: "free", store_id: 1, ...more
-} as ContainerRow)
-const item = (id: number, container_id: number, more: Partial<ContainerItemRow> = {}): GivenRow => row(container_items, {
-  ...initialRow(container_items, container_items.columns), ...stamps, id, container_id, serialised_item_id: 500 + id, product_id: 50, packed_at: given_at, ...more
-} as ContainerItemRow)
-const happened = (id: number, type: string, data: NewEvent["data"]): NewEvent => ({ stream: `container:${id}`, type, data: { id, ...data } })
+const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow =>
+  row(containers, {
+    ...initialRow(containers, containers.columns),
+    ...stamps,
+    id,
+    uuid: `uuid-${id}`,
+    name: `Case ${id}`,
+    status: "open",
+    scan_mode: "free",
+    store_id: 1,
+    ...more
+  } as ContainerRow)
+const item = (id: number, container_id: number, more: Partial<ContainerItemRow> = {}): GivenRow =>
+  row(container_items, {
+    ...initialRow(container_items, container_items.columns),
+    ...stamps,
+    id,
+    container_id,
+    serialised_item_id: 500 + id,
+    product_id: 50,
+    packed_at: given_at,
+    ...more
+  } as ContainerItemRow)
+const happened = (id: number, type: string, data: NewEvent["data"]): NewEvent => ({
+  stream: `container:${id}`,
+  type,
+  data: { id, ...data }
+})
 
 const target = ({ find, get }: Facts, id: number, product?: ContainerFacts["product"]): ContainerFacts => {
   const of = get(containers, id)!
   const parent = of.parent_container_id === null ? undefined : get(containers, of.parent_container_id)
   return {
-    container: of, product, as_case: { container_mode: null } as unknown as ContainerFacts["as_case"], chain: parent === undefined ? [of] : [of, parent], nesting_max: 2,
+    container: of,
+    product,
+    as_case: { container_mode: null } as unknown as ContainerFacts["as_case"],
+    chain: parent === undefined ? [of] : [of, parent],
+    nesting_max: 2,
     items: find(container_items, { container_id: id, unpacked_at: null })
   }
 }
 const slots = (...wanted: ReadonlyArray<readonly [product_id: number, quantity: number]>): ContainerFacts["product"] =>
-  ({ container_template: { slots: wanted.map(([product_id, quantity]) => ({ product_id, quantity })) } }) as unknown as ContainerFacts["product"]
-const sealed = (id: number): NewEvent => happened(id, "container.sealed", { status: "sealed", sealed_at: given_at, sealed_by_user_id: 1, repack_started_at: null })
+  ({
+    container_template: { slots: wanted.map(([product_id, quantity]) => ({ product_id, quantity })) }
+  }) as unknown as ContainerFacts["product"]
+const sealed = (id: number): NewEvent =>
+  happened(id, "container.sealed", {
+    status: "sealed",
+    sealed_at: given_at,
+    sealed_by_user_id: 1,
+    repack_started_at: null
+  })
 
 describe("sealing", () => {
-  const sealing = (notes: string | null = null, nested: ReadonlyArray<number> = [], product?: ContainerFacts["product"]) => (facts: Facts) =>
-    sealContainer(target(facts, 7, product), nested.map((id) => facts.get(containers, id)!), notes, facts.context)
+  const sealing =
+    (notes: string | null = null, nested: ReadonlyArray<number> = [], product?: ContainerFacts["product"]) =>
+    (facts: Facts) =>
+      sealContainer(
+        target(facts, 7, product),
+        nested.map((id) => facts.get(containers, id)!),
+        notes,
+        facts.context
+      )
 
   it("says when, by whom, and that no repacking goes on", () => {
-    given(container(7), item(1, 7)).when(sealing()).thenEvents(
-      happened(7, "container.sealed", { status: "sealed", sealed_at: decided_at, sealed_by_user_id: 1, repack_started_at: null }))
+    given(container(7), item(1, 7))
+      .when(sealing())
+      .thenEvents(
+        happened(7, "container.sealed", {
+          status: "sealed",
+          sealed_at: decided_at,
+          sealed_by_user_id: 1,
+          repack_started_at: null
+        })
+      )
   })
   it("takes notes along where some are given", () => {
-    given(container(7), item(1, 7)).when(sealing("checked twice")).thenEvents(
-      happened(7, "container.sealed", { status: "sealed", sealed_at: decided_at, sealed_by_user_id: 1, repack_started_at: null, notes: "checked twice" }))
+    given(container(7), item(1, 7))
+      .when(sealing("checked twice"))
+      .thenEvents(
+        happened(7, "container.sealed", {
+          status: "sealed",
+          sealed_at: decided_at,
+          sealed_by_user_id: 1,
+          repack_started_at: null,
+          notes: "checked twice"
+        })
+      )
   })
   it("is refused for an empty one, and for one emptied since", () => {
     const errors = { container: ["The container is empty; pack something first."] }
     given(container(7)).when(sealing()).thenRefused(errors)
-    const unpacked = happened(7, "container.item.unpacked", { id: 1, container_id: 7, serialised_item_id: 501, unpacked_at: given_at, unpacked_reason: "manual", transferred_to_container_id: null })
+    const unpacked = happened(7, "container.item.unpacked", {
+      id: 1,
+      container_id: 7,
+      serialised_item_id: 501,
+      unpacked_at: given_at,
+      unpacked_reason: "manual",
+      transferred_to_container_id: null
+    })
     given(container(7), item(1, 7), unpacked).when(sealing()).thenRefused(errors)
   })
   it("is refused a second time", () => {
-    given(container(7), item(1, 7), sealed(7)).when(sealing()).thenRefused({ container: ["The container is sealed; only open ones can be sealed."] })
+    given(container(7), item(1, 7), sealed(7))
+      .when(sealing())
+      .thenRefused({ container: ["The container is sealed; only open ones can be sealed."] })
   })
   it("is refused while one inside is open, and not once that is sealed", () => {
     const nest = [container(7), item(1, 7), container(8, { name: "Inner" })]
-    given(...nest).when(sealing(null, [8])).thenRefused({ container: ["The container Inner inside it is still open; seal that one first."] })
-    given(...nest, sealed(8)).when(sealing(null, [8])).thenResult({ id: 7 })
+    given(...nest)
+      .when(sealing(null, [8]))
+      .thenRefused({ container: ["The container Inner inside it is still open; seal that one first."] })
+    given(...nest, sealed(8))
+      .when(sealing(null, [8]))
+      .thenResult({ id: 7 })
   })
   it("of a strict one is refused while a slot lacks something, has too much, or a stray is inside", () => {
     const strict = container(7, { scan_mode: "strict" })
-    given(strict, item(1, 7)).when(sealing(null, [], slots([50, 2]))).thenRefused({ container: ["Product 50: 1 of 2 packed."] })
-    given(strict, item(1, 7), item(2, 7)).when(sealing(null, [], slots([50, 1])))
+    given(strict, item(1, 7))
+      .when(sealing(null, [], slots([50, 2])))
+      .thenRefused({ container: ["Product 50: 1 of 2 packed."] })
+    given(strict, item(1, 7), item(2, 7))
+      .when(sealing(null, [], slots([50, 1])))
       .thenRefused({ container: ["Product 50: 2 packed where the template has room for 1."] })
-    given(strict, item(1, 7), item(2, 7, { product_id: 60 })).when(sealing(null, [], slots([50, 1])))
+    given(strict, item(1, 7), item(2, 7, { product_id: 60 }))
+      .when(sealing(null, [], slots([50, 1])))
       .thenRefused({ container: ["Unit 502 is not on the template."] })
-    given(strict, item(1, 7)).when(sealing(null, [], slots([50, 1]))).thenResult({ id: 7 })
+    given(strict, item(1, 7))
+      .when(sealing(null, [], slots([50, 1])))
+      .thenResult({ id: 7 })
   })
 })
 
@@ -72,34 +154,48 @@ describe("unsealing", () => {
   const unsealing = (facts: Facts) => unsealContainer(target(facts, 7), [], facts.context)
 
   it("says when and by whom", () => {
-    given(container(7), sealed(7)).when(unsealing).thenEvents(
-      happened(7, "container.unsealed", { status: "open", unsealed_at: decided_at, unsealed_by_user_id: 1 }))
+    given(container(7), sealed(7))
+      .when(unsealing)
+      .thenEvents(
+        happened(7, "container.unsealed", { status: "open", unsealed_at: decided_at, unsealed_by_user_id: 1 })
+      )
   })
   it("is refused for one that is open", () => {
-    given(container(7)).when(unsealing).thenRefused({ container: ["The container is open; only sealed ones can be unsealed."] })
+    given(container(7))
+      .when(unsealing)
+      .thenRefused({ container: ["The container is open; only sealed ones can be unsealed."] })
   })
   it("is refused while an order has it", () => {
-    given(container(7, { opportunity_id: 77 }), sealed(7)).when(unsealing).thenRefused({ container: ["The container is committed to opportunity 77."] })
+    given(container(7, { opportunity_id: 77 }), sealed(7))
+      .when(unsealing)
+      .thenRefused({ container: ["The container is committed to opportunity 77."] })
   })
   it("is refused inside one that is closed", () => {
-    given(container(6, { name: "Outer" }), container(7, { parent_container_id: 6 }), sealed(7), sealed(6)).when(unsealing)
+    given(container(6, { name: "Outer" }), container(7, { parent_container_id: 6 }), sealed(7), sealed(6))
+      .when(unsealing)
       .thenRefused({ container: ["The container is inside Outer, which is sealed."] })
   })
 })
 
 describe("changing", () => {
   it("tells what is another now", () => {
-    given(container(7)).when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
+    given(container(7))
+      .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
       .thenEvents(happened(7, "container.updated", { name: "Rack" }))
   })
   it("to what stands there already does nothing", () => {
-    given(container(7)).when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined)).thenNothing()
+    given(container(7))
+      .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined))
+      .thenNothing()
   })
   it("of the scan mode is for open ones that are not temporary", () => {
     const free = (facts: Facts) => changeContainer(facts.get(containers, 7)!, { scan_mode: "strict" }, undefined)
-    given(container(7), sealed(7)).when(free)
+    given(container(7), sealed(7))
+      .when(free)
       .thenRefused({ container: ["The scan mode can be changed only while the container is open; it is sealed."] })
-    given(container(7, { is_temporary: true, barcode: "BOX" })).when(free).thenRefused({ scan_mode: ["Temporary containers are always free."] })
+    given(container(7, { is_temporary: true, barcode: "BOX" }))
+      .when(free)
+      .thenRefused({ scan_mode: ["Temporary containers are always free."] })
   })
 })
 
@@ -107,28 +203,57 @@ describe("dissolving", () => {
   const dissolving = (facts: Facts) => dissolveContainer(target(facts, 7), [], undefined, "manual", facts.context)
 
   it("of an empty one ends it, on its own", () => {
-    given(container(7)).when(dissolving).thenEvents(happened(7, "container.dissolved", {
-      status: "dissolved", dissolved_at: decided_at, dissolved_by_user_id: 1, dissolved_reason: "manual", parent_container_id: null, repack_started_at: null
-    }))
+    given(container(7))
+      .when(dissolving)
+      .thenEvents(
+        happened(7, "container.dissolved", {
+          status: "dissolved",
+          dissolved_at: decided_at,
+          dissolved_by_user_id: 1,
+          dissolved_reason: "manual",
+          parent_container_id: null,
+          repack_started_at: null
+        })
+      )
   })
   it("is refused while it is out, and once it has been", () => {
-    given(container(7, { status: "dispatched" })).when(dissolving).thenRefused({ container: ["The container is out; it has to come back first."] })
-    given(container(7, { status: "dissolved" })).when(dissolving).thenRefused({ container: ["The container is dissolved already."] })
+    given(container(7, { status: "dispatched" }))
+      .when(dissolving)
+      .thenRefused({ container: ["The container is out; it has to come back first."] })
+    given(container(7, { status: "dissolved" }))
+      .when(dissolving)
+      .thenRefused({ container: ["The container is dissolved already."] })
   })
 })
 
 describe("repacking", () => {
   const repacking = (facts: Facts) =>
-    startRepack(facts.get(containers, 7)!, { name: null, barcode: null }, { housed: undefined, packed: undefined, duplicate: undefined }, facts.context)
+    startRepack(
+      facts.get(containers, 7)!,
+      { name: null, barcode: null },
+      { housed: undefined, packed: undefined, duplicate: undefined },
+      facts.context
+    )
 
   it("opens one that came back", () => {
-    given(container(7), happened(7, "container.returned", { status: "returned", returned_at: given_at, opportunity_id: null, returned_from_opportunity_id: 77 }))
-      .when(repacking).thenEvents(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
+    given(
+      container(7),
+      happened(7, "container.returned", {
+        status: "returned",
+        returned_at: given_at,
+        opportunity_id: null,
+        returned_from_opportunity_id: 77
+      })
+    )
+      .when(repacking)
+      .thenEvents(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
   })
   it("is refused for one that never left", () => {
-    given(container(7)).when(repacking).thenRefused({
-      container: ["The container is open; only returned and dissolved ones are repacked."],
-      container_id: ["The container is open; only returned and dissolved ones are repacked."]
-    })
+    given(container(7))
+      .when(repacking)
+      .thenRefused({
+        container: ["The container is open; only returned and dissolved ones are repacked."],
+        container_id: ["The container is open; only returned and dissolved ones are repacked."]
+      })
   })
 })

@@ -36,22 +36,35 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     const shown = new Set(catalogue.resources.flatMap((one) => one.custom_module ?? []))
     expect(modules.filter((module) => shown.has(module)).toSorted()).toEqual(Object.keys(makers).toSorted())
   })
-  it.each(Object.entries(makers))("%s: what is made is numbered from 1 on, and keeps its number", async (module, [path, key]) => {
-    expect((await define(module, "serial")).status).toBe(201)
-    const [first, second] = [await make(module), await make(module, { custom_fields: { serial: "mine" } })]
-    expect([first.custom_fields.serial, second.custom_fields.serial]).toEqual(["1", "2"])
-    const changed = await app.call("PUT", `/api/v1/${path}/${first.id}`, { custom_fields: { serial: "mine" } })
-    expect([changed.status, changed.body[key].custom_fields.serial]).toEqual([200, "1"])
-    expect((await app.call("PUT", `/api/v1/${path}/${first.id}`, { custom_fields: { serial: null } })).body[key].custom_fields.serial).toBe("1")
-    const listed = await app.call("GET", `/api/v1/${path}?q[cf.serial_eq]=2`)
-    expect(Object.values(listed.body as { [plural: string]: ReadonlyArray<{ id: number }> })[0]!.map((one) => one.id)).toEqual([second.id])
-  })
+  it.each(Object.entries(makers))(
+    "%s: what is made is numbered from 1 on, and keeps its number",
+    async (module, [path, key]) => {
+      expect((await define(module, "serial")).status).toBe(201)
+      const [first, second] = [await make(module), await make(module, { custom_fields: { serial: "mine" } })]
+      expect([first.custom_fields.serial, second.custom_fields.serial]).toEqual(["1", "2"])
+      const changed = await app.call("PUT", `/api/v1/${path}/${first.id}`, { custom_fields: { serial: "mine" } })
+      expect([changed.status, changed.body[key].custom_fields.serial]).toEqual([200, "1"])
+      expect(
+        (await app.call("PUT", `/api/v1/${path}/${first.id}`, { custom_fields: { serial: null } })).body[key]
+          .custom_fields.serial
+      ).toBe("1")
+      const listed = await app.call("GET", `/api/v1/${path}?q[cf.serial_eq]=2`)
+      expect(
+        Object.values(listed.body as { [plural: string]: ReadonlyArray<{ id: number }> })[0]!.map((one) => one.id)
+      ).toEqual([second.id])
+    }
+  )
   it("numbers begin and look as the field's settings say, and several fields count for themselves", async () => {
-    const prefixed = (await define("Product", "asset_code", { settings: { prefix: "AV-", pad: 5, start: 100 } })).body.custom_field
+    const prefixed = (await define("Product", "asset_code", { settings: { prefix: "AV-", pad: 5, start: 100 } })).body
+      .custom_field
     expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "AV-00100", serial: "3" })
     await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, { is_active: false })
     expect((await make("Product")).custom_fields).not.toHaveProperty("asset_code")
-    await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, { is_active: true, is_required: true, settings: { pad: 2, start: 100 } })
+    await app.call("PUT", `/api/v1/custom_fields/${prefixed.id}`, {
+      is_active: true,
+      is_required: true,
+      settings: { pad: 2, start: 100 }
+    })
     expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "101", serial: "5" })
     // Counted from another start, some numbers would be given twice.
     for (const settings of [{ start: 99 }, null]) {
@@ -60,20 +73,43 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     }
   })
   it.each([
-    [{ prefix: 7 }], [{ prefix: "x".repeat(51) }], [{ pad: -1 }], [{ pad: 21 }], [{ pad: "3" }], [{ start: 0 }], [{ start: 1.5 }]
+    [{ prefix: 7 }],
+    [{ prefix: "x".repeat(51) }],
+    [{ pad: -1 }],
+    [{ pad: 21 }],
+    [{ pad: "3" }],
+    [{ start: 0 }],
+    [{ start: 1.5 }]
   ])("the settings %j are refused", async (settings) => {
     const refused = await define("Product", "bad", { settings })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["settings"]])
   })
   it("what is made along with something else is numbered, too: a bulk product's first level, an invited user's member, imported rows", async () => {
-    const { product: { id } } = (await app.call("POST", "/api/v1/products", { name: "Bulk" })).body
-    expect((await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${id}`)).body.stock_levels[0].custom_fields.serial).toBe("3")
+    const {
+      product: { id }
+    } = (await app.call("POST", "/api/v1/products", { name: "Bulk" })).body
+    expect(
+      (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${id}`)).body.stock_levels[0].custom_fields.serial
+    ).toBe("3")
     const { user } = (await app.call("POST", "/api/v1/users", { name: "Kim", email: "kim@example.com" })).body
     expect((await app.call("GET", `/api/v1/members/${user.member_id}`)).body.member.custom_fields.serial).toBe("3")
-    const imported = await app.call("POST", "/api/v1/products/import", { rows: [{ sku: "I-1", name: "One", stock: 1 }, { sku: "I-2", name: "Two", stock: 2 }] })
+    const imported = await app.call("POST", "/api/v1/products/import", {
+      rows: [
+        { sku: "I-1", name: "One", stock: 1 },
+        { sku: "I-2", name: "Two", stock: 2 }
+      ]
+    })
     expect(imported.status, JSON.stringify(imported.body)).toBe(200)
     const rows = (await app.call("GET", "/api/v1/products?q[sku_start]=I-&include=stock_levels")).body.products
-    expect(rows.map((one: any) => [one.custom_fields.serial, one.stock_levels.map((level: any) => level.custom_fields.serial)])).toEqual([["7", ["4"]], ["8", ["5"]]])
+    expect(
+      rows.map((one: any) => [
+        one.custom_fields.serial,
+        one.stock_levels.map((level: any) => level.custom_fields.serial)
+      ])
+    ).toEqual([
+      ["7", ["4"]],
+      ["8", ["5"]]
+    ])
   })
   it("a clone has a number of its own", async () => {
     const source = await make("Opportunity")
@@ -82,7 +118,9 @@ describe.each(engines)("auto numbers on %s", (engine) => {
   })
   it("what is refused uses up no number, and many at once get one each without a gap", async () => {
     expect((await app.call("POST", "/api/v1/members", { name: "" })).status).toBe(422)
-    const numbers = await Promise.all(Array.from({ length: 8 }, async () => (await make("Member")).custom_fields.serial))
+    const numbers = await Promise.all(
+      Array.from({ length: 8 }, async () => (await make("Member")).custom_fields.serial)
+    )
     expect(numbers.map(Number).toSorted((one, other) => one - other)).toEqual([4, 5, 6, 7, 8, 9, 10, 11])
   })
   it("folding the journal again gives the same tables", async () => {
@@ -96,18 +134,31 @@ describe("auto numbers without the server", () => {
   it("are empty until the server has numbered what was made, which is told as a document number is", async () => {
     const business = await openFillTestServer("sqlite")
     try {
-      await business.ask("POST", "custom_fields", { module_type: "Member", name: "serial", field_type: 11, settings: { prefix: "C", pad: 3 } })
+      await business.ask("POST", "custom_fields", {
+        module_type: "Member",
+        name: "serial",
+        field_type: 11,
+        settings: { prefix: "C", pad: 3 }
+      })
       const device = await enrolled(business, "counter")
       await device.sync()
       const made = await device.ask("POST", "members", { name: "Walk-in", membership_type: "contact" })
       expect([made.status, made.body.member.custom_fields]).toEqual([201, { serial: null }])
       await business.ask("POST", "members", { name: "First", membership_type: "contact" })
-      await device.ask("PUT", `members/${made.body.member.id}`, { ...made.body.member, description: "Met at the counter" })
+      await device.ask("PUT", `members/${made.body.member.id}`, {
+        ...made.body.member,
+        description: "Met at the counter"
+      })
       await device.sync()
       await device.sync()
-      expect((await device.ask("GET", `members/${made.body.member.id}`)).body.member).toMatchObject({ description: "Met at the counter", custom_fields: { serial: "C002" } })
+      expect((await device.ask("GET", `members/${made.body.member.id}`)).body.member).toMatchObject({
+        description: "Met at the counter",
+        custom_fields: { serial: "C002" }
+      })
       expect(device.outbox.counts()["rejected"] ?? 0).toBe(0)
-      expect(device.outbox.told(true).map(({ account, name }) => [name, account])).toMatchObject([["members.create", { differences: [{ what: expect.stringContaining("Walk-in"), field: "custom_fields" }] }]])
+      expect(device.outbox.told(true).map(({ account, name }) => [name, account])).toMatchObject([
+        ["members.create", { differences: [{ what: expect.stringContaining("Walk-in"), field: "custom_fields" }] }]
+      ])
       expect((await device.tables())["members"]).toEqual((await business.tables())["members"])
       await device.close()
     } finally {

@@ -22,18 +22,31 @@ describe.each(engines)("importing products on %s", (engine) => {
   })
   afterAll(() => app.close())
 
-  const send = (rows: unknown, more: object = {}): Promise<Reply> => app.call("POST", "/api/v1/products/import", { rows, ...more })
-  const verdicts = async (rows: unknown, more: object = {}): Promise<ReadonlyArray<Verdict>> => (await send(rows, more)).body.results
+  const send = (rows: unknown, more: object = {}): Promise<Reply> =>
+    app.call("POST", "/api/v1/products/import", { rows, ...more })
+  const verdicts = async (rows: unknown, more: object = {}): Promise<ReadonlyArray<Verdict>> =>
+    (await send(rows, more)).body.results
   const one = async (row: object): Promise<Verdict> => (await verdicts([row]))[0]!
   const head = () => app.run(Effect.flatMap(Store, lastPosition))
-  const product = async (id: number | null) => (await app.call("GET", `/api/v1/products/${id}?include=stockLevels`)).body.product
+  const product = async (id: number | null) =>
+    (await app.call("GET", `/api/v1/products/${id}?include=stockLevels`)).body.product
   const rates = async (id: number | null) => (await app.call("GET", `/api/v1/products/${id}/rates`)).body.product_rates
   const ledger = async (id: number, level: number) =>
-    (await app.call("GET", `/api/v1/products/${id}/stock_levels/${level}/stock_transactions?sort=id`)).body.stock_transactions
+    (await app.call("GET", `/api/v1/products/${id}/stock_levels/${level}/stock_transactions?sort=id`)).body
+      .stock_transactions
 
   const rig = {
-    name: "Moving head", sku: "MH-1", barcode: "500123", description: "Spot", group: "Lighting / Moving heads", weight: "21.5",
-    replacement_charge: "1200.00", purchase_price: 90000, tags: ["led", "spot"], tax_class: "standard", stock: { "Main Warehouse": 12, depot: "4" },
+    name: "Moving head",
+    sku: "MH-1",
+    barcode: "500123",
+    description: "Spot",
+    group: "Lighting / Moving heads",
+    weight: "21.5",
+    replacement_charge: "1200.00",
+    purchase_price: 90000,
+    tags: ["led", "spot"],
+    tax_class: "standard",
+    stock: { "Main Warehouse": 12, depot: "4" },
     rate: { preset: "daily-rate", price: "35.00" }
   }
 
@@ -42,19 +55,51 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(status).toBe(200)
     const { id } = body.results[0]
     expect(body).toEqual({
-      results: [{ row: 1, status: "created", id, key: "MH-1" }], meta: { created: 1, updated: 0, unchanged: 0, rejected: 0, dry_run: false }
+      results: [{ row: 1, status: "created", id, key: "MH-1" }],
+      meta: { created: 1, updated: 0, unchanged: 0, rejected: 0, dry_run: false }
     })
     const made = await product(id)
     expect(made).toMatchObject({
-      name: "Moving head", sku: "MH-1", barcode: "500123", product_type: "rental", stock_method: 1, weight: "21.5000", replacement_charge: "1200.00",
-      purchase_price: "900.00", tag_list: ["led", "spot"], tax_class_id: 1, product_group_name: "Moving heads", is_active: true
+      name: "Moving head",
+      sku: "MH-1",
+      barcode: "500123",
+      product_type: "rental",
+      stock_method: 1,
+      weight: "21.5000",
+      replacement_charge: "1200.00",
+      purchase_price: "900.00",
+      tag_list: ["led", "spot"],
+      tax_class_id: 1,
+      product_group_name: "Moving heads",
+      is_active: true
     })
-    const group = (await app.call("GET", `/api/v1/product_groups/${made.product_group_id}?include=parent`)).body.product_group
+    const group = (await app.call("GET", `/api/v1/product_groups/${made.product_group_id}?include=parent`)).body
+      .product_group
     expect(group.parent.name).toBe("Lighting")
-    const levels = made.stock_levels.map((level: { store_id: number; quantity_held: string; stock_category: number }) => [level.store_id, level.quantity_held, level.stock_category])
-    expect(levels.sort()).toEqual([[1, "12.00", 10], [depot, "4.00", 10]])
-    expect(await ledger(id, made.stock_levels[0].id)).toMatchObject([{ transaction_type: 1, quantity_move: "12.0", manual: false }])
-    expect(await rates(id)).toMatchObject([{ rate_definition: { id: 2, name: "Daily Rate" }, transaction_type: "rental", price: "35.00", currency: "GBP", store_id: null, priority: 0 }])
+    const levels = made.stock_levels.map(
+      (level: { store_id: number; quantity_held: string; stock_category: number }) => [
+        level.store_id,
+        level.quantity_held,
+        level.stock_category
+      ]
+    )
+    expect(levels.sort()).toEqual([
+      [1, "12.00", 10],
+      [depot, "4.00", 10]
+    ])
+    expect(await ledger(id, made.stock_levels[0].id)).toMatchObject([
+      { transaction_type: 1, quantity_move: "12.0", manual: false }
+    ])
+    expect(await rates(id)).toMatchObject([
+      {
+        rate_definition: { id: 2, name: "Daily Rate" },
+        transaction_type: "rental",
+        price: "35.00",
+        currency: "GBP",
+        store_id: null,
+        priority: 0
+      }
+    ])
   })
 
   it("changes nothing the second time, and records no event", async () => {
@@ -66,37 +111,65 @@ describe.each(engines)("importing products on %s", (engine) => {
 
   it("changes what differs: the quantity through the ledger, the price of the same rate", async () => {
     const before = await head()
-    const { id, status } = await one({ sku: "MH-1", stock: { "Main Warehouse": 10, Depot: 9 }, rate: { preset: "Daily Rate", price: 4000 }, is_active: "no" })
+    const { id, status } = await one({
+      sku: "MH-1",
+      stock: { "Main Warehouse": 10, Depot: 9 },
+      rate: { preset: "Daily Rate", price: 4000 },
+      is_active: "no"
+    })
     expect(status).toBe("updated")
     // Product, two levels, two lines of the ledger, one rate.
-    expect(await head() - before).toBe(6)
+    expect((await head()) - before).toBe(6)
     const now = await product(id)
     expect(now).toMatchObject({ name: "Moving head", is_active: false, product_group_name: "Moving heads" })
-    expect(now.stock_levels.map((level: { quantity_held: string }) => level.quantity_held).sort()).toEqual(["10.00", "9.00"])
-    expect(await ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === 1).id))
-      .toMatchObject([{ transaction_type: 1 }, { transaction_type: 3, quantity: "2.0", quantity_move: "-2.0", manual: false }])
-    expect(await ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === depot).id))
-      .toMatchObject([{ transaction_type: 1 }, { transaction_type: 2, quantity_move: "5.0" }])
+    expect(now.stock_levels.map((level: { quantity_held: string }) => level.quantity_held).sort()).toEqual([
+      "10.00",
+      "9.00"
+    ])
+    expect(
+      await ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === 1).id)
+    ).toMatchObject([
+      { transaction_type: 1 },
+      { transaction_type: 3, quantity: "2.0", quantity_move: "-2.0", manual: false }
+    ])
+    expect(
+      await ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === depot).id)
+    ).toMatchObject([{ transaction_type: 1 }, { transaction_type: 2, quantity_move: "5.0" }])
     expect(await rates(id)).toMatchObject([{ price: "40.00" }])
   })
 
   it("an empty cell changes nothing", async () => {
-    expect((await one({ sku: "MH-1", name: " ", barcode: "", description: null, stock: "", rate: null })).status).toBe("unchanged")
+    expect((await one({ sku: "MH-1", name: " ", barcode: "", description: null, stock: "", rate: null })).status).toBe(
+      "unchanged"
+    )
   })
 
   it("a rate that holds for something else is another rate", async () => {
     const row = {
       sku: "MH-1",
       rate: [
-        { preset: "weekly-rate", price: "100", store: "DEPOT", priority: 2, valid_from: "2026-01-01", valid_to: "2026-12-31" },
+        {
+          preset: "weekly-rate",
+          price: "100",
+          store: "DEPOT",
+          priority: 2,
+          valid_from: "2026-01-01",
+          valid_to: "2026-12-31"
+        },
         { preset: "Fixed Rate and Subs Days", price: "9.999", currency: "KWD", transaction_type: "SALE" }
       ]
     }
     const { id, status } = await one(row)
     expect(status).toBe("updated")
     expect(await rates(id)).toMatchObject([
-      { price: "40.00" }, { price: "100.00", store_id: depot, priority: 2, valid_from: "2026-01-01", valid_to: "2026-12-31" },
-      { price: "9.999", currency: "KWD", transaction_type: "sale", rate_definition: { name: "Fixed Rate and Subs Days" } }
+      { price: "40.00" },
+      { price: "100.00", store_id: depot, priority: 2, valid_from: "2026-01-01", valid_to: "2026-12-31" },
+      {
+        price: "9.999",
+        currency: "KWD",
+        transaction_type: "sale",
+        rate_definition: { name: "Fixed Rate and Subs Days" }
+      }
     ])
     expect((await one(row)).status).toBe("unchanged")
   })
@@ -105,20 +178,45 @@ describe.each(engines)("importing products on %s", (engine) => {
     const made = await one({ sku: "USED", name: "Hazer", rate: { preset: "Days Used Rate", price: 100 } })
     expect(made).toMatchObject({ status: "created", warnings: [expect.stringContaining("Days Used Rate")] })
     expect(await rates(made.id)).toMatchObject([{ rate_definition: { name: "Daily Rate" } }])
-    expect(await one({ sku: "MULTI", name: "Fogger", rate: { preset: "Hourly Multiplier and Factor Rate", price: 100 } })).not.toHaveProperty("warnings")
+    expect(
+      await one({ sku: "MULTI", name: "Fogger", rate: { preset: "Hourly Multiplier and Factor Rate", price: 100 } })
+    ).not.toHaveProperty("warnings")
   })
 
   it("a bad row changes nothing of itself and stops no other", async () => {
     const before = (await app.dump())["product_groups"]
     const { body } = await send([
       { name: "Good", sku: "G-1" },
-      { name: "Bad", sku: "B-1", group: "Never made", stock: { Nowhere: 1, Depot: -1 }, rate: { preset: "nonsense", price: "1.005", store: "Mars" } },
-      { sku: "B-2" }, "row", { colour: "red" },
-      { name: "Bad", sku: "B-3", weight: "heavy", product_type: "gift", is_active: "perhaps", tax_class: "None such", replacement_charge: -1 },
+      {
+        name: "Bad",
+        sku: "B-1",
+        group: "Never made",
+        stock: { Nowhere: 1, Depot: -1 },
+        rate: { preset: "nonsense", price: "1.005", store: "Mars" }
+      },
+      { sku: "B-2" },
+      "row",
+      { colour: "red" },
+      {
+        name: "Bad",
+        sku: "B-3",
+        weight: "heavy",
+        product_type: "gift",
+        is_active: "perhaps",
+        tax_class: "None such",
+        replacement_charge: -1
+      },
       { name: "Good", sku: "G-2", stock: 3 }
     ])
     expect(body.meta).toEqual({ created: 2, updated: 0, unchanged: 0, rejected: 5, dry_run: false })
-    expect(body.results.map((verdict: Verdict) => [verdict.row, verdict.status, verdict.key, Object.keys(verdict.errors ?? {}).sort()])).toEqual([
+    expect(
+      body.results.map((verdict: Verdict) => [
+        verdict.row,
+        verdict.status,
+        verdict.key,
+        Object.keys(verdict.errors ?? {}).sort()
+      ])
+    ).toEqual([
       [1, "created", "G-1", []],
       [2, "rejected", "B-1", ["rate.price", "stock.Depot", "stock.Nowhere"]],
       [3, "rejected", "B-2", ["name"]],
@@ -132,37 +230,77 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await product(body.results[6].id)).stock_levels).toMatchObject([{ store_id: 1, quantity_held: "3.00" }])
   })
   it.each([
-    [{ rate: { price: 1 } }, ["rate.preset"]], [{ rate: { preset: "daily-rate" } }, ["rate.price"]], [{ rate: { preset: "none", price: 1 } }, ["rate.preset"]],
-    [{ rate: { preset: "daily-rate", price: 1, store: "Mars" } }, ["rate.store"]], [{ rate: "daily-rate" }, ["rate"]],
+    [{ rate: { price: 1 } }, ["rate.preset"]],
+    [{ rate: { preset: "daily-rate" } }, ["rate.price"]],
+    [{ rate: { preset: "none", price: 1 } }, ["rate.preset"]],
+    [{ rate: { preset: "daily-rate", price: 1, store: "Mars" } }, ["rate.store"]],
+    [{ rate: "daily-rate" }, ["rate"]],
     [{ rate: { preset: "daily-rate", price: 1, valid_from: "2026-02-02", valid_to: "2026-02-01" } }, ["rate.valid_to"]],
     [{ rate: { preset: "daily-rate", price: 1, currency: "ZZZ" } }, ["rate.currency"]],
-    [{ rate: [{ preset: "daily-rate", price: 1 }, { preset: "weekly-rate", price: 2 }] }, ["rate.1"]],
-    [{ stock: "many" }, ["stock.Main Warehouse"]], [{ stock: { "main warehouse": 1, "Main Warehouse": 2 } }, ["stock.Main Warehouse"]],
-    [{ stock: [{ asset_number: "A" }] }, ["stock.Main Warehouse"]], [{ group: "Lighting /  / Spots" }, ["group"]], [{ tags: 5 }, ["tag_list"]],
-    [{ custom_fields: { shoe_size: 42 } }, ["shoe_size", "custom_fields.shoe_size"]], [{ stock_method: 7 }, ["stock_method"]],
+    [
+      {
+        rate: [
+          { preset: "daily-rate", price: 1 },
+          { preset: "weekly-rate", price: 2 }
+        ]
+      },
+      ["rate.1"]
+    ],
+    [{ stock: "many" }, ["stock.Main Warehouse"]],
+    [{ stock: { "main warehouse": 1, "Main Warehouse": 2 } }, ["stock.Main Warehouse"]],
+    [{ stock: [{ asset_number: "A" }] }, ["stock.Main Warehouse"]],
+    [{ group: "Lighting /  / Spots" }, ["group"]],
+    [{ tags: 5 }, ["tag_list"]],
+    [{ custom_fields: { shoe_size: 42 } }, ["shoe_size", "custom_fields.shoe_size"]],
+    [{ stock_method: 7 }, ["stock_method"]],
     [{ name: "x".repeat(256) }, ["name"]]
   ])("%j is refused by its column", async (cells, errors) => {
     const verdict = await one({ name: "New", sku: "NEW", ...cells })
-    expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors.map((path) => path.replace("tags", "tag_list"))])
+    expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual([
+      "rejected",
+      errors.map((path) => path.replace("tags", "tag_list"))
+    ])
   })
 
   it("names every unknown column once", async () => {
-    const results = await verdicts([{ sku: "G-1", Colour: "red" }, { sku: "G-2", Colour: "blue", Size: "L" }])
-    expect(results.map(({ status, warnings }) => [status, warnings?.length ?? 0])).toEqual([["unchanged", 1], ["unchanged", 1]])
+    const results = await verdicts([
+      { sku: "G-1", Colour: "red" },
+      { sku: "G-2", Colour: "blue", Size: "L" }
+    ])
+    expect(results.map(({ status, warnings }) => [status, warnings?.length ?? 0])).toEqual([
+      ["unchanged", 1],
+      ["unchanged", 1]
+    ])
     expect(results[0]?.warnings?.[0]).toContain("Colour")
     expect(results[1]?.warnings?.[0]).toContain("Size")
   })
 
   it("reads what spreadsheets hold: headings, words and spread columns", async () => {
     const row = {
-      "Product Name": "Cable", SKU: 1001, "Product Group": "cables", Type: "Loss & Damage", "Stock Method": "Bulk", Active: "No", Tags: "xlr; 5m",
-      "stock.Main Warehouse": "7", "Stock.Depot": "2", "rate.preset": "daily-rate", "rate.price": "1.50", "Replacement Charge": "12"
+      "Product Name": "Cable",
+      SKU: 1001,
+      "Product Group": "cables",
+      Type: "Loss & Damage",
+      "Stock Method": "Bulk",
+      Active: "No",
+      Tags: "xlr; 5m",
+      "stock.Main Warehouse": "7",
+      "Stock.Depot": "2",
+      "rate.preset": "daily-rate",
+      "rate.price": "1.50",
+      "Replacement Charge": "12"
     }
     const made = await one(row)
     expect(made).toMatchObject({ status: "created", key: "1001" })
     const now = await product(made.id)
     expect(now).toMatchObject({
-      name: "Cable", sku: "1001", product_group_name: "cables", product_type: "loss_and_damage", is_active: false, tag_list: ["xlr", "5m"], replacement_charge: "12.00"
+      name: "Cable",
+      sku: "1001",
+      product_group_name: "cables",
+      product_type: "loss_and_damage",
+      is_active: false,
+      tag_list: ["xlr", "5m"],
+      replacement_charge: "12.00"
     })
     expect(now.stock_levels.map((level: { quantity_held: string }) => level.quantity_held)).toEqual(["7.00", "2.00"])
     expect(await rates(made.id)).toMatchObject([{ price: "1.50", transaction_type: "rental" }])
@@ -174,39 +312,88 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(made).toMatchObject({ status: "created", key: "Ladder", warnings: [expect.stringContaining("name")] })
     expect(await one({ name: "Ladder", barcode: "77" })).toMatchObject({ status: "updated", id: made.id })
     await app.call("POST", "/api/v1/products", { name: "Ladder" })
-    expect(await one({ name: "Ladder", barcode: "78" })).toMatchObject({ status: "rejected", errors: { name: [expect.stringContaining("2 products")] } })
+    expect(await one({ name: "Ladder", barcode: "78" })).toMatchObject({
+      status: "rejected",
+      errors: { name: [expect.stringContaining("2 products")] }
+    })
   })
   it("a sku several products share is refused", async () => {
     for (const name of ["One", "Two"]) await app.call("POST", "/api/v1/products", { name, sku: "SHARED" })
-    expect(await one({ sku: "SHARED", barcode: "1" })).toMatchObject({ status: "rejected", errors: { sku: [expect.stringContaining("2 products")] } })
+    expect(await one({ sku: "SHARED", barcode: "1" })).toMatchObject({
+      status: "rejected",
+      errors: { sku: [expect.stringContaining("2 products")] }
+    })
   })
   it("the same thing twice in a batch is refused the second time, however it is named", async () => {
     const results = await verdicts([{ name: "Truss", sku: "T-1" }, { name: "Truss 2", sku: "T-1" }, { name: "Truss" }])
-    expect(results.map(({ status, errors }) => [status, Object.keys(errors ?? {})])).toEqual([["created", []], ["rejected", ["row"]], ["rejected", ["row"]]])
-    const again = await verdicts([{ name: "Truss", barcode: "5" }, { sku: "T-1", barcode: "6" }])
+    expect(results.map(({ status, errors }) => [status, Object.keys(errors ?? {})])).toEqual([
+      ["created", []],
+      ["rejected", ["row"]],
+      ["rejected", ["row"]]
+    ])
+    const again = await verdicts([
+      { name: "Truss", barcode: "5" },
+      { sku: "T-1", barcode: "6" }
+    ])
     expect(again.map(({ status }) => status)).toEqual(["updated", "rejected"])
   })
   it("groups made for one row are there for the next; a lone name is found wherever it lies", async () => {
-    await verdicts([{ name: "S1", sku: "S-1", group: "Sound / Speakers" }, { name: "S2", sku: "S-2", group: "sound / Consoles" }, { name: "S3", sku: "S-3", group: "Consoles" }])
-    const groups = (await app.call("GET", "/api/v1/product_groups?q[name_in]=Sound,Speakers,Consoles&include=parent")).body.product_groups
-    expect(groups.map((group: { name: string; parent: { name: string } | null }) => [group.name, group.parent?.name ?? null]))
-      .toEqual([["Sound", null], ["Speakers", "Sound"], ["Consoles", "Sound"]])
+    await verdicts([
+      { name: "S1", sku: "S-1", group: "Sound / Speakers" },
+      { name: "S2", sku: "S-2", group: "sound / Consoles" },
+      { name: "S3", sku: "S-3", group: "Consoles" }
+    ])
+    const groups = (await app.call("GET", "/api/v1/product_groups?q[name_in]=Sound,Speakers,Consoles&include=parent"))
+      .body.product_groups
+    expect(
+      groups.map((group: { name: string; parent: { name: string } | null }) => [group.name, group.parent?.name ?? null])
+    ).toEqual([
+      ["Sound", null],
+      ["Speakers", "Sound"],
+      ["Consoles", "Sound"]
+    ])
     await verdicts([{ name: "S4", sku: "S-4", group: "Video / Consoles" }])
-    expect(await one({ name: "S5", sku: "S-5", group: "Consoles" })).toMatchObject({ status: "rejected", errors: { group: [expect.stringContaining("path")] } })
+    expect(await one({ name: "S5", sku: "S-5", group: "Consoles" })).toMatchObject({
+      status: "rejected",
+      errors: { group: [expect.stringContaining("path")] }
+    })
   })
 
   describe("serialised units", () => {
     const radio = {
-      name: "Radio", sku: "R-1", stock_method: "serialised",
-      stock: { "Main Warehouse": [{ asset_number: "RA-1", serial_number: "SN1", barcode: "B1" }, { asset_number: "RA-2" }, { barcode: "B3" }], Depot: ["RA-4"] }
+      name: "Radio",
+      sku: "R-1",
+      stock_method: "serialised",
+      stock: {
+        "Main Warehouse": [
+          { asset_number: "RA-1", serial_number: "SN1", barcode: "B1" },
+          { asset_number: "RA-2" },
+          { barcode: "B3" }
+        ],
+        Depot: ["RA-4"]
+      }
     }
-    const units = async (id: number | null) => (await product(id)).stock_levels.map((unit: { asset_number: string; store_id: number; quantity_held: string; stock_category: number }) =>
-      [unit.asset_number, unit.store_id, unit.quantity_held, unit.stock_category])
+    const units = async (id: number | null) =>
+      (await product(id)).stock_levels.map(
+        (unit: { asset_number: string; store_id: number; quantity_held: string; stock_category: number }) => [
+          unit.asset_number,
+          unit.store_id,
+          unit.quantity_held,
+          unit.stock_category
+        ]
+      )
 
     it("are made once, each with its opening", async () => {
       const made = await one(radio)
       expect(made.status).toBe("created")
-      expect((await units(made.id)).sort()).toEqual([["RA-1", 1, "1.00", 50], ["RA-2", 1, "1.00", 50], ["RA-4", depot, "1.00", 50], [null, 1, "1.00", 50]].sort())
+      expect((await units(made.id)).sort()).toEqual(
+        [
+          ["RA-1", 1, "1.00", 50],
+          ["RA-2", 1, "1.00", 50],
+          ["RA-4", depot, "1.00", 50],
+          [null, 1, "1.00", 50]
+        ].sort()
+      )
       const level = (await product(made.id)).stock_levels[0]
       expect(await ledger(made.id!, level.id)).toMatchObject([{ transaction_type: 1, quantity_move: "1.0" }])
       const before = await head()
@@ -214,9 +401,14 @@ describe.each(engines)("importing products on %s", (engine) => {
       expect(await head()).toBe(before)
     })
     it("get the numbers a row adds, and stay where they are", async () => {
-      const { id, status, warnings } = await one({ sku: "R-1", stock: { Depot: [{ asset_number: "RA-2", serial_number: "SN2" }] } })
+      const { id, status, warnings } = await one({
+        sku: "R-1",
+        stock: { Depot: [{ asset_number: "RA-2", serial_number: "SN2" }] }
+      })
       expect([status, warnings?.[0]]).toEqual(["updated", expect.stringContaining("Main Warehouse")])
-      const unit = (await product(id)).stock_levels.find((level: { asset_number: string }) => level.asset_number === "RA-2")
+      const unit = (await product(id)).stock_levels.find(
+        (level: { asset_number: string }) => level.asset_number === "RA-2"
+      )
       expect(unit).toMatchObject({ serial_number: "SN2", store_id: 1 })
     })
     it("as a count are made up to it, never taken away", async () => {
@@ -224,42 +416,69 @@ describe.each(engines)("importing products on %s", (engine) => {
       expect((await units(made.id)).length).toBe(3)
       expect((await one({ sku: "H-1", stock: 5 })).status).toBe("updated")
       expect((await units(made.id)).length).toBe(5)
-      expect(await one({ sku: "H-1", stock: { "Main Warehouse": "4" } })).toMatchObject({ status: "unchanged", warnings: [expect.stringContaining("5 units")] })
+      expect(await one({ sku: "H-1", stock: { "Main Warehouse": "4" } })).toMatchObject({
+        status: "unchanged",
+        warnings: [expect.stringContaining("5 units")]
+      })
       expect((await units(made.id)).length).toBe(5)
     })
     it("that were written off stay so", async () => {
       const { id } = await one({ name: "Torch", sku: "TO-1", stock_method: 2, stock: { Depot: ["TO-A"] } })
       const level = (await product(id)).stock_levels[0]
-      await app.call("POST", `/api/v1/products/${id}/stock_levels/${level.id}/stock_transactions`, { transaction_type: 6, quantity: 1 })
-      expect(await one({ sku: "TO-1", stock: { Depot: ["TO-A"] } })).toMatchObject({ status: "unchanged", warnings: [expect.stringContaining("TO-A")] })
+      await app.call("POST", `/api/v1/products/${id}/stock_levels/${level.id}/stock_transactions`, {
+        transaction_type: 6,
+        quantity: 1
+      })
+      expect(await one({ sku: "TO-1", stock: { Depot: ["TO-A"] } })).toMatchObject({
+        status: "unchanged",
+        warnings: [expect.stringContaining("TO-A")]
+      })
     })
     it.each([
-      [[{ location: "Shelf" }], ["stock.Depot.0"]], [[{ asset_number: "N-1" }, { asset_number: "N-1" }], ["stock.Depot.1.asset_number"]],
-      [[{ asset_number: "RA-1" }], ["stock.Depot.0.asset_number"]], [[{ serial_number: "SN1" }], ["stock.Depot.0.serial_number"]],
-      [[{ asset_number: "x".repeat(256) }], ["stock.Depot.0.asset_number"]], [[true], ["stock.Depot.0"]]
+      [[{ location: "Shelf" }], ["stock.Depot.0"]],
+      [[{ asset_number: "N-1" }, { asset_number: "N-1" }], ["stock.Depot.1.asset_number"]],
+      [[{ asset_number: "RA-1" }], ["stock.Depot.0.asset_number"]],
+      [[{ serial_number: "SN1" }], ["stock.Depot.0.serial_number"]],
+      [[{ asset_number: "x".repeat(256) }], ["stock.Depot.0.asset_number"]],
+      [[true], ["stock.Depot.0"]]
     ])("%j is refused", async (list, errors) => {
       const verdict = await one({ name: "Other", sku: "O-1", stock_method: 2, stock: { Depot: list } })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })
     it("with one number in two rows go to the first", async () => {
       const results = await verdicts([
-        { name: "P", sku: "P-1", stock_method: 2, stock: { Depot: ["DUP-1"] } }, { name: "Q", sku: "Q-1", stock_method: 2, stock: { Depot: ["DUP-1"] } }
+        { name: "P", sku: "P-1", stock_method: 2, stock: { Depot: ["DUP-1"] } },
+        { name: "Q", sku: "Q-1", stock_method: 2, stock: { Depot: ["DUP-1"] } }
       ])
       expect(results.map(({ status }) => status)).toEqual(["created", "rejected"])
     })
     it("an import does not change how stock is kept", async () => {
-      expect(await one({ sku: "R-1", stock_method: 1 })).toMatchObject({ status: "rejected", errors: { stock_method: [expect.any(String)] } })
+      expect(await one({ sku: "R-1", stock_method: 1 })).toMatchObject({
+        status: "rejected",
+        errors: { stock_method: [expect.any(String)] }
+      })
     })
   })
 
   describe("kits", () => {
-    const kit = { name: "Band kit", sku: "KIT-1", components: [{ sku: "MH-1", quantity: 4 }, { sku: "PART-1", binding: "fixed" }] }
-    const parts = async (id: number | null) => (await app.call("GET", `/api/v1/products/${id}/components`)).body.components
+    const kit = {
+      name: "Band kit",
+      sku: "KIT-1",
+      components: [
+        { sku: "MH-1", quantity: 4 },
+        { sku: "PART-1", binding: "fixed" }
+      ]
+    }
+    const parts = async (id: number | null) =>
+      (await app.call("GET", `/api/v1/products/${id}/components`)).body.components
     it("are made of parts that stand above them", async () => {
       const results = await verdicts([{ name: "Part", sku: "PART-1" }, kit])
       expect(results.map(({ status }) => status)).toEqual(["created", "created"])
       const id = results[1]!.id
-      expect(await parts(id)).toMatchObject([{ component_name: "Moving head", binding: "pool" }, { component_name: "Part", binding: "fixed" }])
+      expect(await parts(id)).toMatchObject([
+        { component_name: "Moving head", binding: "pool" },
+        { component_name: "Part", binding: "fixed" }
+      ])
       expect((await parts(id)).map((part: { quantity: string }) => Number(part.quantity))).toEqual([4, 1])
       expect((await product(id)).is_kit).toBe(true)
       const before = await head()
@@ -269,25 +488,38 @@ describe.each(engines)("importing products on %s", (engine) => {
       expect((await parts(id)).map((part: { quantity: string }) => Number(part.quantity))).toEqual([6, 1])
     })
     it.each([
-      [{ sku: "KIT-2", components: [{ sku: "NONE" }] }, ["components.0.sku"]], [{ sku: "KIT-2", components: [{ sku: "KIT-2" }] }, ["components.0.sku"]],
-      [{ sku: "MH-1", components: [{ sku: "KIT-1" }] }, ["components.0.sku"]], [{ sku: "KIT-2", components: [{}] }, ["components.0.sku"]],
+      [{ sku: "KIT-2", components: [{ sku: "NONE" }] }, ["components.0.sku"]],
+      [{ sku: "KIT-2", components: [{ sku: "KIT-2" }] }, ["components.0.sku"]],
+      [{ sku: "MH-1", components: [{ sku: "KIT-1" }] }, ["components.0.sku"]],
+      [{ sku: "KIT-2", components: [{}] }, ["components.0.sku"]],
       [{ sku: "KIT-2", components: [{ sku: "MH-1", quantity: 0 }] }, ["components.0.quantity"]],
-      [{ sku: "KIT-2", components: [{ sku: "MH-1" }, { sku: "MH-1" }] }, ["components.1.sku"]], [{ sku: "KIT-2", components: { sku: "MH-1" } }, ["components"]]
+      [{ sku: "KIT-2", components: [{ sku: "MH-1" }, { sku: "MH-1" }] }, ["components.1.sku"]],
+      [{ sku: "KIT-2", components: { sku: "MH-1" } }, ["components"]]
     ])("%j is refused", async (row, errors) => {
       const verdict = await one({ name: "Kit", ...row })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })
     it("a cycle over two rows of one batch is refused", async () => {
-      await verdicts([{ name: "X", sku: "X-1" }, { name: "Y", sku: "Y-1" }])
-      const results = await verdicts([{ sku: "X-1", components: "Y-1" }, { sku: "Y-1", components: "X-1" }])
+      await verdicts([
+        { name: "X", sku: "X-1" },
+        { name: "Y", sku: "Y-1" }
+      ])
+      const results = await verdicts([
+        { sku: "X-1", components: "Y-1" },
+        { sku: "Y-1", components: "X-1" }
+      ])
       expect(results.map(({ status }) => status)).toEqual(["updated", "rejected"])
     })
   })
 
   it("a dry run gives the same verdicts and writes nothing", async () => {
     const rows = [
-      { name: "Dry", sku: "D-1", group: "Dry goods", stock: { Depot: 2 }, rate: { preset: "daily-rate", price: 100 } }, { name: "Dry kit", sku: "D-2", components: "D-1 x 2" },
-      { sku: "G-1", name: "Better" }, { sku: "G-2" }, { name: "" }, { name: "Dry" }
+      { name: "Dry", sku: "D-1", group: "Dry goods", stock: { Depot: 2 }, rate: { preset: "daily-rate", price: 100 } },
+      { name: "Dry kit", sku: "D-2", components: "D-1 x 2" },
+      { sku: "G-1", name: "Better" },
+      { sku: "G-2" },
+      { name: "" },
+      { name: "Dry" }
     ]
     const before = await app.dump()
     const position = await head()
@@ -295,19 +527,36 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(await head()).toBe(position)
     expect(await app.dump()).toEqual(before)
     const wet = (await send(rows)).body
-    expect(dry.results).toEqual(wet.results.map((verdict: Verdict) => verdict.status === "created" ? { ...verdict, id: null } : verdict))
+    expect(dry.results).toEqual(
+      wet.results.map((verdict: Verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
+    )
     expect(dry.meta).toEqual({ ...wet.meta, dry_run: true })
-    expect(wet.results.map((verdict: Verdict) => verdict.status)).toEqual(["created", "created", "updated", "unchanged", "rejected", "rejected"])
+    expect(wet.results.map((verdict: Verdict) => verdict.status)).toEqual([
+      "created",
+      "created",
+      "updated",
+      "unchanged",
+      "rejected",
+      "rejected"
+    ])
   })
 
-  it.each([[{}, ["rows"]], [{ rows: {} }, ["rows"]], [{ rows: Array.from({ length: 501 }, () => ({})) }, ["rows"]], [{ rows: [], dry_run: "maybe" }, ["dry_run"]]])(
-    "a body that is no batch is refused", async (body, errors) => {
-      const refused = await app.call("POST", "/api/v1/products/import", body)
-      expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
-    })
+  it.each([
+    [{}, ["rows"]],
+    [{ rows: {} }, ["rows"]],
+    [{ rows: Array.from({ length: 501 }, () => ({})) }, ["rows"]],
+    [{ rows: [], dry_run: "maybe" }, ["dry_run"]]
+  ])("a body that is no batch is refused", async (body, errors) => {
+    const refused = await app.call("POST", "/api/v1/products/import", body)
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
+  })
   it("five hundred rows go in at once, and again without a change", async () => {
     const rows = Array.from({ length: 500 }, (_, index) => ({
-      name: `Item ${index}`, sku: `BULK-${index}`, group: `Bulk / Group ${index % 7}`, stock: { "Main Warehouse": index, Depot: 1 }, rate: { preset: "daily-rate", price: index }
+      name: `Item ${index}`,
+      sku: `BULK-${index}`,
+      group: `Bulk / Group ${index % 7}`,
+      stock: { "Main Warehouse": index, Depot: 1 },
+      rate: { preset: "daily-rate", price: index }
     }))
     expect((await send(rows)).body.meta).toMatchObject({ created: 500, rejected: 0 })
     expect((await send(rows)).body.meta).toMatchObject({ unchanged: 500 })
@@ -315,9 +564,20 @@ describe.each(engines)("importing products on %s", (engine) => {
   })
 
   it("two imports of one catalogue at once make it once", async () => {
-    const rows = Array.from({ length: 20 }, (_, index) => ({ name: `Twice ${index}`, sku: `TW-${index}`, group: "Twice", stock: 5 }))
-    const metas = (await Promise.all([send(rows), send(rows)])).map(({ body }) => [body.meta.created, body.meta.unchanged])
-    expect(metas.sort()).toEqual([[0, 20], [20, 0]])
+    const rows = Array.from({ length: 20 }, (_, index) => ({
+      name: `Twice ${index}`,
+      sku: `TW-${index}`,
+      group: "Twice",
+      stock: 5
+    }))
+    const metas = (await Promise.all([send(rows), send(rows)])).map(({ body }) => [
+      body.meta.created,
+      body.meta.unchanged
+    ])
+    expect(metas.sort()).toEqual([
+      [0, 20],
+      [20, 0]
+    ])
     expect((await app.call("GET", "/api/v1/product_groups?q[name_eq]=Twice")).body.meta.total).toBe(1)
   })
 
@@ -327,8 +587,14 @@ describe.each(engines)("importing products on %s", (engine) => {
       app.call("POST", "/api/v1/products/import", { rows: row, dry_run: true }, viewerWith(permissions, [ability]))
     expect((await ask(["products.edit"])).status).toBe(403)
     expect((await ask(["products.create"], "products:read")).status).toBe(403)
-    expect(Object.keys((await ask(["products.create"])).body.results[0].errors)).toEqual(["stock", "rate", "components"])
-    expect((await ask(["products.create", "stock.adjust", "rates.create", "kits.manage"])).body.results[0].status).toBe("created")
+    expect(Object.keys((await ask(["products.create"])).body.results[0].errors)).toEqual([
+      "stock",
+      "rate",
+      "components"
+    ])
+    expect((await ask(["products.create", "stock.adjust", "rates.create", "kits.manage"])).body.results[0].status).toBe(
+      "created"
+    )
   })
 
   it("folding the journal again gives the same tables", async () => {

@@ -4,22 +4,45 @@ import { lastPosition } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
 
-interface Verdict { readonly row: number; readonly status: string; readonly id: number | null; readonly key: string; readonly errors?: object; readonly warnings?: ReadonlyArray<string> }
+interface Verdict {
+  readonly row: number
+  readonly status: string
+  readonly id: number | null
+  readonly key: string
+  readonly errors?: object
+  readonly warnings?: ReadonlyArray<string>
+}
 
 const engineNames = [
-  "Daily Rate", "Daily Multiplier and Factor Rate", "Hourly Rate", "Hourly Multiplier and Factor Rate", "Half Hourly Rate", "Weekly Rate", "Monthly Rate",
-  "Monthly Multiplier and Factor Rate", "Fixed Rate", "Fixed Rate and Factor", "Fixed Rate and Subs Days", "Days Used Rate"
+  "Daily Rate",
+  "Daily Multiplier and Factor Rate",
+  "Hourly Rate",
+  "Hourly Multiplier and Factor Rate",
+  "Half Hourly Rate",
+  "Weekly Rate",
+  "Monthly Rate",
+  "Monthly Multiplier and Factor Rate",
+  "Fixed Rate",
+  "Fixed Rate and Factor",
+  "Fixed Rate and Subs Days",
+  "Days Used Rate"
 ]
 
 describe.each(engines)("importing rate definitions on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   const send = async (rows: ReadonlyArray<unknown>, more: object = {}) =>
-    (await app.call("POST", "/api/v1/rate_definitions/import", { rows, ...more })).body as { readonly results: ReadonlyArray<Verdict>; readonly meta: object }
+    (await app.call("POST", "/api/v1/rate_definitions/import", { rows, ...more })).body as {
+      readonly results: ReadonlyArray<Verdict>
+      readonly meta: object
+    }
   const one = async (row: object): Promise<Verdict> => (await send([row])).results[0]!
   const head = () => app.run(Effect.flatMap(Store, lastPosition))
-  const shown = async (id: number | null) => (await app.call("GET", `/api/v1/rate_definitions/${id}`)).body.rate_definition
+  const shown = async (id: number | null) =>
+    (await app.call("GET", `/api/v1/rate_definitions/${id}`)).body.rate_definition
 
   it("the twelve engines of another system are the presets, of which only the usage-based one is told about", async () => {
     const before = await head()
@@ -28,84 +51,157 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     expect(await head()).toBe(before)
     const slugs = await Promise.all(results.map(async ({ id }) => (await shown(id)).preset_slug))
     expect(slugs).toEqual([
-      "daily-rate", "daily-multiplier-factor", "hourly-rate", "hourly-multiplier-factor", "half-hourly-rate", "weekly-rate", "monthly-rate",
-      "monthly-multiplier-factor", "fixed-rate", "fixed-rate-factor", "fixed-rate-subs-days", "daily-rate"
+      "daily-rate",
+      "daily-multiplier-factor",
+      "hourly-rate",
+      "hourly-multiplier-factor",
+      "half-hourly-rate",
+      "weekly-rate",
+      "monthly-rate",
+      "monthly-multiplier-factor",
+      "fixed-rate",
+      "fixed-rate-factor",
+      "fixed-rate-subs-days",
+      "daily-rate"
     ])
     expect(results.filter(({ warnings }) => warnings !== undefined).map(({ key }) => key)).toEqual(["Days Used Rate"])
   })
 
   const own = {
-    name: "Festival week", engine: "Daily Multiplier and Factor Rate", description: "Cheaper after day three",
+    name: "Festival week",
+    engine: "Daily Multiplier and Factor Rate",
+    description: "Cheaper after day three",
     modifier_configs: { multiplier: { tiers: [{ multiplier: "1.0" }, { multiplier: "0.5" }] } }
   }
   it("a definition of one's own takes its engine's method, and is found again by its name", async () => {
     const made = await one(own)
     expect(made).toMatchObject({ row: 1, status: "created", key: "Festival week" })
     expect(await shown(made.id)).toMatchObject({
-      name: "Festival week", description: "Cheaper after day three", calculation_strategy: "period", base_period: "daily", enabled_modifiers: ["multiplier", "factor"],
-      modifier_configs: { multiplier: { tiers: [{ multiplier: "1.0" }, { multiplier: "0.5" }] }, factor: {} }, is_preset: false, preset_slug: null
+      name: "Festival week",
+      description: "Cheaper after day three",
+      calculation_strategy: "period",
+      base_period: "daily",
+      enabled_modifiers: ["multiplier", "factor"],
+      modifier_configs: { multiplier: { tiers: [{ multiplier: "1.0" }, { multiplier: "0.5" }] }, factor: {} },
+      is_preset: false,
+      preset_slug: null
     })
     const before = await head()
     expect(await one(own)).toMatchObject({ status: "unchanged", id: made.id })
     expect(await head()).toBe(before)
-    expect(await one({ name: "festival WEEK", base_period: "Weekly" })).toMatchObject({ status: "updated", id: made.id })
-    expect(await shown(made.id)).toMatchObject({ name: "festival WEEK", base_period: "weekly", enabled_modifiers: ["multiplier", "factor"] })
+    expect(await one({ name: "festival WEEK", base_period: "Weekly" })).toMatchObject({
+      status: "updated",
+      id: made.id
+    })
+    expect(await shown(made.id)).toMatchObject({
+      name: "festival WEEK",
+      base_period: "weekly",
+      enabled_modifiers: ["multiplier", "factor"]
+    })
   })
   it("a preset is found by its slug and may be edited, not made", async () => {
-    expect(await one({ preset_slug: "weekly-rate", "strategy_config.rental_days_per_week": "5" })).toMatchObject({ status: "updated", key: "weekly-rate" })
+    expect(await one({ preset_slug: "weekly-rate", "strategy_config.rental_days_per_week": "5" })).toMatchObject({
+      status: "updated",
+      key: "weekly-rate"
+    })
     const weekly = await one({ slug: "weekly-rate" })
-    expect(await shown(weekly.id)).toMatchObject({ name: "Weekly Rate", is_preset: true, strategy_config: { rental_days_per_week: 5 } })
-    expect(await one({ preset: "yearly-rate" })).toMatchObject({ status: "rejected", errors: { preset: [expect.any(String)] } })
+    expect(await shown(weekly.id)).toMatchObject({
+      name: "Weekly Rate",
+      is_preset: true,
+      strategy_config: { rental_days_per_week: 5 }
+    })
+    expect(await one({ preset: "yearly-rate" })).toMatchObject({
+      status: "rejected",
+      errors: { preset: [expect.any(String)] }
+    })
   })
   it("a usage-based definition becomes a daily one of its own name, with a word about it", async () => {
     const made = await one({ name: "Generator hours", rate_engine: "Days Used Rate" })
     expect(made).toMatchObject({ status: "created", warnings: [expect.stringContaining("Days Used Rate")] })
-    expect(await shown(made.id)).toMatchObject({ name: "Generator hours", calculation_strategy: "period", base_period: "daily", preset_slug: null })
+    expect(await shown(made.id)).toMatchObject({
+      name: "Generator hours",
+      calculation_strategy: "period",
+      base_period: "daily",
+      preset_slug: null
+    })
   })
   it("reads cells of text: words, lists and JSON", async () => {
     const row = {
-      Name: "Bulk days", "Calculation Strategy": "Period-based", "Base Period": "Half-Hourly", Modifiers: "Factor",
-      strategy_config: "{\"leeway_minutes\": \"15\"}", "modifier_configs.factor": "{\"ranges\": [{\"from\": 10, \"factor\": \"0.9\"}]}"
+      Name: "Bulk days",
+      "Calculation Strategy": "Period-based",
+      "Base Period": "Half-Hourly",
+      Modifiers: "Factor",
+      strategy_config: '{"leeway_minutes": "15"}',
+      "modifier_configs.factor": '{"ranges": [{"from": 10, "factor": "0.9"}]}'
     }
     const made = await one(row)
     expect(await shown(made.id)).toMatchObject({
-      base_period: "half_hourly", enabled_modifiers: ["factor"], strategy_config: { leeway_minutes: 15 },
+      base_period: "half_hourly",
+      enabled_modifiers: ["factor"],
+      strategy_config: { leeway_minutes: 15 },
       modifier_configs: { factor: { ranges: [{ from: 10, factor: "0.9" }] } }
     })
     expect((await one(row)).status).toBe("unchanged")
   })
   it.each([
-    [{}, ["name"]], [{ name: "New" }, ["calculation_strategy"]], [{ name: "New", calculation_strategy: "period" }, ["base_period"]],
-    [{ name: "New", engine: "Yearly Rate" }, ["engine"]], [{ engine: "Yearly Rate" }, ["engine"]],
-    [{ name: "New", engine: "Hourly Rate", strategy_config: { leeway_minutes: -1 } }, ["strategy_config.leeway_minutes"]],
+    [{}, ["name"]],
+    [{ name: "New" }, ["calculation_strategy"]],
+    [{ name: "New", calculation_strategy: "period" }, ["base_period"]],
+    [{ name: "New", engine: "Yearly Rate" }, ["engine"]],
+    [{ engine: "Yearly Rate" }, ["engine"]],
+    [
+      { name: "New", engine: "Hourly Rate", strategy_config: { leeway_minutes: -1 } },
+      ["strategy_config.leeway_minutes"]
+    ],
     [{ name: "New", engine: "Fixed Rate", enabled_modifiers: ["multiplier"] }, ["enabled_modifiers"]],
-    [{ name: "x".repeat(256), engine: "Fixed Rate" }, ["name"]], [{ name: "New", engine: "Fixed Rate", strategy_config: "{broken" }, ["strategy_config"]]
+    [{ name: "x".repeat(256), engine: "Fixed Rate" }, ["name"]],
+    [{ name: "New", engine: "Fixed Rate", strategy_config: "{broken" }, ["strategy_config"]]
   ])("%j is refused", async (row, errors) => {
     const verdict = await one(row)
     expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
   })
   it("two names of one preset may not say different things", async () => {
-    const { results } = await send([{ name: "Daily Rate", description: "One" }, { name: "Days Used Rate", description: "Two" }, { name: "daily rate" }])
+    const { results } = await send([
+      { name: "Daily Rate", description: "One" },
+      { name: "Days Used Rate", description: "Two" },
+      { name: "daily rate" }
+    ])
     expect(results.map(({ status }) => status)).toEqual(["updated", "rejected", "rejected"])
   })
   it("several definitions of one name are refused", async () => {
-    for (const _ of [1, 2]) await app.call("POST", "/api/v1/rate_definitions", { name: "Twin", calculation_strategy: "fixed" })
-    expect(await one({ name: "Twin", description: "x" })).toMatchObject({ status: "rejected", errors: { name: [expect.any(String)] } })
+    for (const _ of [1, 2])
+      await app.call("POST", "/api/v1/rate_definitions", { name: "Twin", calculation_strategy: "fixed" })
+    expect(await one({ name: "Twin", description: "x" })).toMatchObject({
+      status: "rejected",
+      errors: { name: [expect.any(String)] }
+    })
   })
   it("a dry run gives the same verdicts and writes nothing", async () => {
-    const rows = [{ name: "Dry", engine: "Weekly Rate" }, { name: "Generator hours", description: "By the hour" }, { name: "Weekly Rate" }, { name: "Bad" }]
+    const rows = [
+      { name: "Dry", engine: "Weekly Rate" },
+      { name: "Generator hours", description: "By the hour" },
+      { name: "Weekly Rate" },
+      { name: "Bad" }
+    ]
     const [before, position] = [await app.dump(), await head()]
     const dry = await send(rows, { dry_run: true })
     expect([await app.dump(), await head()]).toEqual([before, position])
     const wet = await send(rows)
-    expect(dry.results).toEqual(wet.results.map((verdict) => verdict.status === "created" ? { ...verdict, id: null } : verdict))
+    expect(dry.results).toEqual(
+      wet.results.map((verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
+    )
     expect(wet.results.map(({ status }) => status)).toEqual(["created", "updated", "unchanged", "rejected"])
     expect(dry.meta).toEqual({ ...wet.meta, dry_run: true })
   })
   it("needs rates.create and rates:write", async () => {
     const ask = async (permission: string, ability: string) =>
-      (await app.call("POST", "/api/v1/rate_definitions/import", { rows: [] }, viewerWith([permission], [ability]))).status
-    expect([await ask("rates.create", "rates:write"), await ask("rates.view", "rates:write"), await ask("rates.create", "rates:read")]).toEqual([200, 403, 403])
+      (await app.call("POST", "/api/v1/rate_definitions/import", { rows: [] }, viewerWith([permission], [ability])))
+        .status
+    expect([
+      await ask("rates.create", "rates:write"),
+      await ask("rates.view", "rates:write"),
+      await ask("rates.create", "rates:read")
+    ]).toEqual([200, 403, 403])
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()

@@ -21,10 +21,14 @@ const everything = viewerWith(all_permissions, ["lamps:read", "lamps:write"])
 
 describe.each(engines)("commands on %s", (engine) => {
   let shop: Shop
-  beforeAll(async () => { shop = await openShop(engine) })
+  beforeAll(async () => {
+    shop = await openShop(engine)
+  })
   afterAll(() => shop.close())
-  const lamp = async (body: object = {}): Promise<number> => (await shop.call("POST", "/api/v1/lamps", { name: "Lamp", ...body })).body.lamp.id
-  const statusOf = async (method: string, path: string, body?: unknown, viewer?: Viewer): Promise<number> => (await shop.call(method, path, body, viewer)).status
+  const lamp = async (body: object = {}): Promise<number> =>
+    (await shop.call("POST", "/api/v1/lamps", { name: "Lamp", ...body })).body.lamp.id
+  const statusOf = async (method: string, path: string, body?: unknown, viewer?: Viewer): Promise<number> =>
+    (await shop.call(method, path, body, viewer)).status
   const events = () => shop.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
 
   describe("are answered in the order 404, 403, 422", () => {
@@ -32,7 +36,8 @@ describe.each(engines)("commands on %s", (engine) => {
     it("a row that is not there comes before what the asker may not", async () => {
       const id = await lamp()
       const nobody = viewerWith([], [])
-      for (const method of ["PUT", "DELETE"]) expect(await statusOf(method, "/api/v1/lamps/999999", bad, nobody)).toBe(404)
+      for (const method of ["PUT", "DELETE"])
+        expect(await statusOf(method, "/api/v1/lamps/999999", bad, nobody)).toBe(404)
       expect(await statusOf("GET", "/api/v1/lamps/999999", undefined, { ...nobody, is_active: false })).toBe(404)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, nobody)).toBe(403)
       expect(await statusOf("GET", `/api/v1/lamps/${id}`, undefined, nobody)).toBe(403)
@@ -41,14 +46,33 @@ describe.each(engines)("commands on %s", (engine) => {
       const id = await lamp()
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, viewerWith(all_permissions, ["lamps:read"]))).toBe(403)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, { ...owner, abilities: new Set(["lamps:read"]) })).toBe(403)
-      expect(await statusOf("GET", `/api/v1/lamps/${id}`, undefined, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
+      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, { ...owner, abilities: new Set(["lamps:read"]) })).toBe(
+        403
+      )
+      expect(await statusOf("GET", `/api/v1/lamps/${id}`, undefined, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(
+        403
+      )
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, { ...everything, is_active: false })).toBe(403)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, everything)).toBe(422)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { name: "Better" }, everything)).toBe(200)
     })
     it("what names no row is 404, whatever it is", async () => {
-      for (const id of ["0", "-1", "1.0", "01", "1e3", "abc", "9007199254740993", "99999999999999999999", "%20", "%00", "1%00", "null", "__proto__", "1;drop"]) {
+      for (const id of [
+        "0",
+        "-1",
+        "1.0",
+        "01",
+        "1e3",
+        "abc",
+        "9007199254740993",
+        "99999999999999999999",
+        "%20",
+        "%00",
+        "1%00",
+        "null",
+        "__proto__",
+        "1;drop"
+      ]) {
         expect([id, await statusOf("GET", `/api/v1/lamps/${id}`)]).toEqual([id, 404])
       }
       expect(await statusOf("GET", "/api/v1/lamps/%ff")).toBe(404)
@@ -63,30 +87,54 @@ describe.each(engines)("commands on %s", (engine) => {
     })
     it("literal paths come before ids, and every wrong field is told", async () => {
       expect((await shop.call("POST", "/api/v1/lamps/many", { count: 1 })).status).toBe(200)
-      const { status, body } = await shop.call("POST", "/api/v1/lamps", { kind: "x", rack_id: 77, weight: "heavy", tag_list: [1] })
-      expect([status, Object.keys(body.errors).sort()]).toEqual([422, ["kind", "name", "rack_id", "tag_list.0", "weight"]])
+      const { status, body } = await shop.call("POST", "/api/v1/lamps", {
+        kind: "x",
+        rack_id: 77,
+        weight: "heavy",
+        tag_list: [1]
+      })
+      expect([status, Object.keys(body.errors).sort()]).toEqual([
+        422,
+        ["kind", "name", "rack_id", "tag_list.0", "weight"]
+      ])
       expect(body.message).toBe(`${Object.values<string[]>(body.errors)[0]![0]} (and 4 more errors)`)
-      for (const wrong of [[], "text", 5, true]) expect((await shop.call("POST", "/api/v1/lamps", wrong)).body.errors).toHaveProperty("body")
+      for (const wrong of [[], "text", 5, true])
+        expect((await shop.call("POST", "/api/v1/lamps", wrong)).body.errors).toHaveProperty("body")
     })
   })
 
   describe("references", () => {
     it("must exist and not be deleted, wherever in the body they stand", async () => {
-      const [alive, gone] = [(await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id, (await shop.call("POST", "/api/v1/racks", { name: "S" })).body.rack.id]
+      const [alive, gone] = [
+        (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id,
+        (await shop.call("POST", "/api/v1/racks", { name: "S" })).body.rack.id
+      ]
       await shop.call("DELETE", `/api/v1/racks/${gone}`)
       const id = await lamp({ rack_id: alive })
       const reading = (rack: unknown) => ({ at: "2026-01-01", volts: 12, rack })
       const { body } = await shop.call("POST", `/api/v1/lamps/${id}/measure`, {
-        readings: [reading({ id: alive }), reading({ id: gone }), reading({ id: 98765, shelf: "high" })], rack_ids: [alive, 9_007_199_254_740_991, gone]
+        readings: [reading({ id: alive }), reading({ id: gone }), reading({ id: 98765, shelf: "high" })],
+        rack_ids: [alive, 9_007_199_254_740_991, gone]
       })
-      expect(Object.keys(body.errors).sort()).toEqual(["rack_ids.1", "rack_ids.2", "readings.1.rack.id", "readings.2.rack.id", "readings.2.rack.shelf"])
+      expect(Object.keys(body.errors).sort()).toEqual([
+        "rack_ids.1",
+        "rack_ids.2",
+        "readings.1.rack.id",
+        "readings.2.rack.id",
+        "readings.2.rack.shelf"
+      ])
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { rack_id: gone })).toBe(422)
       expect((await shop.call("PUT", `/api/v1/lamps/${id}`, { rack_id: null })).body.lamp.rack_id).toBe(null)
     })
     it("nested bodies arrive whole", async () => {
       const rack = (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id
-      const read = await shop.call("POST", `/api/v1/lamps/${await lamp()}/measure`, { readings: [{ at: "2026-01-01T10:00+02:00", volts: "12.5", rack: { id: String(rack) } }] })
-      expect(read.body).toEqual({ readings: [{ at: "2026-01-01T08:00:00.000Z", volts: "12.500", rack: { id: rack, shelf: 1 } }], rack_ids: [] })
+      const read = await shop.call("POST", `/api/v1/lamps/${await lamp()}/measure`, {
+        readings: [{ at: "2026-01-01T10:00+02:00", volts: "12.5", rack: { id: String(rack) } }]
+      })
+      expect(read.body).toEqual({
+        readings: [{ at: "2026-01-01T08:00:00.000Z", volts: "12.500", rack: { id: rack, shelf: 1 } }],
+        rack_ids: []
+      })
     })
   })
 
@@ -97,7 +145,11 @@ describe.each(engines)("commands on %s", (engine) => {
       ["a reference to nothing", () => ["/api/v1/lamps", { name: "L", rack_id: 12345 }], 422],
       ["a number that is taken", () => ["/api/v1/lamps", { name: "L", asset_number: "A-1" }], 422],
       ["a rule that refuses after drawing many ids", () => ["/api/v1/lamps/many", { count: 20, refuse: true }], 422],
-      ["a rule that refuses after drawing a document number", (id) => [`/api/v1/lamps/${id}/number`, { refuse: true }], 422],
+      [
+        "a rule that refuses after drawing a document number",
+        (id) => [`/api/v1/lamps/${id}/number`, { refuse: true }],
+        422
+      ],
       ["a refusal once all is recorded", (id) => [`/api/v1/lamps/${id}/crash`, { at: "respond_refusal" }], 422],
       ["an overlap only the database sees", (id) => [`/api/v1/lamps/${id}/book`, booking("04", "06")], 422]
     ])("%s", async (_name, asked, status) => {
@@ -118,14 +170,25 @@ describe.each(engines)("commands on %s", (engine) => {
     })
     it("document numbers have no gaps, whatever was refused in between", async () => {
       const id = await lamp()
-      const number = async (refuse: boolean) => (await shop.call("POST", `/api/v1/lamps/${id}/number`, { refuse })).body.number
+      const number = async (refuse: boolean) =>
+        (await shop.call("POST", `/api/v1/lamps/${id}/number`, { refuse })).body.number
       const first = await number(false)
-      expect([await number(true), await number(false), await number(true), await number(false)]).toEqual([undefined, first + 1, undefined, first + 2])
+      expect([await number(true), await number(false), await number(true), await number(false)]).toEqual([
+        undefined,
+        first + 1,
+        undefined,
+        first + 2
+      ])
     })
     it("a change that changes nothing records nothing", async () => {
       const id = await lamp({ weight: "1.50", tag_list: ["a"] })
       const before = await shop.dump()
-      const { body } = await shop.call("PUT", `/api/v1/lamps/${id}`, { name: " Lamp ", weight: 1.5, tag_list: ["a"], custom_fields: {} })
+      const { body } = await shop.call("PUT", `/api/v1/lamps/${id}`, {
+        name: " Lamp ",
+        weight: 1.5,
+        tag_list: ["a"],
+        custom_fields: {}
+      })
       expect(body.lamp.id).toBe(id)
       expect(await shop.dump()).toEqual(before)
     })
@@ -134,7 +197,9 @@ describe.each(engines)("commands on %s", (engine) => {
   describe("ids", () => {
     it("are never given again: not after a deletion, a refusal, a defect, or a rebuild", async () => {
       const given: Array<number> = []
-      const make = async () => { given.push(await lamp()) }
+      const make = async () => {
+        given.push(await lamp())
+      }
       await make()
       await shop.call("DELETE", `/api/v1/lamps/${given[0]}`)
       await make()
@@ -168,22 +233,34 @@ describe.each(engines)("commands on %s", (engine) => {
     it("a value that must be unique is told at its field, on create and on update, the right one of several", async () => {
       const id = await lamp({ asset_number: "U-1", batch: "b", count: 1 })
       const other = await lamp({ asset_number: "U-2", batch: "b", count: 2 })
-      await lamp(), await lamp()
-      expect((await shop.call("POST", "/api/v1/lamps", { name: "L", asset_number: "U-1" })).body)
-        .toEqual({ message: "The asset number has already been taken.", errors: { asset_number: ["The asset number has already been taken."] } })
-      expect((await shop.call("PUT", `/api/v1/lamps/${other}`, { asset_number: "U-1" })).body.errors).toHaveProperty("asset_number")
-      expect((await shop.call("PUT", `/api/v1/lamps/${other}`, { count: 1 })).body.errors).toEqual({ batch: ["This batch has a lamp of that count."] })
+      ;(await lamp(), await lamp())
+      expect((await shop.call("POST", "/api/v1/lamps", { name: "L", asset_number: "U-1" })).body).toEqual({
+        message: "The asset number has already been taken.",
+        errors: { asset_number: ["The asset number has already been taken."] }
+      })
+      expect((await shop.call("PUT", `/api/v1/lamps/${other}`, { asset_number: "U-1" })).body.errors).toHaveProperty(
+        "asset_number"
+      )
+      expect((await shop.call("PUT", `/api/v1/lamps/${other}`, { count: 1 })).body.errors).toEqual({
+        batch: ["This batch has a lamp of that count."]
+      })
       await shop.call("DELETE", `/api/v1/lamps/${id}`)
       expect(await statusOf("PUT", `/api/v1/lamps/${other}`, { asset_number: "U-1" })).toBe(200)
     })
     it("windows of one lamp may touch but not overlap", async () => {
       const [one, other] = [await lamp(), await lamp()]
-      const snapshot = (id: number, starts_at: string, ends_at: string) => statusOf("POST", `/api/v1/lamps/${id}/book`, { starts_at, ends_at })
+      const snapshot = (id: number, starts_at: string, ends_at: string) =>
+        statusOf("POST", `/api/v1/lamps/${id}/book`, { starts_at, ends_at })
       expect(await snapshot(one, "2026-08-02", "2026-08-04")).toBe(200)
       expect(await snapshot(one, "2026-08-04", "2026-08-05")).toBe(200)
       expect(await snapshot(one, "2026-08-01", "2026-08-02")).toBe(200)
       expect(await snapshot(other, "2026-08-02", "2026-08-04")).toBe(200)
-      for (const [from, to] of [["2026-08-03", "2026-08-03T01:00"], ["2026-08-01T23:59:59.999", "2026-08-02T00:00:00.001"], ["2026-07-01", "2026-09-01"], ["2026-08-02", "2026-08-04"]] as const) {
+      for (const [from, to] of [
+        ["2026-08-03", "2026-08-03T01:00"],
+        ["2026-08-01T23:59:59.999", "2026-08-02T00:00:00.001"],
+        ["2026-07-01", "2026-09-01"],
+        ["2026-08-02", "2026-08-04"]
+      ] as const) {
         expect(await snapshot(one, from, to)).toBe(422)
       }
       // An empty window holds nothing.
@@ -194,19 +271,34 @@ describe.each(engines)("commands on %s", (engine) => {
   describe("the journal", () => {
     it("counts positions from one without a hole, and versions by stream", async () => {
       const [one, other] = [await lamp(), await lamp()]
-      await Promise.all(Array.from({ length: 12 }, (_, at) => shop.call("POST", `/api/v1/lamps/${at % 2 === 0 ? one : other}/touch`, { other_id: at % 3 === 0 ? one : other, delay: at % 4, locked: at % 4 !== 0 })
-        .then(({ status }) => expect(status).toBe(200))))
+      await Promise.all(
+        Array.from({ length: 12 }, (_, at) =>
+          shop
+            .call("POST", `/api/v1/lamps/${at % 2 === 0 ? one : other}/touch`, {
+              other_id: at % 3 === 0 ? one : other,
+              delay: at % 4,
+              locked: at % 4 !== 0
+            })
+            .then(({ status }) => expect(status).toBe(200))
+        )
+      )
       const recorded = await events()
       expect(recorded.map((event) => event.position)).toEqual(recorded.map((_, at) => at + 1))
       const streams = new Map<string, Array<number>>()
-      for (const { stream, version } of recorded) streams.set(stream, [...streams.get(stream) ?? [], version])
-      for (const [stream, versions] of streams) expect([stream, versions]).toEqual([stream, versions.map((_, at) => at + 1)])
+      for (const { stream, version } of recorded) streams.set(stream, [...(streams.get(stream) ?? []), version])
+      for (const [stream, versions] of streams)
+        expect([stream, versions]).toEqual([stream, versions.map((_, at) => at + 1)])
       expect(streams.get(`lamp:${one}`)!.length + streams.get(`lamp:${other}`)!.length).toBe(26)
     })
     it("knows who did it, under which command, and when", async () => {
       await shop.call("POST", "/api/v1/lamps", { name: "Signed" }, { ...everything, user_id: 7 })
       const last = (await events()).at(-1)!
-      expect([last.actor_id, last.replica_id, last.type, last.data["name"]]).toEqual([7, null, "lamp.created", "Signed"])
+      expect([last.actor_id, last.replica_id, last.type, last.data["name"]]).toEqual([
+        7,
+        null,
+        "lamp.created",
+        "Signed"
+      ])
       expect(last.command_id).toMatch(/^[0-9a-f-]{36}$/)
       const [stored] = await shop.run(Effect.flatMap(Store, (store) => store.find(lamps, { name: "Signed" })))
       expect([stored!.created_at, stored!.updated_at]).toEqual([last.recorded_at, last.recorded_at])
@@ -237,21 +329,39 @@ describe.each(engines)("the schema on %s", (engine) => {
     await place.gone()
     rmSync(folder, { recursive: true })
   })
-  const columnsOf = (shop: Shop, table: string): Promise<ReadonlyArray<string>> => shop.run(Effect.flatMap(Store, (store) => Effect.map(
-    store.dialect === "pg" ? store.run<{ name: string }>("select column_name as name from information_schema.columns where table_name = $1 order by ordinal_position", [table])
-      : store.run<{ name: string }>("select name from pragma_table_info(?)", [table]), (rows) => rows.map((row) => row.name))))
+  const columnsOf = (shop: Shop, table: string): Promise<ReadonlyArray<string>> =>
+    shop.run(
+      Effect.flatMap(Store, (store) =>
+        Effect.map(
+          store.dialect === "pg"
+            ? store.run<{ name: string }>(
+                "select column_name as name from information_schema.columns where table_name = $1 order by ordinal_position",
+                [table]
+              )
+            : store.run<{ name: string }>("select name from pragma_table_info(?)", [table]),
+          (rows) => rows.map((row) => row.name)
+        )
+      )
+    )
 
   it("is there once, however often and by however many it is opened", async () => {
     const shops = await Promise.all([open(), open(), open()])
     await shops[0]!.call("POST", "/api/v1/lamps", { name: "One" })
     const again = await open()
     await again.call("POST", "/api/v1/lamps", { name: "Two" })
-    expect((await shops[2]!.call("GET", "/api/v1/lamps")).body.lamps.map((lamp: any) => [lamp.id, lamp.name])).toEqual([[1, "One"], [2, "Two"]])
+    expect((await shops[2]!.call("GET", "/api/v1/lamps")).body.lamps.map((lamp: any) => [lamp.id, lamp.name])).toEqual([
+      [1, "One"],
+      [2, "Two"]
+    ])
   })
   it("of a newer release is left alone", async () => {
     const shop = await open()
     await shop.call("POST", "/api/v1/lamps", { name: "Kept" })
-    await shop.run(Effect.flatMap(Store, (store) => store.run("update flightcase_meta set value = '99' where key = 'schema_version'")))
+    await shop.run(
+      Effect.flatMap(Store, (store) =>
+        store.run("update flightcase_meta set value = '99' where key = 'schema_version'")
+      )
+    )
     const before = await shop.dump()
     const changed = catalogueOf([{ name: "other", tables: [table("others", { name: text() })] }])
     for (const catalogue of [shopCatalogue, changed]) await expect(open(catalogue)).rejects.toThrow("schema 99")
@@ -259,7 +369,11 @@ describe.each(engines)("the schema on %s", (engine) => {
   })
   it("of an older release is brought forward by folding what happened, and back again", async () => {
     const first = await open()
-    const ids = await Promise.all(["a", "b", "c"].map(async (name) => (await first.call("POST", "/api/v1/lamps", { name, label: "Ä" })).body.lamp.id))
+    const ids = await Promise.all(
+      ["a", "b", "c"].map(
+        async (name) => (await first.call("POST", "/api/v1/lamps", { name, label: "Ä" })).body.lamp.id
+      )
+    )
     await first.call("DELETE", `/api/v1/lamps/${Math.max(...ids)}`)
     const before = await first.dump()
     await first.close()
@@ -267,19 +381,38 @@ describe.each(engines)("the schema on %s", (engine) => {
 
     // The next release rates lamps and forgets their batches, knows no racks, and has shelves instead.
     const { batch: _batch, ...kept } = lamps.columns
-    const changed: Table = { ...lamps, columns: { ...kept, rating: integer({ default: 3 }) }, uniques: [], indexes: [["rating"]] }
+    const changed: Table = {
+      ...lamps,
+      columns: { ...kept, rating: integer({ default: 3 }) },
+      uniques: [],
+      indexes: [["rating"]]
+    }
     const shelves = table("shelves", { name: text({ nullable: true }) })
-    const slices = shopSlices.filter((slice) => slice.name !== "racks").map((slice): Slice => slice.name !== "lamps" ? slice : {
-      name: "lamps", tables: [changed, ...slice.tables!.slice(1)],
-      events: rowEvents(changed)
-    })
+    const slices = shopSlices
+      .filter((slice) => slice.name !== "racks")
+      .map((slice): Slice =>
+        slice.name !== "lamps"
+          ? slice
+          : { name: "lamps", tables: [changed, ...slice.tables!.slice(1)], events: rowEvents(changed) }
+      )
     const next = await open(catalogueOf([...slices, { name: "shelves", tables: [shelves] }]))
     expect(await columnsOf(next, "lamps")).toEqual(expect.arrayContaining(["rating", "label", "label_folded"]))
     expect(await columnsOf(next, "lamps")).not.toContain("batch")
     expect(await columnsOf(next, "racks")).toEqual([])
     expect(await columnsOf(next, "shelves")).toContain("name")
-    const lampsNow = await next.run(Effect.flatMap(Store, (store) => store.run<{ id: number; rating: number; label_folded: string }>("select id, rating, label_folded from lamps order by id")))
-    expect(lampsNow).toEqual(ids.sort((a, b) => a - b).slice(0, 2).map((id) => ({ id, rating: 3, label_folded: "ä" })))
+    const lampsNow = await next.run(
+      Effect.flatMap(Store, (store) =>
+        store.run<{ id: number; rating: number; label_folded: string }>(
+          "select id, rating, label_folded from lamps order by id"
+        )
+      )
+    )
+    expect(lampsNow).toEqual(
+      ids
+        .sort((a, b) => a - b)
+        .slice(0, 2)
+        .map((id) => ({ id, rating: 3, label_folded: "ä" }))
+    )
     await next.close()
     opened.splice(0)
 

@@ -8,18 +8,22 @@ describe.each(engines)("ids on %s", (engine) => {
   it("that are given back are drawn again only where nobody has drawn since", async () => {
     const shop = await openShop(engine)
     try {
-      await shop.run(Effect.gen(function*() {
-        const first = yield* allocateIds("lamps", 3)
-        expect(first).toEqual([1, 2, 3])
-        const second = yield* allocateIds("lamps", 2)
-        yield* releaseIds("lamps", first.slice(1))
-        const third = yield* allocateIds("lamps", 2)
-        expect(new Set([...first, ...second, ...third]).size).toBe(7)
-        yield* releaseIds("lamps", third)
-        const fourth = yield* allocateIds("lamps", 1)
-        // Postgres keeps no transaction waiting for a sequence, and so takes none back.
-        expect(fourth).toEqual(engine === "sqlite" ? third.slice(0, 1) : [8])
-      }))
-    } finally { await shop.close() }
+      await shop.run(
+        Effect.gen(function* () {
+          const first = yield* allocateIds("lamps", 3)
+          expect(first).toEqual([1, 2, 3])
+          const second = yield* allocateIds("lamps", 2)
+          yield* releaseIds("lamps", first.slice(1))
+          const third = yield* allocateIds("lamps", 2)
+          expect(new Set([...first, ...second, ...third]).size).toBe(7)
+          yield* releaseIds("lamps", third)
+          const fourth = yield* allocateIds("lamps", 1)
+          // Postgres keeps no transaction waiting for a sequence, and so takes none back.
+          expect(fourth).toEqual(engine === "sqlite" ? third.slice(0, 1) : [8])
+        })
+      )
+    } finally {
+      await shop.close()
+    }
   })
 })

@@ -1,13 +1,29 @@
 import { describe, expect, it } from "vitest"
 import {
-  boolean, choice, code, date, decimal, type Field, type Fields, integer, json, list, money, object, ref, tags, text, timestamp
+  boolean,
+  choice,
+  code,
+  date,
+  decimal,
+  type Field,
+  type Fields,
+  integer,
+  json,
+  list,
+  money,
+  object,
+  ref,
+  tags,
+  text,
+  timestamp
 } from "../../../core/kernel/field.ts"
 import { type ReadResult, readFields, type Values } from "../../../core/kernel/input.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 
 const gbp = { base_currency: "GBP" } as const
 const create = (fields: Fields, body: JsonObject): ReadResult => readFields(fields, body, { ...gbp, mode: "create" })
-const update = (fields: Fields, body: JsonObject, current: Values = {}): ReadResult => readFields(fields, body, { ...gbp, mode: "update", current })
+const update = (fields: Fields, body: JsonObject, current: Values = {}): ReadResult =>
+  readFields(fields, body, { ...gbp, mode: "update", current })
 const refused = Symbol("refused")
 /** The value a field reads out of what was sent, or that it was refused. */
 const value = (field: Field, raw: unknown): unknown => {
@@ -31,47 +47,137 @@ const digits = (count: number): string => "1234567890".repeat(10).slice(0, count
 
 describe("a body is read", () => {
   it.each<[string, Field, unknown, unknown]>([
-    ["text is trimmed", plain, "  a b \n", "a b"], ["text of full length", plain, "12345", "12345"], ["text too long", plain, "123456", refused],
-    ["five emoji are five characters", plain, "🔦🔦🔦🔦🔦", "🔦🔦🔦🔦🔦"], ["a number is no text", plain, 5, refused], ["true is no text", plain, true, refused],
-    ["a list is no text", plain, ["a"], refused], ["an object is no text", plain, {}, refused], ["a NUL", plain, "a\u0000", refused],
-    ["a lone high surrogate", plain, "\ud83d", refused], ["a lone low surrogate", plain, "x\udd26", refused], ["a pair", plain, "\ud83d\udd26", "🔦"],
+    ["text is trimmed", plain, "  a b \n", "a b"],
+    ["text of full length", plain, "12345", "12345"],
+    ["text too long", plain, "123456", refused],
+    ["five emoji are five characters", plain, "🔦🔦🔦🔦🔦", "🔦🔦🔦🔦🔦"],
+    ["a number is no text", plain, 5, refused],
+    ["true is no text", plain, true, refused],
+    ["a list is no text", plain, ["a"], refused],
+    ["an object is no text", plain, {}, refused],
+    ["a NUL", plain, "a\u0000", refused],
+    ["a lone high surrogate", plain, "\ud83d", refused],
+    ["a lone low surrogate", plain, "x\udd26", refused],
+    ["a pair", plain, "\ud83d\udd26", "🔦"],
     ["quotes and semicolons are text", text(), "'; drop table x; --", "'; drop table x; --"],
-    ["true", boolean(), true, true], ["one", boolean(), 1, true], ["the text one", boolean(), "1", true], ["nought", boolean(), 0, false], ["the text nought", boolean(), "0", false],
-    ["yes", boolean(), "yes", refused], ["two", boolean(), 2, refused], ["a list of true", boolean(), [true], refused],
-    ["an integer", anInteger, 7, 7], ["its text", anInteger, " 7 ", 7], ["minus nought", anInteger, -0, 0], ["minus nought as text", anInteger, "-0", 0], ["a fraction", anInteger, 1.5, refused],
-    ["a whole fraction", anInteger, sent("7.0"), 7], ["a whole exponent", anInteger, sent("1e2"), 100], ["an exponent as text", anInteger, "1e2", refused], ["below its least", anInteger, -6, refused],
-    ["above its most", anInteger, 101, refused], ["2^53", integer({ max: Number.MAX_SAFE_INTEGER }), 9_007_199_254_740_992, refused], ["an endless number", anInteger, sent("1e999"), refused],
-    ["40 digits", anInteger, digits(40), refused], ["hexadecimal", anInteger, "0x1f", refused], ["true is no integer", anInteger, true, refused], ["a list is no integer", anInteger, [7], refused],
-    ["a code", code({ 1: "One" }), 1, 1], ["a code's text", code({ 1: "One" }), "1", 1], ["a code's name", code({ 1: "One" }), "One", refused], ["no such code", code({ 1: "One" }), 2, refused],
+    ["true", boolean(), true, true],
+    ["one", boolean(), 1, true],
+    ["the text one", boolean(), "1", true],
+    ["nought", boolean(), 0, false],
+    ["the text nought", boolean(), "0", false],
+    ["yes", boolean(), "yes", refused],
+    ["two", boolean(), 2, refused],
+    ["a list of true", boolean(), [true], refused],
+    ["an integer", anInteger, 7, 7],
+    ["its text", anInteger, " 7 ", 7],
+    ["minus nought", anInteger, -0, 0],
+    ["minus nought as text", anInteger, "-0", 0],
+    ["a fraction", anInteger, 1.5, refused],
+    ["a whole fraction", anInteger, sent("7.0"), 7],
+    ["a whole exponent", anInteger, sent("1e2"), 100],
+    ["an exponent as text", anInteger, "1e2", refused],
+    ["below its least", anInteger, -6, refused],
+    ["above its most", anInteger, 101, refused],
+    ["2^53", integer({ max: Number.MAX_SAFE_INTEGER }), 9_007_199_254_740_992, refused],
+    ["an endless number", anInteger, sent("1e999"), refused],
+    ["40 digits", anInteger, digits(40), refused],
+    ["hexadecimal", anInteger, "0x1f", refused],
+    ["true is no integer", anInteger, true, refused],
+    ["a list is no integer", anInteger, [7], refused],
+    ["a code", code({ 1: "One" }), 1, 1],
+    ["a code's text", code({ 1: "One" }), "1", 1],
+    ["a code's name", code({ 1: "One" }), "One", refused],
+    ["no such code", code({ 1: "One" }), 2, refused],
     ["a code from the prototype", code({ 1: "One" }), "toString", refused],
-    ["a choice", choice({ a: "A", b: "B" }), "a", "a"], ["a choice in capitals", choice({ a: "A" }), "A", refused], ["a choice in any case", choice({ a: "A" }, { any_case: true }), " A ", "a"],
-    ["no such choice", choice({ a: "A" }), "c", refused], ["a choice from the prototype", choice({ a: "A" }), "constructor", refused], ["a number is no choice", choice({ 1: "A" }), 1, refused],
-    ["a date", date(), "2024-02-29", "2024-02-29"], ["a day that is not", date(), "2023-02-29", refused], ["the year nought", date(), "0000-01-01", refused], ["a time's date", date(), "2024-02-29T23:30:00-05:00", "2024-02-29"],
-    ["a number is no date", date(), 20240229, refused], ["words are no date", date(), "tomorrow", refused],
-    ["a time", timestamp(), "2026-03-29T01:30:00+02:00", "2026-03-28T23:30:00.000Z"], ["a time without a zone is UTC", timestamp(), "2026-03-29 01:30", "2026-03-29T01:30:00.000Z"],
-    ["a date is its midnight", timestamp(), "2026-03-29", "2026-03-29T00:00:00.000Z"], ["finer than milliseconds", timestamp(), "2026-03-29T01:30:00.123999Z", "2026-03-29T01:30:00.123Z"],
-    ["after all time", timestamp(), "9999-01-01", refused], ["before all time", timestamp(), "0000-06-01", refused], ["hour 25", timestamp(), "2026-03-29T25:00", refused], ["epoch seconds", timestamp(), 1_700_000_000, refused],
-    ["a decimal", amount, 1.5, "1.50"], ["its text", amount, " 1.5 ", "1.50"], ["a whole number", amount, 3, "3.00"], ["minus nought", amount, -0, "0.00"], ["minus nought as text", amount, "-0.00", "0.00"],
-    ["an exponent", amount, sent("15e-1"), "1.50"], ["an exponent as text", amount, "1.5E+1", "15.00"], ["too many decimals", amount, "1.005", refused], ["noughts at the end", amount, "1.5000", "1.50"],
-    ["rounded away from zero where that is told", loose, "-1.005", "-1.01"], ["40 digits", amount, digits(40), refused], ["40 decimals", amount, `0.${digits(40)}`, refused],
-    ["40 decimals rounded", loose, `0.${digits(40)}`, "0.12"], ["a tenth and two tenths", loose, 0.1 + 0.2, "0.30"], ["a huge number", amount, sent("1e308"), refused], ["an endless number", amount, sent("1e999"), refused],
-    ["an endless text", amount, "1e999999999", refused], ["a comma", amount, "1,5", refused], ["not a number", amount, "NaN", refused], ["true is no decimal", amount, true, refused], ["a list is no decimal", amount, [1], refused],
-    ["the most there is", amount, "1000000000000", "1000000000000.00"], ["a little more", amount, "1000000000000.01", refused],
-    ["a whole number is minor units", price, 12_550, 12_550], ["a fraction is major units", price, 125.5, 12_550], ["a text is major units", price, "125.5", 12_550], ["a whole text too", price, "125", 12_500],
-    ["more decimals than pence", price, "1.005", refused], ["a fraction with more", price, 1.005, refused], ["below nought", price, -1, refused], ["below nought where signed", money({ signed: true }), "-1.50", -150], ["minus nought", price, "-0.00", 0],
-    ["the most", price, 2_147_483_647, 2_147_483_647], ["one more", price, 2_147_483_648, refused], ["40 digits", price, digits(40), refused], ["an endless number", price, sent("1e999"), refused], ["true is no money", price, true, refused],
-    ["minor units only", minor, 100, 100], ["no major units there", minor, "1.00", refused], ["no fraction there", minor, 1.5, refused],
-    ["any document", json({ form: "any" }), [1, { a: null }], [1, { a: null }]], ["an object wanted", json(), [], refused], ["a list wanted", json({ form: "array" }), {}, refused],
-    ["a NUL inside a document", json(), { a: ["\u0000"] }, refused], ["a lone surrogate inside a document", json(), { a: { b: "\udc00" } }, refused], ["a NUL in a key", json(), { "\u0000": 1 }, refused],
-    ["tags", tags(), [" a ", "b"], ["a", "b"]], ["a tag that is a number", list(text()), "x", refused], ["a list of too few", list(text(), { min_items: 1 }), [], refused], ["a list of too many", list(text(), { max_items: 1 }), ["a", "b"], refused],
-    ["a list with doubles", list(integer(), { distinct: true }), [2, 1, "2"], [2, 1]], ["an object is no list", list(text()), { 0: "a", length: 1 }, refused],
-    ["an object", object({ a: integer() }), { a: 1, b: 2 }, { a: 1 }], ["a list is no object", object({ a: integer() }), [1], refused], ["a text is no object", object({ a: integer() }), "{}", refused]
+    ["a choice", choice({ a: "A", b: "B" }), "a", "a"],
+    ["a choice in capitals", choice({ a: "A" }), "A", refused],
+    ["a choice in any case", choice({ a: "A" }, { any_case: true }), " A ", "a"],
+    ["no such choice", choice({ a: "A" }), "c", refused],
+    ["a choice from the prototype", choice({ a: "A" }), "constructor", refused],
+    ["a number is no choice", choice({ 1: "A" }), 1, refused],
+    ["a date", date(), "2024-02-29", "2024-02-29"],
+    ["a day that is not", date(), "2023-02-29", refused],
+    ["the year nought", date(), "0000-01-01", refused],
+    ["a time's date", date(), "2024-02-29T23:30:00-05:00", "2024-02-29"],
+    ["a number is no date", date(), 20240229, refused],
+    ["words are no date", date(), "tomorrow", refused],
+    ["a time", timestamp(), "2026-03-29T01:30:00+02:00", "2026-03-28T23:30:00.000Z"],
+    ["a time without a zone is UTC", timestamp(), "2026-03-29 01:30", "2026-03-29T01:30:00.000Z"],
+    ["a date is its midnight", timestamp(), "2026-03-29", "2026-03-29T00:00:00.000Z"],
+    ["finer than milliseconds", timestamp(), "2026-03-29T01:30:00.123999Z", "2026-03-29T01:30:00.123Z"],
+    ["after all time", timestamp(), "9999-01-01", refused],
+    ["before all time", timestamp(), "0000-06-01", refused],
+    ["hour 25", timestamp(), "2026-03-29T25:00", refused],
+    ["epoch seconds", timestamp(), 1_700_000_000, refused],
+    ["a decimal", amount, 1.5, "1.50"],
+    ["its text", amount, " 1.5 ", "1.50"],
+    ["a whole number", amount, 3, "3.00"],
+    ["minus nought", amount, -0, "0.00"],
+    ["minus nought as text", amount, "-0.00", "0.00"],
+    ["an exponent", amount, sent("15e-1"), "1.50"],
+    ["an exponent as text", amount, "1.5E+1", "15.00"],
+    ["too many decimals", amount, "1.005", refused],
+    ["noughts at the end", amount, "1.5000", "1.50"],
+    ["rounded away from zero where that is told", loose, "-1.005", "-1.01"],
+    ["40 digits", amount, digits(40), refused],
+    ["40 decimals", amount, `0.${digits(40)}`, refused],
+    ["40 decimals rounded", loose, `0.${digits(40)}`, "0.12"],
+    ["a tenth and two tenths", loose, 0.1 + 0.2, "0.30"],
+    ["a huge number", amount, sent("1e308"), refused],
+    ["an endless number", amount, sent("1e999"), refused],
+    ["an endless text", amount, "1e999999999", refused],
+    ["a comma", amount, "1,5", refused],
+    ["not a number", amount, "NaN", refused],
+    ["true is no decimal", amount, true, refused],
+    ["a list is no decimal", amount, [1], refused],
+    ["the most there is", amount, "1000000000000", "1000000000000.00"],
+    ["a little more", amount, "1000000000000.01", refused],
+    ["a whole number is minor units", price, 12_550, 12_550],
+    ["a fraction is major units", price, 125.5, 12_550],
+    ["a text is major units", price, "125.5", 12_550],
+    ["a whole text too", price, "125", 12_500],
+    ["more decimals than pence", price, "1.005", refused],
+    ["a fraction with more", price, 1.005, refused],
+    ["below nought", price, -1, refused],
+    ["below nought where signed", money({ signed: true }), "-1.50", -150],
+    ["minus nought", price, "-0.00", 0],
+    ["the most", price, 2_147_483_647, 2_147_483_647],
+    ["one more", price, 2_147_483_648, refused],
+    ["40 digits", price, digits(40), refused],
+    ["an endless number", price, sent("1e999"), refused],
+    ["true is no money", price, true, refused],
+    ["minor units only", minor, 100, 100],
+    ["no major units there", minor, "1.00", refused],
+    ["no fraction there", minor, 1.5, refused],
+    ["any document", json({ form: "any" }), [1, { a: null }], [1, { a: null }]],
+    ["an object wanted", json(), [], refused],
+    ["a list wanted", json({ form: "array" }), {}, refused],
+    ["a NUL inside a document", json(), { a: ["\u0000"] }, refused],
+    ["a lone surrogate inside a document", json(), { a: { b: "\udc00" } }, refused],
+    ["a NUL in a key", json(), { "\u0000": 1 }, refused],
+    ["tags", tags(), [" a ", "b"], ["a", "b"]],
+    ["a tag that is a number", list(text()), "x", refused],
+    ["a list of too few", list(text(), { min_items: 1 }), [], refused],
+    ["a list of too many", list(text(), { max_items: 1 }), ["a", "b"], refused],
+    ["a list with doubles", list(integer(), { distinct: true }), [2, 1, "2"], [2, 1]],
+    ["an object is no list", list(text()), { 0: "a", length: 1 }, refused],
+    ["an object", object({ a: integer() }), { a: 1, b: 2 }, { a: 1 }],
+    ["a list is no object", object({ a: integer() }), [1], refused],
+    ["a text is no object", object({ a: integer() }), "{}", refused]
   ])("%s", (_name, field, raw, expected) => {
     expect(value(field, raw)).toEqual(expected)
   })
   it.each<[Field, ReadonlyArray<unknown>, ReadonlyArray<unknown>]>([
-    [text({ format: "email" }), ["a@b", "ann@example.co.uk", "o'brien+x@a-b.c"], ["a", "a@", "@b", "a b@c", "a@b..c", "<a@b>", "a@b@c"]],
-    [text({ format: "url" }), ["http://a", "https://a.b/c?d#e"], ["a.b", "ftp://a", "javascript:alert(1)", "http://", "https://a b", "http://[::1"]],
+    [
+      text({ format: "email" }),
+      ["a@b", "ann@example.co.uk", "o'brien+x@a-b.c"],
+      ["a", "a@", "@b", "a b@c", "a@b..c", "<a@b>", "a@b@c"]
+    ],
+    [
+      text({ format: "url" }),
+      ["http://a", "https://a.b/c?d#e"],
+      ["a.b", "ftp://a", "javascript:alert(1)", "http://", "https://a b", "http://[::1"]
+    ],
     [text({ format: "time" }), ["00:00", "23:59"], ["24:00", "9:00", "09:60", "09:00:00"]],
     [text({ format: "zone" }), ["UTC", "Europe/London"], ["Mars/Base", "Europe"]],
     [text({ format: "slug" }), ["a", "half-day-2"], ["A", "a--b", "-a", "a_b"]],
@@ -81,43 +187,76 @@ describe("a body is read", () => {
     expect(bad.map((raw) => value(field, raw))).toEqual(bad.map(() => refused))
   })
   it("currency and country codes are stored in capitals", () => {
-    expect([value(text({ format: "currency" }), "gbp"), value(text({ format: "country" }), " de ")]).toEqual(["GBP", "DE"])
-    expect([value(text({ format: "currency" }), "XXX"), value(text({ format: "country" }), "DEU")]).toEqual([refused, refused])
+    expect([value(text({ format: "currency" }), "gbp"), value(text({ format: "country" }), " de ")]).toEqual([
+      "GBP",
+      "DE"
+    ])
+    expect([value(text({ format: "currency" }), "XXX"), value(text({ format: "country" }), "DEU")]).toEqual([
+      refused,
+      refused
+    ])
   })
 
   describe("money", () => {
     const fields = { price, currency: text({ nullable: true }), euros: money({ currency: "currency" }) }
     it.each<[unknown, string | undefined, unknown]>([
-      ["125", "JPY", 125], ["1.5", "JPY", refused], ["1.234", "KWD", 1234], [1.5, "KWD", 1500], ["1.50", "eur", 150], ["1.50", undefined, 150], ["1.50", "nonsense", 150]
+      ["125", "JPY", 125],
+      ["1.5", "JPY", refused],
+      ["1.234", "KWD", 1234],
+      [1.5, "KWD", 1500],
+      ["1.50", "eur", 150],
+      ["1.50", undefined, 150],
+      ["1.50", "nonsense", 150]
     ])("%s in %s", (raw, currency, expected) => {
       const { values, errors } = create(fields, { euros: raw as Json, ...(currency === undefined ? {} : { currency }) })
       expect(errors["euros"] === undefined ? values["euros"] : refused).toBe(expected)
     })
     it("an update reads in the currency stored, unless another is sent with it", () => {
       expect(update(fields, { euros: "125" }, { currency: "JPY" }).values).toEqual({ euros: 125 })
-      expect(update(fields, { euros: "125", currency: "GBP" }, { currency: "JPY" }).values).toEqual({ euros: 12_500, currency: "GBP" })
+      expect(update(fields, { euros: "125", currency: "GBP" }, { currency: "JPY" }).values).toEqual({
+        euros: 12_500,
+        currency: "GBP"
+      })
     })
   })
 })
 
 describe("what is absent, null or empty", () => {
   const fields = {
-    needed: text({ required: true }), told: text({ nullable: true }), cleared: text({ nullable: true, on_null: "clear" }), counted: integer({ default: 7 }),
-    reset: integer({ default: 7, on_null: "clear" }), must: integer({ default: 1, on_null: "reject" }), note: text({ default: "" }), labels: tags({ on_null: "clear" }),
-    fixed: text({ create_only: true, nullable: true }), made: text({ computed: true, default: "x" })
+    needed: text({ required: true }),
+    told: text({ nullable: true }),
+    cleared: text({ nullable: true, on_null: "clear" }),
+    counted: integer({ default: 7 }),
+    reset: integer({ default: 7, on_null: "clear" }),
+    must: integer({ default: 1, on_null: "reject" }),
+    note: text({ default: "" }),
+    labels: tags({ on_null: "clear" }),
+    fixed: text({ create_only: true, nullable: true }),
+    made: text({ computed: true, default: "x" })
   }
   it("create takes null for absent, and puts defaults in place", () => {
     const defaults = { told: null, cleared: null, counted: 7, reset: 7, must: 1, note: "", labels: [], fixed: null }
     expect(create(fields, { needed: "n" })).toMatchObject({ values: { needed: "n", ...defaults }, errors: {} })
     const nulls = Object.fromEntries(Object.keys(fields).map((name) => [name, null]))
-    expect(create(fields, { ...nulls, needed: "n" })).toMatchObject({ values: { needed: "n", ...defaults }, errors: {} })
+    expect(create(fields, { ...nulls, needed: "n" })).toMatchObject({
+      values: { needed: "n", ...defaults },
+      errors: {}
+    })
     expect(Object.keys(create(fields, nulls).errors)).toEqual(["needed"])
   })
   it("update leaves out what was left out", () => {
     expect(update(fields, {})).toEqual({ values: {}, errors: {}, references: [] })
   })
   it("null keeps, clears or is refused on update, as the field says", () => {
-    const { values, errors } = update(fields, { needed: null, told: null, cleared: null, counted: null, reset: null, must: null, labels: null })
+    const { values, errors } = update(fields, {
+      needed: null,
+      told: null,
+      cleared: null,
+      counted: null,
+      reset: null,
+      must: null,
+      labels: null
+    })
     expect(values).toEqual({ cleared: null, reset: 7, labels: [] })
     expect(Object.keys(errors)).toEqual(["must"])
   })
@@ -127,8 +266,14 @@ describe("what is absent, null or empty", () => {
     expect(Object.keys(errors)).toEqual(["needed", "counted"])
   })
   it("what is computed is never read, what is fixed at creation never changed, and strangers are passed over", () => {
-    expect(create(fields, { needed: "n", made: "forged", id: 5, nonsense: "\u0000" }).values).not.toMatchObject({ made: "forged" })
-    expect(update(fields, { fixed: "f", made: "m", id: 5, created_at: "x", __proto__: { needed: "p" } })).toEqual({ values: {}, errors: {}, references: [] })
+    expect(create(fields, { needed: "n", made: "forged", id: 5, nonsense: "\u0000" }).values).not.toMatchObject({
+      made: "forged"
+    })
+    expect(update(fields, { fixed: "f", made: "m", id: 5, created_at: "x", __proto__: { needed: "p" } })).toEqual({
+      values: {},
+      errors: {},
+      references: []
+    })
   })
   it("a body's prototype is not its content", () => {
     const body = Object.create({ needed: "inherited" }) as JsonObject
@@ -137,21 +282,47 @@ describe("what is absent, null or empty", () => {
 })
 
 describe("nested bodies", () => {
-  const line = object({ name: text({ required: true }), count: integer({ default: 1 }), parts: list(object({ id: ref("racks", { required: true }) }), { default: [] }) })
-  const fields = { lines: list(line, { required: true, max_items: 3 }), rack_ids: list(ref("racks"), { default: [] }), rack_id: ref("racks", { nullable: true }) }
+  const line = object({
+    name: text({ required: true }),
+    count: integer({ default: 1 }),
+    parts: list(object({ id: ref("racks", { required: true }) }), { default: [] })
+  })
+  const fields = {
+    lines: list(line, { required: true, max_items: 3 }),
+    rack_ids: list(ref("racks"), { default: [] }),
+    rack_id: ref("racks", { nullable: true })
+  }
   it("errors name the place with dots and indexes, all of them at once", () => {
     const { errors } = create(fields, {
-      lines: [{ name: "ok" }, { count: "x", parts: [{ id: 1 }, {}, "nonsense"] }, null], rack_ids: [1, "two", 0, -1, null, 1.5], rack_id: "1e3"
+      lines: [{ name: "ok" }, { count: "x", parts: [{ id: 1 }, {}, "nonsense"] }, null],
+      rack_ids: [1, "two", 0, -1, null, 1.5],
+      rack_id: "1e3"
     })
     expect(Object.keys(errors).sort()).toEqual([
-      "lines.1.count", "lines.1.name", "lines.1.parts.1.id", "lines.1.parts.2", "lines.2", "rack_id", "rack_ids.1", "rack_ids.2", "rack_ids.3", "rack_ids.4", "rack_ids.5"
+      "lines.1.count",
+      "lines.1.name",
+      "lines.1.parts.1.id",
+      "lines.1.parts.2",
+      "lines.2",
+      "rack_id",
+      "rack_ids.1",
+      "rack_ids.2",
+      "rack_ids.3",
+      "rack_ids.4",
+      "rack_ids.5"
     ])
   })
   it("references are collected with their places, for one look at the database", () => {
-    const { references, values } = create(fields, { lines: [{ name: "a", parts: [{ id: "7" }] }], rack_ids: [8, 9], rack_id: 10 })
+    const { references, values } = create(fields, {
+      lines: [{ name: "a", parts: [{ id: "7" }] }],
+      rack_ids: [8, 9],
+      rack_id: 10
+    })
     expect(references).toEqual([
-      { path: "lines.0.parts.0.id", table: "racks", live: true, id: 7 }, { path: "rack_ids.0", table: "racks", live: true, id: 8 },
-      { path: "rack_ids.1", table: "racks", live: true, id: 9 }, { path: "rack_id", table: "racks", live: true, id: 10 }
+      { path: "lines.0.parts.0.id", table: "racks", live: true, id: 7 },
+      { path: "rack_ids.0", table: "racks", live: true, id: 8 },
+      { path: "rack_ids.1", table: "racks", live: true, id: 9 },
+      { path: "rack_id", table: "racks", live: true, id: 10 }
     ])
     expect(values).toEqual({ lines: [{ name: "a", count: 1, parts: [{ id: 7 }] }], rack_ids: [8, 9], rack_id: 10 })
   })
@@ -159,7 +330,11 @@ describe("nested bodies", () => {
     expect(update(fields, { lines: [{ name: "a" }] }).values).toEqual({ lines: [{ name: "a", count: 1, parts: [] }] })
   })
   it("a document of 32 levels is taken, of more refused, however many", () => {
-    const levels = (count: number): Json => { let deep: Json = "bottom"; for (let level = 0; level < count; level++) deep = level % 2 === 0 ? [deep] : { deep }; return deep }
+    const levels = (count: number): Json => {
+      let deep: Json = "bottom"
+      for (let level = 0; level < count; level++) deep = level % 2 === 0 ? [deep] : { deep }
+      return deep
+    }
     expect(value(json({ form: "any" }), levels(32))).toEqual(levels(32))
     expect([33, 20_000].map((count) => value(json({ form: "any" }), levels(count)))).toEqual([refused, refused])
   })

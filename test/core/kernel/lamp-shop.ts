@@ -11,7 +11,20 @@ import { answer } from "../../../core/kernel/dispatch.ts"
 import { command, type Failure } from "../../../core/kernel/endpoint.ts"
 import { event } from "../../../core/kernel/event.ts"
 import {
-  boolean, choice, code, date, decimal, integer, json, list, money, object, ref, tags, text, timestamp
+  boolean,
+  choice,
+  code,
+  date,
+  decimal,
+  integer,
+  json,
+  list,
+  money,
+  object,
+  ref,
+  tags,
+  text,
+  timestamp
 } from "../../../core/kernel/field.ts"
 import { number_sequences } from "../../../core/kernel/ids.ts"
 import { journal, journal_head } from "../../../core/kernel/journal.ts"
@@ -41,7 +54,10 @@ export const lampFields = {
   name: text({ required: true, search: true }),
   label: text({ nullable: true, search: true }),
   bay: text({ nullable: true, max: 10 }),
-  kind: choice({ rental: "Rental", sale: "Sale", loss_and_damage: "Loss & Damage" }, { nullable: true, any_case: true }),
+  kind: choice(
+    { rental: "Rental", sale: "Sale", loss_and_damage: "Loss & Damage" },
+    { nullable: true, any_case: true }
+  ),
   method: code({ 1: "Bulk", 2: "Serialised" }, { nullable: true }),
   is_active: boolean({ nullable: true }),
   count: integer({ nullable: true }),
@@ -65,117 +81,212 @@ export const lamps = table("lamps", lampFields, {
   ]
 })
 export type LampRow = RowOf<typeof lamps>
-export const bookings = table("bookings", {
-  lamp_id: ref("lamps"), starts_at: timestamp(), ends_at: timestamp(), is_active: boolean()
-}, {
-  visibility: visible_to_all,
-  no_overlap: [{ name: "bookings_overlap", key: "lamp_id", from: "starts_at", to: "ends_at", active: "is_active" }]
-})
+export const bookings = table(
+  "bookings",
+  { lamp_id: ref("lamps"), starts_at: timestamp(), ends_at: timestamp(), is_active: boolean() },
+  {
+    visibility: visible_to_all,
+    no_overlap: [{ name: "bookings_overlap", key: "lamp_id", from: "starts_at", to: "ends_at", active: "is_active" }]
+  }
+)
 
 export const lampResource: Resource<typeof lamps, "lamp"> = resource({
   singular: "lamp",
   table: lamps,
-  filters: ["name", "label", "bay", "kind", "method", "is_active", "count", "weight", "price", "bought_on", "seen_at", "tag_list", "rack_id"],
+  filters: [
+    "name",
+    "label",
+    "bay",
+    "kind",
+    "method",
+    "is_active",
+    "count",
+    "weight",
+    "price",
+    "bought_on",
+    "seen_at",
+    "tag_list",
+    "rack_id"
+  ],
   sorts: ["name", "label", "bay", "kind", "method", "is_active", "count", "weight", "price", "bought_on", "seen_at"],
   aliases: { type: "kind", active: "is_active" },
-  related: { "home_rack.name": { via: "rack_id", table: racks, column: "name" }, "home_rack.floor": { via: "rack_id", table: racks, column: "floor" } },
+  related: {
+    "home_rack.name": { via: "rack_id", table: racks, column: "name" },
+    "home_rack.floor": { via: "rack_id", table: racks, column: "floor" }
+  },
   custom_module: "Lamp",
-  includes: { rack: { kind: "brief", via: "rack_id", table: racks }, home_rack: { kind: "one", via: "rack_id", resource: () => rackResource as Resource } }
+  includes: {
+    rack: { kind: "brief", via: "rack_id", table: racks },
+    home_rack: { kind: "one", via: "rack_id", resource: () => rackResource as Resource }
+  }
 })
 const rackResource: Resource<typeof racks> = resource({
-  singular: "rack", table: racks, filters: ["name"], sorts: ["name"],
+  singular: "rack",
+  table: racks,
+  filters: ["name"],
+  sorts: ["name"],
   includes: { lamps: { kind: "many", via: "rack_id", resource: () => lampResource as Resource } }
 })
-const lampRegister = crudResource({ resource: lampResource, fields: lampFields, path: "/api/v1/lamps", access: accessOf("lamps") })
-const rackRegister = crudResource({ resource: rackResource, fields: rackFields, path: "/api/v1/racks", access: accessOf("racks") })
+const lampRegister = crudResource({
+  resource: lampResource,
+  fields: lampFields,
+  path: "/api/v1/lamps",
+  access: accessOf("lamps")
+})
+const rackRegister = crudResource({
+  resource: rackResource,
+  fields: rackFields,
+  path: "/api/v1/racks",
+  access: accessOf("racks")
+})
 
 const writes = { ability: "lamps:write", permission: "lamps.edit" } as const
 const touched = (id: number) => event(`lamp:${id}`, "lamp.updated", { id, label: "touched" })
 /** Says where a command is to go wrong. */
-const failureField = { at: choice({ facts: "Facts", decide: "Decide", respond: "Respond", respond_refusal: "Refusal in respond" }, { required: true }) }
+const failureField = {
+  at: choice(
+    { facts: "Facts", decide: "Decide", respond: "Respond", respond_refusal: "Refusal in respond" },
+    { required: true }
+  )
+}
 const crash = command("POST", "/api/v1/lamps/{id}/crash", {
-  name: "lamps.crash", summary: "Goes wrong", ...writes, params: { id: { table: lamps } }, fields: failureField,
-  facts: ({ values }) => values.at === "facts" ? Effect.die(new Error("broken facts")) : Effect.void,
+  name: "lamps.crash",
+  summary: "Goes wrong",
+  ...writes,
+  params: { id: { table: lamps } },
+  fields: failureField,
+  facts: ({ values }) => (values.at === "facts" ? Effect.die(new Error("broken facts")) : Effect.void),
   decide: (_facts, { rows, values }) => {
     if (values.at === "decide") throw new Error("broken rule")
     return Result.succeed({ events: [touched(rows.id.id)], result: rows.id })
   },
-  respond: (_result, { values }) => values.at === "respond" ? Effect.die(new Error("broken answer"))
-    : Effect.fail(invalidField("at", "Refused after recording."))
+  respond: (_result, { values }) =>
+    values.at === "respond"
+      ? Effect.die(new Error("broken answer"))
+      : Effect.fail(invalidField("at", "Refused after recording."))
 })
 const many = { ids: list(integer()) }
 /** As many lamps as asked for in one command: ids drawn one by one inside the rule. */
 const createMany = command("POST", "/api/v1/lamps/many", {
-  name: "lamps.create_many", summary: "Creates many", ability: "lamps:write", permission: "lamps.create",
-  answer: many, result: Shown.keys(many),
+  name: "lamps.create_many",
+  summary: "Creates many",
+  ability: "lamps:write",
+  permission: "lamps.create",
+  answer: many,
+  result: Shown.keys(many),
   fields: { count: integer({ required: true, min: 1, max: 500 }), refuse: boolean({ default: false }) },
   facts: () => Effect.void,
   decide: (_facts, { values }, context) => {
     const ids = Array.from({ length: values.count! }, () => context.id(lamps))
     if (values.refuse === true) return Result.fail(invalidField("refuse", "Refused after drawing ids."))
-    return Result.succeed({ events: ids.map((id) => createdEvent(lamps, { ...blank, id, name: `Lamp ${id}` })), result: { ids } })
+    return Result.succeed({
+      events: ids.map((id) => createdEvent(lamps, { ...blank, id, name: `Lamp ${id}` })),
+      result: { ids }
+    })
   },
   respond: (result) => Effect.succeed(ok(result))
 })
 const numbered = { number: integer({ nullable: true }) }
 /** Gives a lamp the next number of a gapless sequence. */
 const numberLamp = command("POST", "/api/v1/lamps/{id}/number", {
-  name: "lamps.number", summary: "Numbers a lamp", ...writes, params: { id: { table: lamps } }, fields: { refuse: boolean({ default: false }) },
-  answer: numbered, result: Shown.keys(numbered),
+  name: "lamps.number",
+  summary: "Numbers a lamp",
+  ...writes,
+  params: { id: { table: lamps } },
+  fields: { refuse: boolean({ default: false }) },
+  answer: numbered,
+  result: Shown.keys(numbered),
   facts: () => Effect.void,
   decide: (_facts, { rows, values }, context) => {
     const number = context.number("lamps")
     if (values.refuse === true) return Result.fail(invalidField("refuse", "Refused after drawing a number."))
-    return Result.succeed({ events: [event(`lamp:${rows.id.id}`, "lamp.updated", { id: rows.id.id, label: `L-${number}` })], result: { number } })
+    return Result.succeed({
+      events: [event(`lamp:${rows.id.id}`, "lamp.updated", { id: rows.id.id, label: `L-${number}` })],
+      result: { number }
+    })
   },
   respond: (result) => Effect.succeed(ok(result))
 })
 /** Books a lamp without looking: only the database knows of overlaps. */
 const snapshot = command("POST", "/api/v1/lamps/{id}/book", {
-  name: "lamps.book", summary: "Books a lamp", ...writes, params: { id: { table: lamps } },
-  fields: { starts_at: timestamp({ required: true }), ends_at: timestamp({ required: true }), delay: integer({ default: 0, min: 0, max: 20 }) },
-  streams: () => [], answer: { id: integer() },
+  name: "lamps.book",
+  summary: "Books a lamp",
+  ...writes,
+  params: { id: { table: lamps } },
+  fields: {
+    starts_at: timestamp({ required: true }),
+    ends_at: timestamp({ required: true }),
+    delay: integer({ default: 0, min: 0, max: 20 })
+  },
+  streams: () => [],
+  answer: { id: integer() },
   creates: [bookings],
   facts: ({ values }) => Effect.sleep(values.delay ?? 0),
   decide: (_facts, { rows, values }, context) => {
-    const row = { id: context.id(bookings), lamp_id: rows.id.id, starts_at: values.starts_at!, ends_at: values.ends_at!, is_active: true }
+    const row = {
+      id: context.id(bookings),
+      lamp_id: rows.id.id,
+      starts_at: values.starts_at!,
+      ends_at: values.ends_at!,
+      is_active: true
+    }
     return Result.succeed({ events: [event(`booking:${row.id}`, "booking.created", row)], result: { id: row.id } })
   },
   respond: (result) => Effect.succeed(ok(result))
 })
 /** Dawdles a little, then writes to two streams. */
 const touch = command("POST", "/api/v1/lamps/{id}/touch", {
-  name: "lamps.touch", summary: "Touches a lamp and another", ...writes, params: { id: { table: lamps } },
-  fields: { other_id: ref("lamps", { required: true }), delay: integer({ default: 0, min: 0, max: 20 }), locked: boolean({ default: true }) },
+  name: "lamps.touch",
+  summary: "Touches a lamp and another",
+  ...writes,
+  params: { id: { table: lamps } },
+  fields: {
+    other_id: ref("lamps", { required: true }),
+    delay: integer({ default: 0, min: 0, max: 20 }),
+    locked: boolean({ default: true })
+  },
   answer: { lamp: Shown.row(() => lampResource) },
-  streams: (params, body) => body["locked"] === false ? [] : [`lamp:${params["id"]}`, `lamp:${String(body["other_id"])}`],
+  streams: (params, body) =>
+    body["locked"] === false ? [] : [`lamp:${params["id"]}`, `lamp:${String(body["other_id"])}`],
   facts: ({ values }) => Effect.sleep(values.delay ?? 0),
-  decide: (_facts, { rows, values }) => Result.succeed({ events: [touched(rows.id.id), touched(values.other_id!)], result: { id: rows.id.id } }),
+  decide: (_facts, { rows, values }) =>
+    Result.succeed({ events: [touched(rows.id.id), touched(values.other_id!)], result: { id: rows.id.id } }),
   respond: (result, input) => Effect.map(renderById(lampResource, result.id, input.query, viewContext(input)), ok)
 })
 /** Takes nested bodies apart, and gives back what it read. */
 const measure = command("POST", "/api/v1/lamps/{id}/measure", {
-  name: "lamps.measure", summary: "Reads a nested body", ...writes, params: { id: { table: lamps } },
+  name: "lamps.measure",
+  summary: "Reads a nested body",
+  ...writes,
+  params: { id: { table: lamps } },
   fields: {
-    readings: list(object({
-      at: timestamp({ required: true }), volts: decimal({ scale: 3, required: true }),
-      rack: object({ id: ref("racks", { required: true }), shelf: integer({ default: 1 }) }, { nullable: true })
-    }), { required: true, min_items: 1, max_items: 3 }),
+    readings: list(
+      object({
+        at: timestamp({ required: true }),
+        volts: decimal({ scale: 3, required: true }),
+        rack: object({ id: ref("racks", { required: true }), shelf: integer({ default: 1 }) }, { nullable: true })
+      }),
+      { required: true, min_items: 1, max_items: 3 }
+    ),
     rack_ids: list(ref("racks"), { default: [] })
   },
-  answer: Shown.map(Shown.anything()), result: Shown.map(Shown.anything()),
+  answer: Shown.map(Shown.anything()),
+  result: Shown.map(Shown.anything()),
   facts: () => Effect.void,
-  decide: (_facts, { values }) => Result.succeed({ events: [], result: JSON.parse(JSON.stringify(values)) as JsonObject }),
+  decide: (_facts, { values }) =>
+    Result.succeed({ events: [], result: JSON.parse(JSON.stringify(values)) as JsonObject }),
   respond: (result) => Effect.succeed(ok(result))
 })
 
 export const lampsSlice: Slice = {
-  ...lampRegister, tables: [lamps, bookings],
-  events: [...lampRegister.events ?? [], rowCreated(bookings)],
+  ...lampRegister,
+  tables: [lamps, bookings],
+  events: [...(lampRegister.events ?? []), rowCreated(bookings)],
   endpoints: [createMany, ...lampRegister.endpoints!, crash, numberLamp, snapshot, touch, measure]
 }
 const customSlice: Slice = {
-  name: "custom", tables: [settings_table, custom_fields, list_names, list_values],
+  name: "custom",
+  tables: [settings_table, custom_fields, list_names, list_values],
   events: [settingsUpdated, rowCreated(custom_fields), rowCreated(list_values)]
 }
 export const shopSlices: ReadonlyArray<Slice> = [customSlice, rackRegister, lampsSlice]
@@ -183,8 +294,22 @@ export const shopCatalogue = catalogueOf(shopSlices)
 
 /** A lamp of which nothing is known. */
 export const blank = {
-  label: null, bay: null, kind: null, method: null, is_active: null, count: null, weight: null, price: null, cost: 0, bought_on: null,
-  seen_at: null, tag_list: [], rack_id: null, asset_number: null, batch: null, custom_fields: {}
+  label: null,
+  bay: null,
+  kind: null,
+  method: null,
+  is_active: null,
+  count: null,
+  weight: null,
+  price: null,
+  cost: 0,
+  bought_on: null,
+  seen_at: null,
+  tag_list: [],
+  rack_id: null,
+  asset_number: null,
+  batch: null,
+  custom_fields: {}
 }
 
 export const shop_opened = "2026-06-18T12:00:00.000Z"
@@ -199,7 +324,11 @@ export interface Shop {
   /** A path or an address at which another process would open the same shop. */
   readonly close: () => Promise<void>
 }
-export interface Place { readonly engine: Engine; readonly at: string; readonly gone: () => Promise<void> }
+export interface Place {
+  readonly engine: Engine
+  readonly at: string
+  readonly gone: () => Promise<void>
+}
 /** Where a shop may be opened, once or by several at a time: a file (or memory), or a database of its own. */
 export const placeOn = async (engine: Engine, file = ":memory:"): Promise<Place> => {
   if (engine === "sqlite") return { engine, at: file, gone: async () => {} }
@@ -210,11 +339,19 @@ export const placeOn = async (engine: Engine, file = ":memory:"): Promise<Place>
 export const openShop = async (engine: Engine, catalogue: Catalogue = shopCatalogue): Promise<Shop> => {
   const place = await placeOn(engine)
   const shop = await openShopAt(place, catalogue)
-  return { ...shop, close: async () => { await shop.close(); await place.gone() } }
+  return {
+    ...shop,
+    close: async () => {
+      await shop.close()
+      await place.gone()
+    }
+  }
 }
 export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalogue): Promise<Shop> => {
   const sql = place.engine === "pg" ? Postgres.layer({ url: place.at }) : Sqlite.layer({ path: place.at })
-  const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, sql), serverRuntime({ catalogue, commandId: randomUUID })))
+  const runtime = ManagedRuntime.make(
+    Layer.merge(Layer.provide(Store.layer, sql), serverRuntime({ catalogue, commandId: randomUUID }))
+  )
   const run: Shop["run"] = (effect) => runtime.runPromise(effect)
   try {
     await run(Effect.andThen(ensureSchema(catalogue, "server"), seed(catalogue, shop_opened)))
@@ -223,8 +360,15 @@ export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalo
     throw cause
   }
   const ask = (method: string, path: string, query: Query, body: unknown, viewer: Viewer): Promise<Reply> =>
-    run(told(Effect.map(answer(catalogue, { method, path, query, body: body as Json | undefined }, viewer), (reply) =>
-      ({ status: reply.status, body: reply.body, headers: reply.headers ?? {} }))))
+    run(
+      told(
+        Effect.map(answer(catalogue, { method, path, query, body: body as Json | undefined }, viewer), (reply) => ({
+          status: reply.status,
+          body: reply.body,
+          headers: reply.headers ?? {}
+        }))
+      )
+    )
   return {
     run,
     call: (method, target, body, viewer = owner) => {
@@ -237,17 +381,24 @@ export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalo
       if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`)
       return body.lamps.map((lamp: { readonly id: number }) => lamp.id)
     },
-    dump: () => run(Effect.gen(function*() {
-      const store = yield* Store
-      const dump: { [table: string]: ReadonlyArray<unknown> } = {}
-      for (const table of [...catalogue.tables, journal, journal_head, number_sequences]) dump[table.name] = yield* store.find(table, {})
-      return dump
-    })),
+    dump: () =>
+      run(
+        Effect.gen(function* () {
+          const store = yield* Store
+          const dump: { [table: string]: ReadonlyArray<unknown> } = {}
+          for (const table of [...catalogue.tables, journal, journal_head, number_sequences])
+            dump[table.name] = yield* store.find(table, {})
+          return dump
+        })
+      ),
     rebuild: () => run(rebuild(catalogue)),
     close: () => runtime.dispose()
   }
 }
 /** Refusals are answers; everything else breaks the test. */
 const told = <R>(effect: Effect.Effect<Reply, Failure, R>): Effect.Effect<Reply, Failure, R> =>
-  Effect.catch(effect, (failure): Effect.Effect<Reply, Failure, R> => failure instanceof Rejection
-    ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure), headers: failure.headers ?? {} }) : Effect.fail(failure))
+  Effect.catch(effect, (failure): Effect.Effect<Reply, Failure, R> =>
+    failure instanceof Rejection
+      ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure), headers: failure.headers ?? {} })
+      : Effect.fail(failure)
+  )

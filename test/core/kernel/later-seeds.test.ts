@@ -19,7 +19,10 @@ import { freshDatabase } from "../../postgres.ts"
 const later: ServerSlice = {
   name: "later",
   seed: () => [],
-  later_seeds: [() => ["Insurance", "Storage"].map((name, at) => createdEvent(cost_groups, { id: 900 + at, name, description: null }))]
+  later_seeds: [
+    () =>
+      ["Insurance", "Storage"].map((name, at) => createdEvent(cost_groups, { id: 900 + at, name, description: null }))
+  ]
 }
 
 describe.each(engines)("a database on %s older than some reference data", (engine) => {
@@ -36,26 +39,51 @@ describe.each(engines)("a database on %s older than some reference data", (engin
   })
   const start = async (slices: ReadonlyArray<ServerSlice> = []): Promise<ServerApp> => {
     const app = await openServerApp({
-      database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
-      key: "key-of-the-tests-which-is-long", owner_token: "owner-token-of-the-tests", rate_limit: 1_000_000, slices
+      database:
+        database === undefined
+          ? { kind: "sqlite", path: join(folder, "server.sqlite") }
+          : { kind: "pg", url: database.url, connections_max: 5 },
+      key: "key-of-the-tests-which-is-long",
+      owner_token: "owner-token-of-the-tests",
+      rate_limit: 1_000_000,
+      slices
     })
     apps.push(app)
     return app
   }
-  const stop = async (): Promise<void> => { for (const app of apps.splice(0)) await app.close() }
-  const rows = (app: ServerApp, table: string) => app.run(Effect.flatMap(Store, (store) => store.run<any>(`select * from ${table} order by id`)))
-  const journal = (app: ServerApp) => app.run(Effect.flatMap(Store, (store) => store.run<{ stream: string; type: string; version: number }>("select stream, type, version from journal order by position")))
+  const stop = async (): Promise<void> => {
+    for (const app of apps.splice(0)) await app.close()
+  }
+  const rows = (app: ServerApp, table: string) =>
+    app.run(Effect.flatMap(Store, (store) => store.run<any>(`select * from ${table} order by id`)))
+  const journal = (app: ServerApp) =>
+    app.run(
+      Effect.flatMap(Store, (store) =>
+        store.run<{ stream: string; type: string; version: number }>(
+          "select stream, type, version from journal order by position"
+        )
+      )
+    )
   /** As a release that had no views left it. */
-  const forgetViews = (app: ServerApp) => app.run(Effect.gen(function*() {
-    const store = yield* Store
-    const [{ least, count }] = (yield* store.run<any>("select min(position) as least, count(*) as count from journal where type = 'custom_view.created'")) as [any]
-    yield* store.run("delete from journal where type = 'custom_view.created'")
-    yield* store.run(`update journal set position = -(position - ${count}) where position >= ${least}`)
-    yield* store.run("update journal set position = -position where position < 0")
-    yield* store.run(`update journal_head set position = position - ${count}`)
-    yield* rebuild(app.catalogue)
-    yield* store.run(engine === "pg" ? "select setval('ids_custom_views', 1, false)" : "update id_sequences set next = 1 where name = 'custom_views'")
-  }))
+  const forgetViews = (app: ServerApp) =>
+    app.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        const [{ least, count }] = (yield* store.run<any>(
+          "select min(position) as least, count(*) as count from journal where type = 'custom_view.created'"
+        )) as [any]
+        yield* store.run("delete from journal where type = 'custom_view.created'")
+        yield* store.run(`update journal set position = -(position - ${count}) where position >= ${least}`)
+        yield* store.run("update journal set position = -position where position < 0")
+        yield* store.run(`update journal_head set position = position - ${count}`)
+        yield* rebuild(app.catalogue)
+        yield* store.run(
+          engine === "pg"
+            ? "select setval('ids_custom_views', 1, false)"
+            : "update id_sequences set next = 1 where name = 'custom_views'"
+        )
+      })
+    )
 
   it("gets the system views with its next start, with the ids they have everywhere, and never twice", async () => {
     const first = await start()
@@ -66,7 +94,9 @@ describe.each(engines)("a database on %s older than some reference data", (engin
     await stop()
     const second = await start()
     const after = await rows(second, "custom_views")
-    expect(after.map(({ id, name, entity_type, visibility }) => ({ id, name, entity_type, visibility }))).toEqual(before.map(({ id, name, entity_type, visibility }) => ({ id, name, entity_type, visibility })))
+    expect(after.map(({ id, name, entity_type, visibility }) => ({ id, name, entity_type, visibility }))).toEqual(
+      before.map(({ id, name, entity_type, visibility }) => ({ id, name, entity_type, visibility }))
+    )
     const events = await journal(second)
     await stop()
     const third = await start()
@@ -86,20 +116,26 @@ describe.each(engines)("a database on %s older than some reference data", (engin
     const after = await rows(second, "custom_views")
     expect(after.map((view) => view.name)).toEqual(names)
     expect(after[0].id).toBe(4)
-    expect((await journal(second)).filter((event) => event.type === "custom_view.created").map((event) => event.stream)).toEqual(after.map((view) => `custom_view:${view.id}`))
+    expect(
+      (await journal(second)).filter((event) => event.type === "custom_view.created").map((event) => event.stream)
+    ).toEqual(after.map((view) => `custom_view:${view.id}`))
   })
 
   it("gets what a later release adds; two servers that start at once give it once, and what was deleted stays deleted", async () => {
     await start()
     await stop()
     const both = await Promise.all(engine === "pg" ? [start([later]), start([later])] : [start([later])])
-    const added = async () => (await rows(both[0]!, "cost_groups")).filter((group) => ["Insurance", "Storage"].includes(group.name))
+    const added = async () =>
+      (await rows(both[0]!, "cost_groups")).filter((group) => ["Insurance", "Storage"].includes(group.name))
     expect((await added()).map((group) => group.name)).toEqual(["Insurance", "Storage"])
     const [insurance] = await added()
     // Ids that are free, not those the seed would take in an empty database.
     expect(insurance.id).toBeLessThan(900)
     const deleted = await both[0]!.ask({
-      method: "DELETE", target: `/api/v1/cost_groups/${insurance.id}`, headers: { authorization: "Bearer owner-token-of-the-tests" }, remote_address: "127.0.0.1",
+      method: "DELETE",
+      target: `/api/v1/cost_groups/${insurance.id}`,
+      headers: { authorization: "Bearer owner-token-of-the-tests" },
+      remote_address: "127.0.0.1",
       body: () => Promise.resolve(new Uint8Array())
     })
     expect(deleted.status).toBe(204)
@@ -110,19 +146,32 @@ describe.each(engines)("a database on %s older than some reference data", (engin
 
   it("that is empty gets all of it at once", async () => {
     const app = await start([later])
-    expect((await rows(app, "cost_groups")).filter((group) => group.id >= 900).map((group) => [group.id, group.name])).toEqual([[900, "Insurance"], [901, "Storage"]])
+    expect(
+      (await rows(app, "cost_groups")).filter((group) => group.id >= 900).map((group) => [group.id, group.name])
+    ).toEqual([
+      [900, "Insurance"],
+      [901, "Storage"]
+    ])
     const events = await journal(app)
     await stop()
     expect(await journal(await start([later]))).toEqual(events)
   })
 
   it("keeps what somebody made by hand where the seed brings the same", async () => {
-    const later_currencies: ServerSlice = { name: "later_currencies", later_seeds: [() => [
-      createdEvent(currencies, { ...known[0]!, id: 800, code: "GBP", name: "Twice" }), createdEvent(currencies, { ...known[0]!, id: 801, code: "XTS", name: "Test" })
-    ]] }
+    const later_currencies: ServerSlice = {
+      name: "later_currencies",
+      later_seeds: [
+        () => [
+          createdEvent(currencies, { ...known[0]!, id: 800, code: "GBP", name: "Twice" }),
+          createdEvent(currencies, { ...known[0]!, id: 801, code: "XTS", name: "Test" })
+        ]
+      ]
+    }
     await start()
     await stop()
     const app = await start([later_currencies])
-    expect((await rows(app, "currencies")).filter((one) => ["GBP", "XTS"].includes(one.code)).map((one) => one.name)).toEqual([expect.stringMatching(/Pound/i), "Test"])
+    expect(
+      (await rows(app, "currencies")).filter((one) => ["GBP", "XTS"].includes(one.code)).map((one) => one.name)
+    ).toEqual([expect.stringMatching(/Pound/i), "Test"])
   })
 })

@@ -7,7 +7,9 @@ import { type App, engines, openApp } from "../../app.ts"
 const api = "/api/v1"
 describe.each(engines)("lists on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   const get = async (path: string) => (await app.call("GET", `${api}${path}`)).body
   const post = async (path: string, body: object = {}) => {
@@ -24,21 +26,34 @@ describe.each(engines)("lists on %s", (engine) => {
         ids.set(subject, id)
         if (subject === "draft") continue
         await post(`/opportunities/${id}/convert_to_quotation`)
-        if (subject === "reserved" || subject === "dead") await post(`/opportunities/${id}/change_status`, { status: subject === "reserved" ? 1 : 3 })
+        if (subject === "reserved" || subject === "dead")
+          await post(`/opportunities/${id}/change_status`, { status: subject === "reserved" ? 1 : 3 })
         if (subject !== "active") continue
         await post(`/opportunities/${id}/items`, { name: "Crew", item_type: "service" })
         await post(`/opportunities/${id}/convert_to_order`)
       }
     })
-    const found = async (query: string) => (await get(`/opportunities?${query}`)).opportunities.map((one: { subject: string }) => one.subject)
+    const found = async (query: string) =>
+      (await get(`/opportunities?${query}`)).opportunities.map((one: { subject: string }) => one.subject)
 
     it.each([
-      ["q[status_eq]=Reserved", ["reserved"]], ["q[status_eq]=reserved", ["reserved"]], ["q[status_eq]=DEAD", ["dead"]],
-      ["q[status_eq]=provisional", ["provisional"]], ["q[status_eq]=open", ["draft"]], ["q[status_eq]=1", ["reserved"]],
-      ["q[status_eq]=0", ["draft", "provisional", "active"]], ["q[status_in]=Active,Dead", ["dead", "active"]], ["q[status_in][]=active&q[status_in][]=1", ["reserved", "active"]],
-      ["q[status_not_eq]=Active", ["draft", "provisional", "reserved", "dead"]], ["q[status_not_in]=Open,Dead,Provisional", ["reserved", "active"]],
-      ["q[status_eq]=On Hire", []], ["q[status_eq]=Lent", []], ["q[status_in]=Lent", []], ["q[status_gteq]=1", ["reserved", "dead"]],
-      ["q[state_eq]=quotation", ["provisional", "reserved", "dead"]], ["q[state_not_in]=Order,DRAFT", ["provisional", "reserved", "dead"]],
+      ["q[status_eq]=Reserved", ["reserved"]],
+      ["q[status_eq]=reserved", ["reserved"]],
+      ["q[status_eq]=DEAD", ["dead"]],
+      ["q[status_eq]=provisional", ["provisional"]],
+      ["q[status_eq]=open", ["draft"]],
+      ["q[status_eq]=1", ["reserved"]],
+      ["q[status_eq]=0", ["draft", "provisional", "active"]],
+      ["q[status_in]=Active,Dead", ["dead", "active"]],
+      ["q[status_in][]=active&q[status_in][]=1", ["reserved", "active"]],
+      ["q[status_not_eq]=Active", ["draft", "provisional", "reserved", "dead"]],
+      ["q[status_not_in]=Open,Dead,Provisional", ["reserved", "active"]],
+      ["q[status_eq]=On Hire", []],
+      ["q[status_eq]=Lent", []],
+      ["q[status_in]=Lent", []],
+      ["q[status_gteq]=1", ["reserved", "dead"]],
+      ["q[state_eq]=quotation", ["provisional", "reserved", "dead"]],
+      ["q[state_not_in]=Order,DRAFT", ["provisional", "reserved", "dead"]],
       ["q[state_eq]=Quotation&q[status_not_eq]=Reserved", ["provisional", "dead"]]
     ])("%s", async (query, subjects) => {
       expect(await found(query)).toEqual(subjects)
@@ -47,17 +62,28 @@ describe.each(engines)("lists on %s", (engine) => {
       for (const one of Object.values(statuses)) {
         const shown = await get(`/opportunities?q[status_eq]=${encodeURIComponent(statusLabelOf(one))}`)
         for (const row of shown.opportunities) expect([row.state, row.status]).toEqual([one.state, one.status])
-        expect(shown.meta.total).toBe([...ids.keys()].filter((subject) => subject === statusLabelOf(one).toLowerCase() || (subject === "draft" && one === statuses.open)).length)
+        expect(shown.meta.total).toBe(
+          [...ids.keys()].filter(
+            (subject) => subject === statusLabelOf(one).toLowerCase() || (subject === "draft" && one === statuses.open)
+          ).length
+        )
       }
     })
     it("a saved view filters by a status's name, too", async () => {
       const { custom_view } = await post("/custom_views", {
-        name: "Held back", entity_type: "opportunities", columns: ["subject", "status"], filters: [{ field: "status", predicate: "in", value: ["reserved", "Dead"] }]
+        name: "Held back",
+        entity_type: "opportunities",
+        columns: ["subject", "status"],
+        filters: [{ field: "status", predicate: "in", value: ["reserved", "Dead"] }]
       })
       expect(await found(`view_id=${custom_view.id}`)).toEqual(["reserved", "dead"])
     })
     it("more numbers than an expression may be deep are one list", async () => {
-      expect(await found(`q[status_in]=${Array.from({ length: 3_000 }, (_, at) => at + 1).join(",")},Active`)).toEqual(["reserved", "dead", "active"])
+      expect(await found(`q[status_in]=${Array.from({ length: 3_000 }, (_, at) => at + 1).join(",")},Active`)).toEqual([
+        "reserved",
+        "dead",
+        "active"
+      ])
     })
     it("deleted ones are in no list, whatever is asked for", async () => {
       const { id } = (await post("/opportunities", { subject: "deleted" })).opportunity
@@ -72,44 +98,126 @@ describe.each(engines)("lists on %s", (engine) => {
   })
 
   it("a preset is found by its slug under its short name", async () => {
-    expect((await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map((one: { preset_slug: string }) => one.preset_slug)).toEqual(["fixed-rate"])
+    expect(
+      (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map(
+        (one: { preset_slug: string }) => one.preset_slug
+      )
+    ).toEqual(["fixed-rate"])
     expect((await get("/rate_definitions?q[preset_cont]=multiplier")).meta.total).toBe(3)
     expect((await get("/rate_definitions?q[preset_eq]=true")).meta.total).toBe(0)
   })
 
   it("a product embeds its tax classes, groups, origin, rates and what its accessories are, each when asked", async () => {
-    const [{ revenue_groups: [revenue] }, { cost_groups: [cost] }, { countries: [country] }] = [await get("/revenue_groups"), await get("/cost_groups"), await get("/countries")]
+    const [
+      {
+        revenue_groups: [revenue]
+      },
+      {
+        cost_groups: [cost]
+      },
+      {
+        countries: [country]
+      }
+    ] = [await get("/revenue_groups"), await get("/cost_groups"), await get("/countries")]
     const strap = (await post("/products", { name: "Strap" })).product
-    const { product: { id } } = await post("/products", {
-      name: "Truss", tax_class_id: 1, purchase_tax_class_id: 2, rental_revenue_group_id: revenue.id, sale_revenue_group_id: revenue.id,
-      sub_rental_cost_group_id: cost.id, purchase_cost_group_id: cost.id, country_of_origin_id: country.id
+    const {
+      product: { id }
+    } = await post("/products", {
+      name: "Truss",
+      tax_class_id: 1,
+      purchase_tax_class_id: 2,
+      rental_revenue_group_id: revenue.id,
+      sale_revenue_group_id: revenue.id,
+      sub_rental_cost_group_id: cost.id,
+      purchase_cost_group_id: cost.id,
+      country_of_origin_id: country.id
     })
     await post(`/products/${id}/accessories`, { accessory_product_id: strap.id })
-    const { product_rate } = await post(`/products/${id}/rates`, { rate_definition_id: 1, transaction_type: "rental", price: 1000, currency: "GBP", valid_from: "2026-01-01", store_id: 1 })
+    const { product_rate } = await post(`/products/${id}/rates`, {
+      rate_definition_id: 1,
+      transaction_type: "rental",
+      price: 1000,
+      currency: "GBP",
+      valid_from: "2026-01-01",
+      store_id: 1
+    })
     const brief = (one: { id: number; name: string }) => ({ id: one.id, name: one.name })
-    const names = ["taxClass", "purchaseTaxClass", "rentalRevenueGroup", "saleRevenueGroup", "subRentalCostGroup", "purchaseCostGroup", "countryOfOrigin", "rates", "accessories"]
-    const keys = ["tax_class", "purchase_tax_class", "rental_revenue_group", "sale_revenue_group", "sub_rental_cost_group", "purchase_cost_group", "country_of_origin", "rates", "accessories"]
+    const names = [
+      "taxClass",
+      "purchaseTaxClass",
+      "rentalRevenueGroup",
+      "saleRevenueGroup",
+      "subRentalCostGroup",
+      "purchaseCostGroup",
+      "countryOfOrigin",
+      "rates",
+      "accessories"
+    ]
+    const keys = [
+      "tax_class",
+      "purchase_tax_class",
+      "rental_revenue_group",
+      "sale_revenue_group",
+      "sub_rental_cost_group",
+      "purchase_cost_group",
+      "country_of_origin",
+      "rates",
+      "accessories"
+    ]
     const filled = [
-      { id: 1, name: "Standard" }, { id: 2, name: "Exempt" }, brief(revenue), brief(revenue), brief(cost), brief(cost), brief(country),
-      [expect.objectContaining({ id: product_rate.id, price: "10.00", rate_definition: expect.objectContaining({ id: 1 }), store: null })], [expect.objectContaining({ related_name: "Strap", accessory_product: null })]
+      { id: 1, name: "Standard" },
+      { id: 2, name: "Exempt" },
+      brief(revenue),
+      brief(revenue),
+      brief(cost),
+      brief(cost),
+      brief(country),
+      [
+        expect.objectContaining({
+          id: product_rate.id,
+          price: "10.00",
+          rate_definition: expect.objectContaining({ id: 1 }),
+          store: null
+        })
+      ],
+      [expect.objectContaining({ related_name: "Strap", accessory_product: null })]
     ]
     const shown = async (include: string) => (await get(`/products/${id}${include}`)).product
     const bare = await shown("")
     for (const key of keys) expect([key, bare[key]]).toEqual([key, null])
-    for (const [at, key] of keys.entries()) for (const name of [names[at], key]) expect([name, (await shown(`?include=${name}`))[key]]).toEqual([name, filled[at]])
-    expect((await shown("?include=accessories.accessoryProduct")).accessories[0].accessory_product).toEqual({ id: strap.id, name: "Strap" })
+    for (const [at, key] of keys.entries())
+      for (const name of [names[at], key])
+        expect([name, (await shown(`?include=${name}`))[key]]).toEqual([name, filled[at]])
+    expect((await shown("?include=accessories.accessoryProduct")).accessories[0].accessory_product).toEqual({
+      id: strap.id,
+      name: "Strap"
+    })
     expect((await shown("?include=rates,customFieldValues")).custom_fields).toEqual({})
-    expect((await get(`/products?q[id_eq]=${id}&include=rates,tax_class`)).products[0]).toMatchObject({ rates: filled[7], tax_class: filled[0] })
-    expect((await get(`/products/${id}/rates?include=store,rateDefinition`)).product_rates[0]).toMatchObject({ store: { id: 1 }, rate_definition: { id: 1 } })
-    expect((await get(`/products/${id}/accessories?include=accessory_product`)).accessories[0].accessory_product).toEqual({ id: strap.id, name: "Strap" })
+    expect((await get(`/products?q[id_eq]=${id}&include=rates,tax_class`)).products[0]).toMatchObject({
+      rates: filled[7],
+      tax_class: filled[0]
+    })
+    expect((await get(`/products/${id}/rates?include=store,rateDefinition`)).product_rates[0]).toMatchObject({
+      store: { id: 1 },
+      rate_definition: { id: 1 }
+    })
+    expect(
+      (await get(`/products/${id}/accessories?include=accessory_product`)).accessories[0].accessory_product
+    ).toEqual({ id: strap.id, name: "Strap" })
   })
 
   it("lists of values answer under their other name, values and writes included", async () => {
-    for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"]) expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
+    for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"])
+      expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })
     const { list_value } = await post(`/list_of_values/${list_name.id}/values`, { name: "Truss" })
-    expect((await app.call("PUT", `${api}/list_of_values/${list_name.id}`, { description: "Steel" })).body.list_name).toMatchObject({ name: "Rigging", description: "Steel" })
-    expect((await app.call("PATCH", `${api}/list_of_values/${list_name.id}/values/${list_value.id}`, { name: "Tower" })).body.list_value.name).toBe("Tower")
+    expect(
+      (await app.call("PUT", `${api}/list_of_values/${list_name.id}`, { description: "Steel" })).body.list_name
+    ).toMatchObject({ name: "Rigging", description: "Steel" })
+    expect(
+      (await app.call("PATCH", `${api}/list_of_values/${list_name.id}/values/${list_value.id}`, { name: "Tower" })).body
+        .list_value.name
+    ).toBe("Tower")
     expect((await app.call("DELETE", `${api}/list_of_values/${list_name.id}/values/${list_value.id}`)).status).toBe(204)
     expect((await app.call("DELETE", `${api}/list_of_values/${list_name.id}`)).status).toBe(204)
     expect((await app.call("GET", `${api}/list_names/${list_name.id}`)).status).toBe(404)
@@ -123,8 +231,12 @@ describe.each(engines)("lists on %s", (engine) => {
     const { opportunity } = await post("/opportunities", { subject: "Empty" })
     const { product } = await post("/products", { name: "Empty", stock_method: 2 })
     const empty = [
-      ...["addresses", "emails", "phones", "links", "relationships"].map((kind) => `/members/${member.id}/${kind}`), `/list_names/${list.id}/values`,
-      `/opportunities/${opportunity.id}/availability`, `/opportunities/${opportunity.id}/shortages`, `/products/${product.id}/accessories`, `/products/${product.id}/components`
+      ...["addresses", "emails", "phones", "links", "relationships"].map((kind) => `/members/${member.id}/${kind}`),
+      `/list_names/${list.id}/values`,
+      `/opportunities/${opportunity.id}/availability`,
+      `/opportunities/${opportunity.id}/shortages`,
+      `/products/${product.id}/accessories`,
+      `/products/${product.id}/components`
     ]
     for (const path of empty) expect([path, (await get(path)).meta]).toEqual([path, { total: 0, per_page: 0, page: 1 }])
     for (const path of ["/custom_views", "/settings", "/permissions", "/list_names/1/values"]) {
@@ -135,8 +247,13 @@ describe.each(engines)("lists on %s", (engine) => {
   })
 
   it("only lists that say so give archived rows", async () => {
-    expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual(["members", "products"])
-    const { product: { id } } = await post("/products", { name: "Worn out" })
+    expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual([
+      "members",
+      "products"
+    ])
+    const {
+      product: { id }
+    } = await post("/products", { name: "Worn out" })
     await app.call("DELETE", `${api}/products/${id}`)
     const found = async (query: string) => (await get(`/products?q[name_eq]=Worn out${query}`)).meta.total
     expect([await found(""), await found("&archived=with"), await found("&archived=only")]).toEqual([0, 1, 1])

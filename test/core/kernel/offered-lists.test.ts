@@ -12,20 +12,38 @@ import { type Include, listOf, render, type Resource, type ViewContext } from ".
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/table.ts"
 import { accessoryResource } from "../../../core/kits/resource.ts"
-import { assignmentResource, costResource, itemResource, participantResource, versionResource } from "../../../core/opportunities/resources.ts"
+import {
+  assignmentResource,
+  costResource,
+  itemResource,
+  participantResource,
+  versionResource
+} from "../../../core/opportunities/resources.ts"
 import { formatMoney } from "../../../core/values/money.ts"
 import { type App, engines, openApp, owner } from "../../app.ts"
 import { offered } from "./offered-lists.ts"
 
-const parts: ReadonlyArray<Resource> = [accessoryResource, assignmentResource, itemResource, costResource, participantResource, versionResource]
-const resources = [...catalogue.resources, ...parts.filter((part) => !catalogue.resources.some((one) => one.table === part.table))]
+const parts: ReadonlyArray<Resource> = [
+  accessoryResource,
+  assignmentResource,
+  itemResource,
+  costResource,
+  participantResource,
+  versionResource
+]
+const resources = [
+  ...catalogue.resources,
+  ...parts.filter((part) => !catalogue.resources.some((one) => one.table === part.table))
+]
 const named = new Map(resources.map((one) => [one.plural, one]))
 
 /** The include a dotted name leads to; what answers hold in any case may be asked for by whatever it holds. */
 const includeOf = (resource: Resource, name: string): Include | undefined => {
   const [first = "", ...inner] = name.split(".")
   const include = resource.includes[snakeCase(first)]
-  return include === undefined || inner.length === 0 || include.kind === "always" || include.kind === "brief" ? include : includeOf(include.resource(), inner.join("."))
+  return include === undefined || inner.length === 0 || include.kind === "always" || include.kind === "brief"
+    ? include
+    : includeOf(include.resource(), inner.join("."))
 }
 
 describe("what the documents say lists offer", () => {
@@ -44,33 +62,61 @@ describe("what the documents say lists offer", () => {
 /** A value of a field: `nth` 0 lies before 1 in every order. */
 const valueOf = ({ type }: Field, column: string, nth: 0 | 1, seed: number): unknown => {
   switch (type.kind) {
-    case "text": return `${"ab"[nth]!}${type.max < 8 ? seed % 10 : ` ${column} ${seed}`}`.slice(0, type.max)
-    case "integer": return 100 + nth
-    case "boolean": return nth === 1
-    case "money": return 1_000 + nth
-    case "decimal": return `${1 + nth}${type.scale === 0 ? "" : `.${"0".repeat(type.scale)}`}`
-    case "date": return `2026-01-0${1 + nth}`
-    case "timestamp": return `2026-01-0${1 + nth}T00:00:00.000Z`
-    case "choice": return Object.keys(type.labels).sort()[nth] ?? null
-    case "code": return Number(Object.keys(type.labels).map(Number).sort((one, other) => one - other)[nth] ?? 0)
-    case "ref": return 900_001 + nth
-    case "list": return [["a"], ["b"]][nth]
-    case "json": return type.form === "array" ? [] : {}
-    case "object": return {}
+    case "text":
+      return `${"ab"[nth]!}${type.max < 8 ? seed % 10 : ` ${column} ${seed}`}`.slice(0, type.max)
+    case "integer":
+      return 100 + nth
+    case "boolean":
+      return nth === 1
+    case "money":
+      return 1_000 + nth
+    case "decimal":
+      return `${1 + nth}${type.scale === 0 ? "" : `.${"0".repeat(type.scale)}`}`
+    case "date":
+      return `2026-01-0${1 + nth}`
+    case "timestamp":
+      return `2026-01-0${1 + nth}T00:00:00.000Z`
+    case "choice":
+      return Object.keys(type.labels).sort()[nth] ?? null
+    case "code":
+      return Number(
+        Object.keys(type.labels)
+          .map(Number)
+          .sort((one, other) => one - other)[nth] ?? 0
+      )
+    case "ref":
+      return 900_001 + nth
+    case "list":
+      return [["a"], ["b"]][nth]
+    case "json":
+      return type.form === "array" ? [] : {}
+    case "object":
+      return {}
   }
 }
 /** As a filter is written. */
 const written = ({ type: shape }: Field, value: unknown): string =>
-  shape.kind === "money" ? formatMoney(value as number, "GBP") : shape.kind === "list" ? (value as ReadonlyArray<string>)[0]! : String(value)
+  shape.kind === "money"
+    ? formatMoney(value as number, "GBP")
+    : shape.kind === "list"
+      ? (value as ReadonlyArray<string>)[0]!
+      : String(value)
 
 /** Columns that mean nothing to their answers but together, or by a form of their own. */
 const meaningful: { readonly [table: string]: readonly [AnyRow, AnyRow] } = {
-  opportunities: [{ state: 0, status: 0 }, { state: 1, status: 1 }], discount_rules: [{ discount_value: "1" }, { discount_value: "2" }]
+  opportunities: [
+    { state: 0, status: 0 },
+    { state: 1, status: 1 }
+  ],
+  discount_rules: [{ discount_value: "1" }, { discount_value: "2" }]
 }
 let seeds = 0
 const rowOf = (table: Table, id: number, nth: 0 | 1, more: AnyRow = {}): AnyRow => {
   const seed = ++seeds
-  const filled = Object.entries(table.columns).map(([column, field]) => [column, column === "deleted_at" ? null : valueOf(field, column, nth, seed)])
+  const filled = Object.entries(table.columns).map(([column, field]) => [
+    column,
+    column === "deleted_at" ? null : valueOf(field, column, nth, seed)
+  ])
   return { ...Object.fromEntries(filled), ...meaningful[table.name]?.[nth], [table.key]: id, ...more }
 }
 const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table, row })
@@ -78,14 +124,16 @@ const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table,
 describe.each(engines)("every list on %s", (engine) => {
   let app: App
   const context: ViewContext = { viewer: owner, settings: {}, now: "2026-06-18T12:00:00.000Z", base_currency: "GBP" }
-  const apply = (...changes: ReadonlyArray<RowChange>) => app.run(Effect.flatMap(Store, (store) => store.apply(changes)))
+  const apply = (...changes: ReadonlyArray<RowChange>) =>
+    app.run(Effect.flatMap(Store, (store) => store.apply(changes)))
   beforeAll(async () => {
     app = await openApp(engine)
     for (const table of catalogue.tables) app.invented.add(table.name)
     for (const { table } of resources) await apply(insert(table, first.get(table)!), insert(table, second.get(table)!))
   })
   afterAll(() => app.close())
-  const first = new Map<Table, AnyRow>(), second = new Map<Table, AnyRow>()
+  const first = new Map<Table, AnyRow>(),
+    second = new Map<Table, AnyRow>()
   for (const { table } of resources) {
     // Columns that name two rows of one table differ from what is unique in the other row anyway.
     first.set(table, rowOf(table, 800_001, 0))
@@ -113,50 +161,87 @@ describe.each(engines)("every list on %s", (engine) => {
       const label = (shape.labels as { readonly [value: string]: string })[value]!
       for (const spelt of [value, label, label.toUpperCase(), label.toLowerCase()]) {
         expect([name, spelt, await listed(resource, [[`q[${name}_eq]`, spelt]])]).toEqual([name, spelt, [800_001]])
-        expect([name, spelt, await listed(resource, [[`q[${name}_in]`, `${spelt},nothing`]])]).toEqual([name, spelt, [800_001]])
+        expect([name, spelt, await listed(resource, [[`q[${name}_in]`, `${spelt},nothing`]])]).toEqual([
+          name,
+          spelt,
+          [800_001]
+        ])
         expect([name, spelt, await listed(resource, [[`q[${name}_not_eq]`, spelt]])]).toEqual([name, spelt, [800_002]])
-        expect([name, spelt, await listed(resource, [[`q[${name}_not_in][]`, spelt]])]).toEqual([name, spelt, [800_002]])
+        expect([name, spelt, await listed(resource, [[`q[${name}_not_in][]`, spelt]])]).toEqual([
+          name,
+          spelt,
+          [800_002]
+        ])
       }
       expect(await listed(resource, [[`q[${name}_eq]`, "no such thing"]])).toEqual([])
     }
   })
   it.each(resources)("$plural: a sort orders, both ways and by every name it has", async (resource) => {
-    for (const name of [...resource.sorts, ...Object.keys(resource.aliases).filter((alias) => resource.sorts.includes(resource.aliases[alias]!))]) {
-      for (const [query, ids] of [[[["sort", name]], [800_001, 800_002]], [[["sort", `-${name}`]], [800_002, 800_001]], [[["q[s]", `${name} desc`]], [800_002, 800_001]]] as const) {
+    for (const name of [
+      ...resource.sorts,
+      ...Object.keys(resource.aliases).filter((alias) => resource.sorts.includes(resource.aliases[alias]!))
+    ]) {
+      for (const [query, ids] of [
+        [[["sort", name]], [800_001, 800_002]],
+        [[["sort", `-${name}`]], [800_002, 800_001]],
+        [[["q[s]", `${name} desc`]], [800_002, 800_001]]
+      ] as const) {
         expect([query[0], await listed(resource, query)]).toEqual([query[0], ids])
       }
     }
   })
-  it.each(resources.filter((one) => Object.keys(one.related).length > 0))("$plural: a filter on what is related", async (resource) => {
-    for (const [name, { column, table, via }] of Object.entries(resource.related)) {
-      await apply({ op: "delete", table, key: first.get(resource.table)![via] as number })
-      const other = rowOf(table, first.get(resource.table)![via] as number, 0)
-      await apply(insert(table, other))
-      expect([name, await listed(resource, [[`q[${name}_eq]`, String(other[column])]])]).toEqual([name, [800_001]])
-    }
-  })
-  it.each(resources.filter((one) => Object.keys(one.includes).length > 0))("$plural: what is asked to be included fills its key, and nothing else does", async (resource) => {
-    const row = first.get(resource.table)!
-    const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>
-      (await app.run(render(resource, [row], includesOf([["include", include]]), context)))[0]!
-    const bare = await shown("")
-    for (const [name, include] of Object.entries(resource.includes)) {
-      const key = resource.plural === "members" && name === "contacts" ? "child_members" : resource.plural === "members" && name === "organisations" ? "parent_members" : name
-      if (include.kind === "always") {
-        expect([name, include.key in bare]).toEqual([name, true])
-        continue
-      }
-      expect([name, bare[key] ?? null]).toEqual([name, include.kind === "many" ? include.empty ?? null : null])
-      const [table, other] = include.kind === "many"
-        ? [include.resource().table, rowOf(include.resource().table, 700_000 + ++seeds, 0, { ...include.where, [include.via]: 800_001 })] as const
-        : include.kind === "one" ? [include.resource().table, rowOf(include.resource().table, row[include.via] as number, 0)] as const
-        : [include.table, rowOf(include.table, row[include.via] as number, 0)] as const
-      await apply({ op: "delete", table, key: other["id"] as number }, insert(table, other))
-      for (const spelt of [name, name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())]) {
-        const filled = (await shown(spelt))[key]
-        const id = include.kind === "many" ? (filled as ReadonlyArray<{ readonly id: unknown }> | null)?.map((one) => one.id) : (filled as { readonly id: unknown } | null)?.id
-        expect([spelt, id]).toEqual([spelt, include.kind === "many" ? expect.arrayContaining([other["id"]]) : other["id"]])
+  it.each(resources.filter((one) => Object.keys(one.related).length > 0))(
+    "$plural: a filter on what is related",
+    async (resource) => {
+      for (const [name, { column, table, via }] of Object.entries(resource.related)) {
+        await apply({ op: "delete", table, key: first.get(resource.table)![via] as number })
+        const other = rowOf(table, first.get(resource.table)![via] as number, 0)
+        await apply(insert(table, other))
+        expect([name, await listed(resource, [[`q[${name}_eq]`, String(other[column])]])]).toEqual([name, [800_001]])
       }
     }
-  })
+  )
+  it.each(resources.filter((one) => Object.keys(one.includes).length > 0))(
+    "$plural: what is asked to be included fills its key, and nothing else does",
+    async (resource) => {
+      const row = first.get(resource.table)!
+      const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>
+        (await app.run(render(resource, [row], includesOf([["include", include]]), context)))[0]!
+      const bare = await shown("")
+      for (const [name, include] of Object.entries(resource.includes)) {
+        const key =
+          resource.plural === "members" && name === "contacts"
+            ? "child_members"
+            : resource.plural === "members" && name === "organisations"
+              ? "parent_members"
+              : name
+        if (include.kind === "always") {
+          expect([name, include.key in bare]).toEqual([name, true])
+          continue
+        }
+        expect([name, bare[key] ?? null]).toEqual([name, include.kind === "many" ? (include.empty ?? null) : null])
+        const [table, other] =
+          include.kind === "many"
+            ? ([
+                include.resource().table,
+                rowOf(include.resource().table, 700_000 + ++seeds, 0, { ...include.where, [include.via]: 800_001 })
+              ] as const)
+            : include.kind === "one"
+              ? ([include.resource().table, rowOf(include.resource().table, row[include.via] as number, 0)] as const)
+              : ([include.table, rowOf(include.table, row[include.via] as number, 0)] as const)
+        await apply({ op: "delete", table, key: other["id"] as number }, insert(table, other))
+        for (const spelt of [name, name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())]) {
+          const filled = (await shown(spelt))[key]
+          const id =
+            include.kind === "many"
+              ? (filled as ReadonlyArray<{ readonly id: unknown }> | null)?.map((one) => one.id)
+              : (filled as { readonly id: unknown } | null)?.id
+          expect([spelt, id]).toEqual([
+            spelt,
+            include.kind === "many" ? expect.arrayContaining([other["id"]]) : other["id"]
+          ])
+        }
+      }
+    }
+  )
 })

@@ -1,11 +1,35 @@
 /** Filters and sorts as the conventions tell them, over rows in memory: no SQL, nothing shared with the kernel. */
 import type { LampRow } from "./lamp-shop.ts"
 
-export type Kind = "text" | "choice" | "code" | "boolean" | "integer" | "decimal" | "money" | "date" | "timestamp" | "tags" | "listed" | "listed many"
-export interface Asked { readonly name: string; readonly predicate: string; readonly values: ReadonlyArray<string>; readonly array: boolean }
-interface Column { readonly kind: Kind; readonly of: (row: LampRow) => unknown; readonly sort?: "folded" | "plain" }
+export type Kind =
+  | "text"
+  | "choice"
+  | "code"
+  | "boolean"
+  | "integer"
+  | "decimal"
+  | "money"
+  | "date"
+  | "timestamp"
+  | "tags"
+  | "listed"
+  | "listed many"
+export interface Asked {
+  readonly name: string
+  readonly predicate: string
+  readonly values: ReadonlyArray<string>
+  readonly array: boolean
+}
+interface Column {
+  readonly kind: Kind
+  readonly of: (row: LampRow) => unknown
+  readonly sort?: "folded" | "plain"
+}
 
-const custom = (id: number) => (row: LampRow): unknown => row.custom_fields[String(id)] ?? null
+const custom =
+  (id: number) =>
+  (row: LampRow): unknown =>
+    row.custom_fields[String(id)] ?? null
 export const columns: { readonly [name: string]: Column } = {
   name: { kind: "text", of: (row) => row.name, sort: "folded" },
   label: { kind: "text", of: (row) => row.label, sort: "folded" },
@@ -36,28 +60,54 @@ const scaled = (text: string): bigint => {
   const [, sign, whole, fraction = ""] = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(text)!
   return BigInt(`${whole}${fraction.padEnd(30, "0")}`) * (sign === "-" ? -1n : 1n)
 }
-const listed = new Map([["warm", 11], ["cold", 12], ["größe", 13]])
+const listed = new Map([
+  ["warm", 11],
+  ["cold", 12],
+  ["größe", 13]
+])
 const plainCase = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, "")
-const whole = (text: string): number | undefined => /^-?\d{1,15}$/.test(text) ? Number(text) + 0 : undefined
+const whole = (text: string): number | undefined => (/^-?\d{1,15}$/.test(text) ? Number(text) + 0 : undefined)
 
 /** A filter's value as the column would hold it; undefined when it cannot be one. */
 const operand = (kind: Kind, text: string): unknown => {
   if (text.includes("\u0000")) return undefined
   switch (kind) {
-    case "text": case "tags": return text
-    case "choice": return { rental: "rental", sale: "sale", lossdamage: "loss_and_damage", lossanddamage: "loss_and_damage" }[plainCase(text)]
-    case "code": return text === "1" || plainCase(text) === "bulk" ? 1 : text === "2" || plainCase(text) === "serialised" ? 2 : undefined
-    case "boolean": return /^(true|t|1)$/.test(text) ? true : /^(false|f|0)$/.test(text) ? false : undefined
-    case "integer": return whole(text)
-    case "decimal": return /^[+-]?\d+(\.\d+)?$/.test(text) ? text : undefined
-    case "money": return /^-?\d+(\.\d{1,2})?$/.test(text) ? Number(scaled(text) / 10n ** 28n) : undefined
-    case "date": return /^\d{4}-\d\d-\d\d/.test(text) && !text.startsWith("0000") ? text.slice(0, 10) : undefined
-    case "timestamp": return Number.isNaN(Date.parse(text)) || !/^\d{4}-/.test(text) ? undefined : new Date(text).toISOString()
-    case "listed": case "listed many": return whole(text) ?? listed.get(folded(text))
+    case "text":
+    case "tags":
+      return text
+    case "choice":
+      return { rental: "rental", sale: "sale", lossdamage: "loss_and_damage", lossanddamage: "loss_and_damage" }[
+        plainCase(text)
+      ]
+    case "code":
+      return text === "1" || plainCase(text) === "bulk"
+        ? 1
+        : text === "2" || plainCase(text) === "serialised"
+          ? 2
+          : undefined
+    case "boolean":
+      return /^(true|t|1)$/.test(text) ? true : /^(false|f|0)$/.test(text) ? false : undefined
+    case "integer":
+      return whole(text)
+    case "decimal":
+      return /^[+-]?\d+(\.\d+)?$/.test(text) ? text : undefined
+    case "money":
+      return /^-?\d+(\.\d{1,2})?$/.test(text) ? Number(scaled(text) / 10n ** 28n) : undefined
+    case "date":
+      return /^\d{4}-\d\d-\d\d/.test(text) && !text.startsWith("0000") ? text.slice(0, 10) : undefined
+    case "timestamp":
+      return Number.isNaN(Date.parse(text)) || !/^\d{4}-/.test(text) ? undefined : new Date(text).toISOString()
+    case "listed":
+    case "listed many":
+      return whole(text) ?? listed.get(folded(text))
   }
 }
 const compare = (kind: Kind, a: unknown, b: unknown): number => {
-  if (kind === "decimal") { const x = scaled(String(a)), y = scaled(String(b)); return x < y ? -1 : x > y ? 1 : 0 }
+  if (kind === "decimal") {
+    const x = scaled(String(a)),
+      y = scaled(String(b))
+    return x < y ? -1 : x > y ? 1 : 0
+  }
   return typeof a === "string" ? bytewise(a, String(b)) : Number(a) - Number(b)
 }
 
@@ -77,33 +127,58 @@ const holds = (column: Column, row: LampRow, asked: Asked): boolean => {
     return !["not_eq", "not_cont", "not_in"].includes(predicate) || (operands.length > 0 && !any)
   }
   switch (predicate) {
-    case "null": return value === null
-    case "not_null": return value !== null
-    case "blank": return value === null || value === ""
-    case "present": return value !== null && value !== ""
-    case "true": return value === true
-    case "false": return value === false
+    case "null":
+      return value === null
+    case "not_null":
+      return value !== null
+    case "blank":
+      return value === null || value === ""
+    case "present":
+      return value !== null && value !== ""
+    case "true":
+      return value === true
+    case "false":
+      return value === false
   }
-  if (value === null || operands.length === 0 && !["cont", "not_cont", "start", "end"].includes(predicate)) return false
+  if (value === null || (operands.length === 0 && !["cont", "not_cont", "start", "end"].includes(predicate)))
+    return false
   if (["cont", "not_cont", "start", "end"].includes(predicate)) {
     if ((kind !== "text" && kind !== "choice") || given[0]!.includes("\u0000")) return false
-    const text = folded(String(value)), part = folded(given[0]!)
-    return predicate === "start" ? text.startsWith(part) : predicate === "end" ? text.endsWith(part) : text.includes(part) === (predicate === "cont")
+    const text = folded(String(value)),
+      part = folded(given[0]!)
+    return predicate === "start"
+      ? text.startsWith(part)
+      : predicate === "end"
+        ? text.endsWith(part)
+        : text.includes(part) === (predicate === "cont")
   }
   const order = operands.map((one) => compare(kind, value, one))
   switch (predicate) {
-    case "eq": case "in": return order.includes(0)
-    case "not_eq": case "not_in": return !order.includes(0)
-    case "lt": return order[0]! < 0
-    case "lteq": return order[0]! <= 0
-    case "gt": return order[0]! > 0
-    case "gteq": return order[0]! >= 0
-    default: throw new Error(predicate)
+    case "eq":
+    case "in":
+      return order.includes(0)
+    case "not_eq":
+    case "not_in":
+      return !order.includes(0)
+    case "lt":
+      return order[0]! < 0
+    case "lteq":
+      return order[0]! <= 0
+    case "gt":
+      return order[0]! > 0
+    case "gteq":
+      return order[0]! >= 0
+    default:
+      throw new Error(predicate)
   }
 }
 
 /** Ids of the rows that pass, in the order asked for (`-name` backwards): nothing after everything, then the id. */
-export const foundIn = (rows: ReadonlyArray<LampRow>, conditions: ReadonlyArray<Asked>, sort: string | undefined): ReadonlyArray<number> => {
+export const foundIn = (
+  rows: ReadonlyArray<LampRow>,
+  conditions: ReadonlyArray<Asked>,
+  sort: string | undefined
+): ReadonlyArray<number> => {
   const passed = rows.filter((row) => conditions.every((asked) => holds(columns[asked.name]!, row, asked)))
   const by = sort === undefined ? undefined : columns[sort.replace("-", "")]!
   const sign = sort?.startsWith("-") === true ? -1 : 1
@@ -111,9 +186,12 @@ export const foundIn = (rows: ReadonlyArray<LampRow>, conditions: ReadonlyArray<
     const value = by?.of(row) ?? null
     return by?.sort === "folded" && typeof value === "string" ? folded(value) : value
   }
-  return passed.sort((one, other) => {
-    const a = key(one), b = key(other)
-    const order = a === null || b === null ? Number(a === null) - Number(b === null) : compare(by!.kind, a, b)
-    return order === 0 ? one.id - other.id : order * sign
-  }).map((row) => row.id)
+  return passed
+    .sort((one, other) => {
+      const a = key(one),
+        b = key(other)
+      const order = a === null || b === null ? Number(a === null) - Number(b === null) : compare(by!.kind, a, b)
+      return order === 0 ? one.id - other.id : order * sign
+    })
+    .map((row) => row.id)
 }

@@ -18,64 +18,109 @@ const reads = { lamps: 0, racks: 0 }
 /** Every new lamp gets a rack, numbered after the lamps there were before the command. */
 const racksOfLamps: Slice = {
   name: "racks_of_lamps",
-  react: [reaction({
-    on: ["lamp.created"],
-    facts: () => Effect.gen(function*() {
-      reads.lamps++
-      return (yield* (yield* Store).find(lamps, {})).length
-    }),
-    decide: ({ events }, lamps_before, context) => Result.succeed(events.map(({ data }, at) =>
-      createdEvent(racks, { id: context.id(racks), name: `rack ${lamps_before + at} of ${String(data["name"])}`, floor: null })))
-  })]
+  react: [
+    reaction({
+      on: ["lamp.created"],
+      facts: () =>
+        Effect.gen(function* () {
+          reads.lamps++
+          return (yield* (yield* Store).find(lamps, {})).length
+        }),
+      decide: ({ events }, lamps_before, context) =>
+        Result.succeed(
+          events.map(({ data }, at) =>
+            createdEvent(racks, {
+              id: context.id(racks),
+              name: `rack ${lamps_before + at} of ${String(data["name"])}`,
+              floor: null
+            })
+          )
+        )
+    })
+  ]
 }
 /** New racks are put on a floor: a reaction to a reaction. It refuses racks of lamps called "heavy", and of more than three. */
 const floorsOfRacks: Slice = {
   name: "floors_of_racks",
-  react: [reaction({
-    on: ["rack.created"],
-    facts: ({ events }) => Effect.sync(() => { reads.racks++; return events.map(({ data }) => Number(data["id"])) }),
-    decide: ({ all, events }, ids) => events.some(({ data }) => String(data["name"]).endsWith("heavy"))
-      ? Result.fail(invalidField("name", `No rack holds it; ${all.length} events were decided.`))
-      : Result.succeed(ids.map((id) => event(`rack:${id}`, "rack.updated", { id, floor: ids.length })))
-  })]
+  react: [
+    reaction({
+      on: ["rack.created"],
+      facts: ({ events }) =>
+        Effect.sync(() => {
+          reads.racks++
+          return events.map(({ data }) => Number(data["id"]))
+        }),
+      decide: ({ all, events }, ids) =>
+        events.some(({ data }) => String(data["name"]).endsWith("heavy"))
+          ? Result.fail(invalidField("name", `No rack holds it; ${all.length} events were decided.`))
+          : Result.succeed(ids.map((id) => event(`rack:${id}`, "rack.updated", { id, floor: ids.length })))
+    })
+  ]
 }
 /** Reacts to what it makes, for ever. */
 const endless: Slice = {
   name: "endless",
-  react: [reaction({
-    on: ["lamp.updated"], facts: () => Effect.void,
-    decide: ({ events }) => Result.succeed(events.filter(({ data }) => data["label"] === "endless"))
-  })]
+  react: [
+    reaction({
+      on: ["lamp.updated"],
+      facts: () => Effect.void,
+      decide: ({ events }) => Result.succeed(events.filter(({ data }) => data["label"] === "endless"))
+    })
+  ]
 }
 const catalogue = catalogueOf([floorsOfRacks, ...shopSlices, racksOfLamps, endless])
 
 describe.each(engines)("reactions on %s", (engine) => {
   let shop: Shop
-  beforeAll(async () => { shop = await openShop(engine, catalogue) })
+  beforeAll(async () => {
+    shop = await openShop(engine, catalogue)
+  })
   afterAll(() => shop.close())
-  beforeEach(() => { reads.lamps = 0; reads.racks = 0 })
-  const newest = async (count: number) => ((await shop.dump())["journal"] as ReadonlyArray<{ type: string; command_id: string; data: { id: number } }>).slice(-count)
+  beforeEach(() => {
+    reads.lamps = 0
+    reads.racks = 0
+  })
+  const newest = async (count: number) =>
+    ((await shop.dump())["journal"] as ReadonlyArray<{ type: string; command_id: string; data: { id: number } }>).slice(
+      -count
+    )
   const many = (count: number, ids: { readonly [table: string]: ReadonlyArray<number> } = {}) => {
     const found = match(catalogue, "POST", "/api/v1/lamps/many")
     if (found instanceof Rejection) throw found
-    return shop.run(runCommand({ ...found, viewer: owner, request: { method: "POST", path: "", query: [], body: { count } } }, { ids }))
+    return shop.run(
+      runCommand(
+        { ...found, viewer: owner, request: { method: "POST", path: "", query: [], body: { count } } },
+        { ids }
+      )
+    )
   }
 
   it("follow the events of the command in its transaction, round by round", async () => {
-    const before = ((await shop.dump())["lamps"])!.length
+    const before = (await shop.dump())["lamps"]!.length
     const { body, status } = await shop.call("POST", "/api/v1/lamps", { name: "Desk" })
     expect(status).toBe(201)
     const events = await newest(3)
     expect(events.map(({ type }) => type)).toEqual(["lamp.created", "rack.created", "rack.updated"])
     expect(new Set(events.map(({ command_id }) => command_id)).size).toBe(1)
     expect(events[0]!.data.id).toBe(body.lamp.id)
-    expect((await shop.call("GET", `/api/v1/racks/${events[1]!.data.id}`)).body.rack).toMatchObject({ name: `rack ${before} of Desk`, floor: 1 })
+    expect((await shop.call("GET", `/api/v1/racks/${events[1]!.data.id}`)).body.rack).toMatchObject({
+      name: `rack ${before} of Desk`,
+      floor: 1
+    })
   })
   it("read their facts once, however many events there are and however often the rule is asked for ids", async () => {
     const { events, ids } = await many(3)
     expect(reads).toEqual({ lamps: 1, racks: 1 })
     expect(events.map(({ type }) => type)).toEqual([
-      "lamp.created", "lamp.created", "lamp.created", "rack.created", "rack.created", "rack.created", "rack.updated", "rack.updated", "rack.updated"
+      "lamp.created",
+      "lamp.created",
+      "lamp.created",
+      "rack.created",
+      "rack.created",
+      "rack.created",
+      "rack.updated",
+      "rack.updated",
+      "rack.updated"
     ])
     expect(ids["racks"]).toEqual(events.slice(3, 6).map(({ data }) => data["id"]))
     expect(events.slice(6).map(({ data }) => data)).toEqual(ids["racks"]!.map((id) => ({ id, floor: 3 })))
@@ -101,7 +146,9 @@ describe.each(engines)("reactions on %s", (engine) => {
   })
   it("that make each other for ever are an error of the catalogue, not of who asks", async () => {
     const { body } = await shop.call("POST", "/api/v1/lamps", { name: "Round" })
-    await expect(shop.call("PUT", `/api/v1/lamps/${body.lamp.id}`, { label: "endless" })).rejects.toThrow("reactions to lamp.updated come to no end")
+    await expect(shop.call("PUT", `/api/v1/lamps/${body.lamp.id}`, { label: "endless" })).rejects.toThrow(
+      "reactions to lamp.updated come to no end"
+    )
     expect((await shop.call("GET", `/api/v1/lamps/${body.lamp.id}`)).body.lamp.label).toBeNull()
   })
 })
@@ -109,7 +156,11 @@ describe.each(engines)("reactions on %s", (engine) => {
 describe("includes that another slice declares", () => {
   it("are refused where there is no such list, and where two slices name the same", () => {
     const include = () => ({ kind: "brief", via: "rack_id", table: racks }) as const
-    expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow("no resource lampz")
-    expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lamps: { rack: include() } } }])).toThrow("two slices include rack in lamps")
+    expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow(
+      "no resource lampz"
+    )
+    expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lamps: { rack: include() } } }])).toThrow(
+      "two slices include rack in lamps"
+    )
   })
 })

@@ -17,29 +17,55 @@ describe("references", () => {
   })
   it("are declared wherever a column is called after a row elsewhere", () => {
     const declared = new Set(every.map(named))
-    const called = catalogue.tables.flatMap((table) => Object.entries(table.columns)
-      .filter(([name, { type }]) => /_ids?$|_by$/.test(name) && (type.kind === "integer" || (type.kind === "list" && type.of.type.kind === "integer")))
-      .map(([name]) => `${table.name}.${name}`))
+    const called = catalogue.tables.flatMap((table) =>
+      Object.entries(table.columns)
+        .filter(
+          ([name, { type }]) =>
+            /_ids?$|_by$/.test(name) &&
+            (type.kind === "integer" || (type.kind === "list" && type.of.type.kind === "integer"))
+        )
+        .map(([name]) => `${table.name}.${name}`)
+    )
     // Codes from a price list of the house, a ledger's note of what it came from, and the version shown now, which is 0 for none.
-    const others = ["members.price_category_id", "members.discount_category_id", "stock_transactions.source_id", "opportunities.active_version_id"]
+    const others = [
+      "members.price_category_id",
+      "members.discount_category_id",
+      "stock_transactions.source_id",
+      "opportunities.active_version_id"
+    ]
     expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
   })
   it("are declared wherever a body takes a whole number called after a row elsewhere", () => {
-    const unnamed = (fields: Fields, path: string): ReadonlyArray<string> => Object.entries(fields).flatMap(([name, { type: shape }]) => {
-      const one = shape.kind === "list" ? shape.of.type : shape
-      if (one.kind === "object") return unnamed(one.fields, `${path}.${name}`)
-      return one.kind === "integer" && one.names === undefined && /_ids?$/.test(name) ? [`${path}.${name}`] : []
-    })
-    const found = catalogue.endpoints.filter(({ kind }) => kind === "command").flatMap(({ fields, name }) => unnamed(fields as Fields, name))
+    const unnamed = (fields: Fields, path: string): ReadonlyArray<string> =>
+      Object.entries(fields).flatMap(([name, { type: shape }]) => {
+        const one = shape.kind === "list" ? shape.of.type : shape
+        if (one.kind === "object") return unnamed(one.fields, `${path}.${name}`)
+        return one.kind === "integer" && one.names === undefined && /_ids?$/.test(name) ? [`${path}.${name}`] : []
+      })
+    const found = catalogue.endpoints
+      .filter(({ kind }) => kind === "command")
+      .flatMap(({ fields, name }) => unnamed(fields as Fields, name))
     // Codes from a price list of the house, and vehicles, which are no rows here.
     expect(found.filter((path) => !/\.(price_category|discount_category|vehicle)_id$/.test(path))).toEqual([])
     expect(found).toContain("members.create.price_category_id")
   })
   it("of what is really deleted are never kept for the past without saying so", () => {
-    const deleted = new Set(catalogue.endpoints.filter(({ method }) => method === "DELETE").map(({ params }) => Object.values(params as { [name: string]: { table: { name: string } } }).at(-1)?.table.name))
-    const kept = every.filter(({ rule, target }) => deleted.has(target) && !catalogue.table(target).soft_delete && rule?.on_delete === "keep").map(named)
+    const deleted = new Set(
+      catalogue.endpoints
+        .filter(({ method }) => method === "DELETE")
+        .map(
+          ({ params }) => Object.values(params as { [name: string]: { table: { name: string } } }).at(-1)?.table.name
+        )
+    )
+    const kept = every
+      .filter(
+        ({ rule, target }) => deleted.has(target) && !catalogue.table(target).soft_delete && rule?.on_delete === "keep"
+      )
+      .map(named)
     // Users are deactivated and their rows stay; what a surcharge came to, the line it was taken from and where stock ever was are history.
-    expect(kept.filter((name) => !/user|owned_by|created_by|surcharge|origin_item_id|^stock_places/.test(name))).toEqual([])
+    expect(
+      kept.filter((name) => !/user|owned_by|created_by|surcharge|origin_item_id|^stock_places/.test(name))
+    ).toEqual([])
   })
 })
 
@@ -53,9 +79,18 @@ describe.each(engines)("references on %s", (engine) => {
   const get = async (path: string) => (await app.call("GET", `/api/v1${path}`)).body
   const destroy = (path: string) => app.call("DELETE", `/api/v1${path}`)
   const dates = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" }
-  const quote = async (more: object = {}): Promise<number> => (await business.opportunity({ subject: "Gala", ...dates, ...more })).id
+  const quote = async (more: object = {}): Promise<number> =>
+    (await business.opportunity({ subject: "Gala", ...dates, ...more })).id
   const lineOf = async (id: number, item_id: number, more: object = {}): Promise<number> => {
-    return (await business.post(`/opportunities/${id}/items`, { name: "Line", item_id, itemable_type: "Product", quantity: 1, ...more })).opportunity.items.at(-1).id
+    return (
+      await business.post(`/opportunities/${id}/items`, {
+        name: "Line",
+        item_id,
+        itemable_type: "Product",
+        quantity: 1,
+        ...more
+      })
+    ).opportunity.items.at(-1).id
   }
   const dangling = () => app.run(danglingReferences(catalogue.references, catalogue.table))
   const refused = (reply: Awaited<ReturnType<typeof destroy>>, field: string) => {
@@ -63,21 +98,31 @@ describe.each(engines)("references on %s", (engine) => {
     return reply.body.errors[field][0] as string
   }
 
-  it.each(["draft", "provisional quotation", "order"])("a unit allocated to a %s is not deleted; released it is", async (state) => {
-    const S = await business.store()
-    const { id: product, units: [unit] } = await business.units(S, 2)
-    const job = await quote({ store_id: S })
-    const line = await lineOf(job, product)
-    if (state !== "draft") await business.post(`/opportunities/${job}/convert_to_quotation`)
-    if (state === "order") await business.post(`/opportunities/${job}/convert_to_order`)
-    const asset = (await business.post(`/opportunities/${job}/items/${line}/assets`, { stock_level_id: unit })).asset.id
-    expect(refused(await destroy(`/stock_levels/${unit}`), "stock_level")).toMatch(/in use by .*; release/)
-    expect((await destroy(`/opportunities/${job}/items/${line}/assets/${asset}`)).status).toBe(204)
-    expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
-  })
+  it.each(["draft", "provisional quotation", "order"])(
+    "a unit allocated to a %s is not deleted; released it is",
+    async (state) => {
+      const S = await business.store()
+      const {
+        id: product,
+        units: [unit]
+      } = await business.units(S, 2)
+      const job = await quote({ store_id: S })
+      const line = await lineOf(job, product)
+      if (state !== "draft") await business.post(`/opportunities/${job}/convert_to_quotation`)
+      if (state === "order") await business.post(`/opportunities/${job}/convert_to_order`)
+      const asset = (await business.post(`/opportunities/${job}/items/${line}/assets`, { stock_level_id: unit })).asset
+        .id
+      expect(refused(await destroy(`/stock_levels/${unit}`), "stock_level")).toMatch(/in use by .*; release/)
+      expect((await destroy(`/opportunities/${job}/items/${line}/assets/${asset}`)).status).toBe(204)
+      expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
+    }
+  )
   it("a unit on a lost quotation may go, and reinstating the quotation drops it", async () => {
     const S = await business.store()
-    const { id: product, units: [unit] } = await business.units(S, 2)
+    const {
+      id: product,
+      units: [unit]
+    } = await business.units(S, 2)
     const job = await quote({ store_id: S })
     const line = await lineOf(job, product)
     await business.post(`/opportunities/${job}/convert_to_quotation`)
@@ -85,7 +130,9 @@ describe.each(engines)("references on %s", (engine) => {
     await business.post(`/opportunities/${job}/change_status`, { status: 2 })
     expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
     await business.post(`/opportunities/${job}/reinstate`)
-    const left = await app.run(Effect.flatMap(Store, (store) => store.find(catalogue.table("asset_assignments"), { opportunity_id: job })))
+    const left = await app.run(
+      Effect.flatMap(Store, (store) => store.find(catalogue.table("asset_assignments"), { opportunity_id: job }))
+    )
     expect(left).toEqual([])
     expect(await dangling()).toEqual([])
     await business.post(`/opportunities/${job}/convert_to_order`)
@@ -93,7 +140,9 @@ describe.each(engines)("references on %s", (engine) => {
   it("a store with an open opportunity is not deleted; closed ones lose it, and so does what is made after their likeness", async () => {
     const S = await business.store()
     const job = await quote({ store_id: S })
-    expect(refused(await destroy(`/stores/${S}`), "store")).toBe(`The store is in use by opportunity ${job} "Gala"; give it another store or close it first.`)
+    expect(refused(await destroy(`/stores/${S}`), "store")).toBe(
+      `The store is in use by opportunity ${job} "Gala"; give it another store or close it first.`
+    )
     await business.post(`/opportunities/${job}/convert_to_quotation`)
     await business.post(`/opportunities/${job}/change_status`, { status: 2 })
     expect((await destroy(`/stores/${S}`)).status).toBe(204)
@@ -103,14 +152,24 @@ describe.each(engines)("references on %s", (engine) => {
   })
   it("a store with an open container is not deleted", async () => {
     const S = await business.store()
-    const container = (await business.post("/containers/temporary", { name: "Trunk", barcode: `T-${engine}`, store_id: S })).container.id
+    const container = (
+      await business.post("/containers/temporary", { name: "Trunk", barcode: `T-${engine}`, store_id: S })
+    ).container.id
     expect(refused(await destroy(`/stores/${S}`), "store")).toContain(`container ${container} "Trunk"`)
     await business.post(`/containers/${container}/dissolve`)
     expect((await destroy(`/stores/${S}`)).status).toBe(204)
   })
   it("a deleted role leaves the views shared with it, which can be saved", async () => {
     const role = (await business.post("/roles", { name: `Night shift ${engine}`, permissions: [] })).role.id
-    const view = (await business.post("/custom_views", { name: "Ours", entity_type: "members", visibility: "shared", columns: ["name"], role_ids: [role] })).custom_view
+    const view = (
+      await business.post("/custom_views", {
+        name: "Ours",
+        entity_type: "members",
+        visibility: "shared",
+        columns: ["name"],
+        role_ids: [role]
+      })
+    ).custom_view
     expect((await destroy(`/roles/${role}`)).status).toBe(204)
     const left = (await get(`/custom_views/${view.id}`)).custom_view
     expect(left.role_ids).toEqual([])
@@ -127,8 +186,12 @@ describe.each(engines)("references on %s", (engine) => {
     expect(await booked()).toBeNull()
   })
   it("an activity about a unit that is deleted is about nothing", async () => {
-    const { units: [unit] } = await business.units(1, 1)
-    const activity = (await business.post("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: unit })).activity.id
+    const {
+      units: [unit]
+    } = await business.units(1, 1)
+    const activity = (
+      await business.post("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: unit })
+    ).activity.id
     expect((await destroy(`/stock_levels/${unit}`)).status).toBe(204)
     expect((await get(`/activities/${activity}`)).activity).toMatchObject({ regarding_type: null, regarding_id: null })
   })
@@ -151,48 +214,95 @@ describe.each(engines)("references on %s", (engine) => {
     const list = (await business.post("/list_names", { name: `Colours ${engine}` })).list_name.id
     const value = (await business.post(`/list_names/${list}/values`, { name: "Red" })).list_value.id
     await business.post("/custom_fields", { name: "colour", module_type: "Product", field_type: 9, list_name_id: list })
-    const product = (await business.post("/products", { name: "Red lamp", custom_fields: { colour: value } })).product.id
-    expect(refused(await destroy(`/list_names/${list}/values/${value}`), "list_value")).toContain(`product ${product} "Red lamp"`)
+    const product = (await business.post("/products", { name: "Red lamp", custom_fields: { colour: value } })).product
+      .id
+    expect(refused(await destroy(`/list_names/${list}/values/${value}`), "list_value")).toContain(
+      `product ${product} "Red lamp"`
+    )
     await app.call("PUT", `/api/v1/products/${product}`, { custom_fields: { colour: null } })
     expect((await destroy(`/list_names/${list}/values/${value}`)).status).toBe(204)
   })
   it("nothing is deleted while somebody adds a reference to it", async () => {
     for (let round = 0; round < 8; round++) {
       const S = await business.store()
-      const [deleted, made] = await Promise.all([destroy(`/stores/${S}`), app.call("POST", "/api/v1/opportunities", { subject: "Late", ...dates, store_id: S })])
-      expect([[204, 422], [422, 201]]).toContainEqual([deleted.status, made.status])
+      const [deleted, made] = await Promise.all([
+        destroy(`/stores/${S}`),
+        app.call("POST", "/api/v1/opportunities", { subject: "Late", ...dates, store_id: S })
+      ])
+      expect([
+        [204, 422],
+        [422, 201]
+      ]).toContainEqual([deleted.status, made.status])
     }
     expect(await dangling()).toEqual([])
   })
   it("nothing is deleted while a rule refers to it again", async () => {
     const rounds = engine === "pg" ? 6 : 1
     for (let round = 0; round < rounds; round++) {
-      const rule = (await business.post("/discount_rules", { name: "Ten", discount_type: "percentage", discount_value: 10, criteria: {} })).discount_rule.id
-      const other = (await business.post("/discount_rules", { name: "Five", discount_type: "percentage", discount_value: 5, criteria: {} })).discount_rule.id
+      const rule = (
+        await business.post("/discount_rules", {
+          name: "Ten",
+          discount_type: "percentage",
+          discount_value: 10,
+          criteria: {}
+        })
+      ).discount_rule.id
+      const other = (
+        await business.post("/discount_rules", {
+          name: "Five",
+          discount_type: "percentage",
+          discount_value: 5,
+          criteria: {}
+        })
+      ).discount_rule.id
       const job = await quote({ discount_rule_ids: [rule, other] })
-      await Promise.all([destroy(`/discount_rules/${rule}`), app.call("POST", `/api/v1/opportunities/${job}/clone`, {}), destroy(`/discount_rules/${other}`)])
+      await Promise.all([
+        destroy(`/discount_rules/${rule}`),
+        app.call("POST", `/api/v1/opportunities/${job}/clone`, {}),
+        destroy(`/discount_rules/${other}`)
+      ])
       expect((await get(`/opportunities/${job}`)).opportunity.discount_rule_ids).toEqual([])
       const group = (await business.post("/revenue_groups", { name: `Group ${engine} ${round}` })).revenue_group.id
       const product = (await business.post("/products", { name: "Booked", rental_revenue_group_id: group })).product.id
-      await Promise.all([destroy(`/revenue_groups/${group}`), app.call("POST", `/api/v1/opportunities/${job}/items`, { name: "Line", item_id: product, quantity: 1 })])
+      await Promise.all([
+        destroy(`/revenue_groups/${group}`),
+        app.call("POST", `/api/v1/opportunities/${job}/items`, { name: "Line", item_id: product, quantity: 1 })
+      ])
       const S = await business.store()
-      const { id: kind, units: [unit] } = await business.units(S, 1)
+      const {
+        id: kind,
+        units: [unit]
+      } = await business.units(S, 1)
       const lost = await quote({ store_id: S })
       const line = await lineOf(lost, kind)
       await business.post(`/opportunities/${lost}/convert_to_quotation`)
       await business.post(`/opportunities/${lost}/items/${line}/assets`, { stock_level_id: unit })
       await business.post(`/opportunities/${lost}/change_status`, { status: 2 })
-      const [gone, back] = await Promise.all([destroy(`/stock_levels/${unit}`), app.call("POST", `/api/v1/opportunities/${lost}/reinstate`, {})])
+      const [gone, back] = await Promise.all([
+        destroy(`/stock_levels/${unit}`),
+        app.call("POST", `/api/v1/opportunities/${lost}/reinstate`, {})
+      ])
       expect([gone.status < 500, back.status < 500]).toEqual([true, true])
     }
     expect(await dangling()).toEqual([])
   })
   it("a list keeps what somebody puts into it while another id is taken out", async () => {
     for (let round = 0; round < (engine === "pg" ? 6 : 1); round++) {
-      const rule = async () => (await business.post("/discount_rules", { name: "Ten", discount_type: "percentage", discount_value: 10, criteria: {} })).discount_rule.id as number
+      const rule = async () =>
+        (
+          await business.post("/discount_rules", {
+            name: "Ten",
+            discount_type: "percentage",
+            discount_value: 10,
+            criteria: {}
+          })
+        ).discount_rule.id as number
       const [gone, one, two] = [await rule(), await rule(), await rule()]
       const job = await quote({ discount_rule_ids: [gone] })
-      const [, put] = await Promise.all([destroy(`/discount_rules/${gone}`), app.call("PUT", `/api/v1/opportunities/${job}`, { discount_rule_ids: [one, two] })])
+      const [, put] = await Promise.all([
+        destroy(`/discount_rules/${gone}`),
+        app.call("PUT", `/api/v1/opportunities/${job}`, { discount_rule_ids: [one, two] })
+      ])
       expect(put.status).toBe(200)
       expect((await get(`/opportunities/${job}`)).opportunity.discount_rule_ids).toEqual([one, two])
     }
@@ -200,18 +310,33 @@ describe.each(engines)("references on %s", (engine) => {
   it("what was merged into another level is named by what named it", async () => {
     const product = async () => (await business.post("/products", { name: "Cable" })).product.id as number
     const [one, two] = [await product(), await product()]
-    const levelOf = async (id: number) => (await get(`/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=1`)).stock_levels[0].id as number
+    const levelOf = async (id: number) =>
+      (await get(`/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=1`)).stock_levels[0].id as number
     const [into, from] = [await levelOf(one), await levelOf(two)]
-    const activity = (await business.post("/activities", { subject: "Count it", regarding_type: "StockLevel", regarding_id: from })).activity.id
+    const activity = (
+      await business.post("/activities", { subject: "Count it", regarding_type: "StockLevel", regarding_id: from })
+    ).activity.id
     await business.post(`/products/${one}/merge`, { secondary_id: two })
-    expect((await get(`/activities/${activity}`)).activity).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
+    expect((await get(`/activities/${activity}`)).activity).toMatchObject({
+      regarding_type: "StockLevel",
+      regarding_id: into
+    })
   })
   it("the walk reports a row that names one that is not there", async () => {
     const group = (await business.post("/revenue_groups", { name: "Ghosts" })).revenue_group.id
     const product = (await business.post("/products", { name: "Haunted", rental_revenue_group_id: group })).product.id
-    const put = (id: number) => app.run(Effect.flatMap(Store, (store) => store.apply([{ op: "update", table: catalogue.table("products"), key: product, set: { rental_revenue_group_id: id } }])))
+    const put = (id: number) =>
+      app.run(
+        Effect.flatMap(Store, (store) =>
+          store.apply([
+            { op: "update", table: catalogue.table("products"), key: product, set: { rental_revenue_group_id: id } }
+          ])
+        )
+      )
     await put(999_999)
-    expect((await dangling()).map((one) => [one.holder, Number(one.id), one.column, Number(one.missing)])).toEqual([["products", product, "rental_revenue_group_id", 999_999]])
+    expect((await dangling()).map((one) => [one.holder, Number(one.id), one.column, Number(one.missing)])).toEqual([
+      ["products", product, "rental_revenue_group_id", 999_999]
+    ])
     await put(group)
   })
   it("the journal folded again gives the same rows", async () => {

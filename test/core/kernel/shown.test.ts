@@ -2,7 +2,19 @@
 import { Effect, Result, Schema } from "effect"
 import { describe, expect, expectTypeOf, it } from "vitest"
 import { type Answer, postQuery, command, get } from "../../../core/kernel/endpoint.ts"
-import { boolean, choice, code, decimal, integer, json, list, money, object, text, timestamp } from "../../../core/kernel/field.ts"
+import {
+  boolean,
+  choice,
+  code,
+  decimal,
+  integer,
+  json,
+  list,
+  money,
+  object,
+  text,
+  timestamp
+} from "../../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { created, ok, withMore } from "../../../core/kernel/resource.ts"
 import * as Shown from "../../../core/kernel/answer-schema.ts"
@@ -13,28 +25,52 @@ const counted = { lamps: integer(), last: timestamp({ nullable: true }), told: S
 
 describe("what answers are declared to hold", () => {
   const fields = {
-    name: text(), count: integer(), price: money(), cost: money({ nullable: true }), weight: decimal({ scale: 2 }), is_lit: boolean(),
-    kind: choice({ pool: "Pool", fixed: "Fixed" }), method: code({ 1: "Bulk" }), names: list(text()), prices: list(money()),
-    at: object({ shelf: integer(), value: money() }), custom: json<JsonObject>()
+    name: text(),
+    count: integer(),
+    price: money(),
+    cost: money({ nullable: true }),
+    weight: decimal({ scale: 2 }),
+    is_lit: boolean(),
+    kind: choice({ pool: "Pool", fixed: "Fixed" }),
+    method: code({ 1: "Bulk" }),
+    names: list(text()),
+    prices: list(money()),
+    at: object({ shelf: integer(), value: money() }),
+    custom: json<JsonObject>()
   }
   const shown = Shown.keys(fields)
   const good = {
-    name: "Lamp", count: 2, price: "12.50", cost: null, weight: "1.25", is_lit: true, kind: "pool", method: 1, names: ["a"], prices: ["1.00"],
-    at: { shelf: 1, value: "2.00" }, custom: { any: [1, { thing: null }] }
+    name: "Lamp",
+    count: 2,
+    price: "12.50",
+    cost: null,
+    weight: "1.25",
+    is_lit: true,
+    kind: "pool",
+    method: 1,
+    names: ["a"],
+    prices: ["1.00"],
+    at: { shelf: 1, value: "2.00" },
+    custom: { any: [1, { thing: null }] }
   } as const
   it("has the types of values as answers give them: money as text, the rest as declared", () => {
-    expectTypeOf<typeof shown.Type["price"]>().toEqualTypeOf<string>()
-    expectTypeOf<typeof shown.Type["cost"]>().toEqualTypeOf<string | null>()
-    expectTypeOf<typeof shown.Type["kind"]>().toEqualTypeOf<"pool" | "fixed">()
-    expectTypeOf<typeof shown.Type["prices"]>().toEqualTypeOf<ReadonlyArray<string>>()
-    expectTypeOf<typeof shown.Type["at"]["value"]>().toEqualTypeOf<string>()
+    expectTypeOf<(typeof shown.Type)["price"]>().toEqualTypeOf<string>()
+    expectTypeOf<(typeof shown.Type)["cost"]>().toEqualTypeOf<string | null>()
+    expectTypeOf<(typeof shown.Type)["kind"]>().toEqualTypeOf<"pool" | "fixed">()
+    expectTypeOf<(typeof shown.Type)["prices"]>().toEqualTypeOf<ReadonlyArray<string>>()
+    expectTypeOf<(typeof shown.Type)["at"]["value"]>().toEqualTypeOf<string>()
     expectTypeOf<Shown.KeysShown<typeof counted>["told"]>().toEqualTypeOf<string | undefined>()
     expect(decodingProblem(shown, good)).toBeUndefined()
   })
   it.each<readonly [what: string, wrong: { readonly [key: string]: unknown }]>([
-    ["a key nobody declared", { surprise: 1 }], ["a fraction for a whole number", { count: 1.5 }], ["money as a number", { price: 12.5 }],
-    ["a null where none is", { name: null }], ["a value that is none of the choices", { kind: "other" }], ["a code without a name", { method: 2 }],
-    ["more decimals than there are", { weight: "1.255" }], ["a key nobody declared further in", { at: { shelf: 1, value: "2.00", more: 1 } }],
+    ["a key nobody declared", { surprise: 1 }],
+    ["a fraction for a whole number", { count: 1.5 }],
+    ["money as a number", { price: 12.5 }],
+    ["a null where none is", { name: null }],
+    ["a value that is none of the choices", { kind: "other" }],
+    ["a code without a name", { method: 2 }],
+    ["more decimals than there are", { weight: "1.255" }],
+    ["a key nobody declared further in", { at: { shelf: 1, value: "2.00", more: 1 } }],
     ["no JSON in a free document", { custom: { any: Number.NaN } }]
   ])("refuses %s", (_what, wrong) => {
     expect(decodingProblem(shown, { ...good, ...wrong })).toBeTypeOf("string")
@@ -46,7 +82,10 @@ describe("what answers are declared to hold", () => {
   })
   it("makes nothing until it is used", () => {
     let made = 0
-    const lazy = Shown.named("Lazy", () => { made++; return Shown.keys({ id: integer() }) })
+    const lazy = Shown.named("Lazy", () => {
+      made++
+      return Shown.keys({ id: integer() })
+    })
     Shown.keys({ lazy, all: Shown.list(lazy), by_name: Shown.map(lazy) })
     expect(made).toBe(0)
     expect(decodingProblem(lazy, { id: 1 })).toBeUndefined()
@@ -56,8 +95,14 @@ describe("what answers are declared to hold", () => {
 
 describe("what an endpoint answers", () => {
   it("has the type that is declared", () => {
-    const endpoint = get("/api/v1/lamps/count", { ...draft, answer: counted, run: () => Effect.succeed(ok({ lamps: 1, last: null })) })
-    expectTypeOf<Effect.Success<ReturnType<typeof endpoint.run>>>().toEqualTypeOf<Answer<Shown.KeysShown<typeof counted>>>()
+    const endpoint = get("/api/v1/lamps/count", {
+      ...draft,
+      answer: counted,
+      run: () => Effect.succeed(ok({ lamps: 1, last: null }))
+    })
+    expectTypeOf<Effect.Success<ReturnType<typeof endpoint.run>>>().toEqualTypeOf<
+      Answer<Shown.KeysShown<typeof counted>>
+    >()
     expect(Schema.isSchema(endpoint.answer)).toBe(true)
     // @ts-expect-error a key is missing
     get("/api/v1/lamps/count", { ...draft, answer: counted, run: () => Effect.succeed(ok({ lamps: 1 })) })
@@ -66,27 +111,36 @@ describe("what an endpoint answers", () => {
     // @ts-expect-error a body where none is declared
     postQuery("/api/v1/lamps/count", { ...draft, run: () => Effect.succeed(ok({ lamps: 1 })) })
     // A refusal in a form of its own is declared beside the answer.
-    postQuery("/api/v1/lamps/count", { ...draft, answer: counted, error_answers: { 409: { held_by: text() } }, run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } }) })
+    postQuery("/api/v1/lamps/count", {
+      ...draft,
+      answer: counted,
+      error_answers: { 409: { held_by: text() } },
+      run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } })
+    })
   })
   it("is made of a result that has the type of its Schema", () => {
     const result = Shown.keys({ ids: list(integer()) })
     const base = { ...draft, answer: { lamps: integer() }, facts: () => Effect.void } as const
     const endpoint = command("POST", "/api/v1/lamps/many", {
-      ...base, result,
+      ...base,
+      result,
       decide: () => Result.succeed({ events: [], result: { ids: [1, 2] } }),
       respond: ({ ids }) => Effect.succeed(created({ lamps: ids.length }))
     })
     expect(decodingProblem(endpoint.result, { ids: [1] })).toBeUndefined()
     expect(decodingProblem(endpoint.result, { ids: ["1"] })).toBeTypeOf("string")
     command("POST", "/api/v1/lamps/many", {
-      ...base, result,
+      ...base,
+      result,
       // @ts-expect-error another result than declared
       decide: () => Result.succeed({ events: [], result: { id: 1 } }),
       // @ts-expect-error a key its result does not have
       respond: ({ id }) => Effect.succeed(created({ lamps: id }))
     })
     const usual = command("POST", "/api/v1/lamps/many", {
-      ...base, decide: () => Result.succeed({ events: [], result: { id: 1 } }), respond: ({ id }) => Effect.succeed(ok({ lamps: id }))
+      ...base,
+      decide: () => Result.succeed({ events: [], result: { id: 1 } }),
+      respond: ({ id }) => Effect.succeed(ok({ lamps: id }))
     })
     // What an earlier release stored with more in it is still read.
     expect(Schema.decodeUnknownSync(usual.result)({ id: 7, meta: null })).toEqual({ id: 7 })

@@ -2,10 +2,14 @@ import { describe, expect, it } from "vitest"
 import { contains, depthThrough } from "../../../core/kits/graph.ts"
 
 /** "1>2 2>3": 1 is made of 2, 2 of 3. */
-const edges = (text: string) => text.split(" ").filter((one) => one !== "").map((one) => {
-  const [product_id, component_product_id] = one.split(">").map(Number)
-  return { product_id: product_id!, component_product_id: component_product_id! }
-})
+const edges = (text: string) =>
+  text
+    .split(" ")
+    .filter((one) => one !== "")
+    .map((one) => {
+      const [product_id, component_product_id] = one.split(">").map(Number)
+      return { product_id: product_id!, component_product_id: component_product_id! }
+    })
 
 describe("compositions", () => {
   it.each([

@@ -3,35 +3,84 @@ import { type App, engines, openApp, viewerWith } from "../../app.ts"
 
 describe.each(engines)("contact records on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   const make = async (name: string, membership_type = "organisation") =>
     (await app.call("POST", "/api/v1/members", { name, membership_type })).body.member.id as number
-  const path = (member: number, kind: string, id?: number) => `/api/v1/members/${member}/${kind}${id === undefined ? "" : `/${id}`}`
+  const path = (member: number, kind: string, id?: number) =>
+    `/api/v1/members/${member}/${kind}${id === undefined ? "" : `/${id}`}`
 
   const kinds = [
-    ["addresses", "address", { street: "1 High St", city: "Leeds", postcode: "LS1", country_id: 1, type_id: 1, latitude: "53.8007554", longitude: -1.5490774 },
-      { street: "1 High St", county: null, what3words: null, latitude: "53.8007554", longitude: "-1.5490774", is_primary: false }, { city: "York" }],
-    ["emails", "email", { address: "a@example.com", type_id: 7 }, { address: "a@example.com", is_primary: false }, { address: "b@example.com" }],
-    ["phones", "phone", { number: "+44 113 000", country_code: "GB" }, { number: "+44 113 000", country_code: "GB", type_id: null }, { number: "1" }],
-    ["links", "link", { url: "https://example.com/x", name: "Site" }, { url: "https://example.com/x", name: "Site" }, { name: "Shop" }]
+    [
+      "addresses",
+      "address",
+      {
+        street: "1 High St",
+        city: "Leeds",
+        postcode: "LS1",
+        country_id: 1,
+        type_id: 1,
+        latitude: "53.8007554",
+        longitude: -1.5490774
+      },
+      {
+        street: "1 High St",
+        county: null,
+        what3words: null,
+        latitude: "53.8007554",
+        longitude: "-1.5490774",
+        is_primary: false
+      },
+      { city: "York" }
+    ],
+    [
+      "emails",
+      "email",
+      { address: "a@example.com", type_id: 7 },
+      { address: "a@example.com", is_primary: false },
+      { address: "b@example.com" }
+    ],
+    [
+      "phones",
+      "phone",
+      { number: "+44 113 000", country_code: "GB" },
+      { number: "+44 113 000", country_code: "GB", type_id: null },
+      { number: "1" }
+    ],
+    [
+      "links",
+      "link",
+      { url: "https://example.com/x", name: "Site" },
+      { url: "https://example.com/x", name: "Site" },
+      { name: "Shop" }
+    ]
   ] as const
-  it.each(kinds)("%s are made, listed, changed and deleted under their member", async (kind, singular, body, expected, change) => {
-    const member = await make(`With ${kind}`)
-    const made = await app.call("POST", path(member, kind), body)
-    expect(made.status).toBe(201)
-    expect(made.body[singular]).toMatchObject(expected)
-    const { id } = made.body[singular]
-    const changed = await app.call("PUT", path(member, kind, id), { ...change, type_id: null })
-    expect(changed.status).toBe(200)
-    expect(changed.body[singular]).toMatchObject({ ...expected, ...change })
-    const listed = await app.call("GET", path(member, kind))
-    expect(listed.body).toEqual({ [kind]: [changed.body[singular]], meta: { total: 1, per_page: 1, page: 1 } })
-    expect((await app.call("GET", `/api/v1/members/${member}?include=${kind}`)).body.member[kind]).toEqual([changed.body[singular]])
-    expect((await app.call("DELETE", path(member, kind, id))).status).toBe(204)
-    expect((await app.call("DELETE", path(member, kind, id))).status).toBe(404)
-    expect((await app.call("GET", path(member, kind))).body).toEqual({ [kind]: [], meta: { total: 0, per_page: 0, page: 1 } })
-  })
+  it.each(kinds)(
+    "%s are made, listed, changed and deleted under their member",
+    async (kind, singular, body, expected, change) => {
+      const member = await make(`With ${kind}`)
+      const made = await app.call("POST", path(member, kind), body)
+      expect(made.status).toBe(201)
+      expect(made.body[singular]).toMatchObject(expected)
+      const { id } = made.body[singular]
+      const changed = await app.call("PUT", path(member, kind, id), { ...change, type_id: null })
+      expect(changed.status).toBe(200)
+      expect(changed.body[singular]).toMatchObject({ ...expected, ...change })
+      const listed = await app.call("GET", path(member, kind))
+      expect(listed.body).toEqual({ [kind]: [changed.body[singular]], meta: { total: 1, per_page: 1, page: 1 } })
+      expect((await app.call("GET", `/api/v1/members/${member}?include=${kind}`)).body.member[kind]).toEqual([
+        changed.body[singular]
+      ])
+      expect((await app.call("DELETE", path(member, kind, id))).status).toBe(204)
+      expect((await app.call("DELETE", path(member, kind, id))).status).toBe(404)
+      expect((await app.call("GET", path(member, kind))).body).toEqual({
+        [kind]: [],
+        meta: { total: 0, per_page: 0, page: 1 }
+      })
+    }
+  )
   it.each(kinds)("%s of another member are not found", async (kind, singular, body) => {
     const [one, other] = [await make("One"), await make("Other")]
     const { id } = (await app.call("POST", path(one, kind), body)).body[singular]
@@ -44,10 +93,19 @@ describe.each(engines)("contact records on %s", (engine) => {
   })
   it("bad records are told by field", async () => {
     const member = await make("Careful")
-    const errors = async (kind: string, body: object) => Object.keys((await app.call("POST", path(member, kind), body)).body.errors ?? {})
+    const errors = async (kind: string, body: object) =>
+      Object.keys((await app.call("POST", path(member, kind), body)).body.errors ?? {})
     expect(await errors("addresses", {})).toEqual(["street"])
-    expect(await errors("addresses", { street: "x", postcode: "y".repeat(21), country_id: 99_999, type_id: 99_999, latitude: "north", longitude: 181 }))
-      .toEqual(["postcode", "latitude", "longitude", "country_id", "type_id"])
+    expect(
+      await errors("addresses", {
+        street: "x",
+        postcode: "y".repeat(21),
+        country_id: 99_999,
+        type_id: 99_999,
+        latitude: "north",
+        longitude: 181
+      })
+    ).toEqual(["postcode", "latitude", "longitude", "country_id", "type_id"])
     expect(await errors("emails", {})).toEqual(["address"])
     expect(await errors("emails", { address: "not an address" })).toEqual(["address"])
     expect(await errors("phones", { number: "1".repeat(51), country_code: "GBR" })).toEqual(["number", "country_code"])
@@ -57,73 +115,157 @@ describe.each(engines)("contact records on %s", (engine) => {
   it("a new primary record takes the place of the old one; the first is not primary by itself", async () => {
     const member = await make("Prime")
     const add = async (street: string, is_primary?: boolean) =>
-      (await app.call("POST", path(member, "addresses"), { street, ...(is_primary === undefined ? {} : { is_primary }) })).body.address
+      (
+        await app.call("POST", path(member, "addresses"), {
+          street,
+          ...(is_primary === undefined ? {} : { is_primary })
+        })
+      ).body.address
     const first = await add("First")
     expect(first.is_primary).toBe(false)
-    expect((await app.call("GET", `/api/v1/members/${member}?include=addresses`)).body.member.primary_address).toBeNull()
+    expect(
+      (await app.call("GET", `/api/v1/members/${member}?include=addresses`)).body.member.primary_address
+    ).toBeNull()
     const second = await add("Second", true)
     await app.call("PUT", path(member, "addresses", first.id), { is_primary: true })
     const shown = (await app.call("GET", `/api/v1/members/${member}?include=addresses`)).body.member
     expect(shown.primary_address.id).toBe(first.id)
-    expect(shown.addresses.map((one: { id: number; is_primary: boolean }) => [one.id, one.is_primary])).toEqual([[first.id, true], [second.id, false]])
-    expect((await app.call("GET", `/api/v1/members/${member}`)).body.member).toMatchObject({ primary_address: null, addresses: [] })
+    expect(shown.addresses.map((one: { id: number; is_primary: boolean }) => [one.id, one.is_primary])).toEqual([
+      [first.id, true],
+      [second.id, false]
+    ])
+    expect((await app.call("GET", `/api/v1/members/${member}`)).body.member).toMatchObject({
+      primary_address: null,
+      addresses: []
+    })
   })
   it("one side of a relationship is a contact, none a user, and a pair is joined once in either direction", async () => {
-    const [company, hall, ann, bob] = [await make("Company"), await make("Hall", "venue"), await make("Ann", "contact"), await make("Bob", "contact")]
-    const user = (await app.call("POST", "/api/v1/users", { name: "U", email: `u-${engine}@example.com` })).body.user.member_id as number
-    const relate = async (member: number, related_member_id: unknown) => await app.call("POST", path(member, "relationships"), { related_member_id, relationship_type: "Employee" })
-    for (const [one, other] of [[company, hall], [company, company], [ann, ann], [ann, user], [user, ann], [ann, 999_999], [ann, undefined]] as const) {
+    const [company, hall, ann, bob] = [
+      await make("Company"),
+      await make("Hall", "venue"),
+      await make("Ann", "contact"),
+      await make("Bob", "contact")
+    ]
+    const user = (await app.call("POST", "/api/v1/users", { name: "U", email: `u-${engine}@example.com` })).body.user
+      .member_id as number
+    const relate = async (member: number, related_member_id: unknown) =>
+      await app.call("POST", path(member, "relationships"), { related_member_id, relationship_type: "Employee" })
+    for (const [one, other] of [
+      [company, hall],
+      [company, company],
+      [ann, ann],
+      [ann, user],
+      [user, ann],
+      [ann, 999_999],
+      [ann, undefined]
+    ] as const) {
       const refused = await relate(one, other)
-      expect([one, other, refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([one, other, 422, ["related_member_id"]])
+      expect([one, other, refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([
+        one,
+        other,
+        422,
+        ["related_member_id"]
+      ])
     }
     const made = await relate(ann, company)
     expect(made.status).toBe(201)
-    expect(made.body.relationship).toMatchObject({ member_id: ann, related_member_id: company, relationship_type: "Employee", is_primary: false })
+    expect(made.body.relationship).toMatchObject({
+      member_id: ann,
+      related_member_id: company,
+      relationship_type: "Employee",
+      is_primary: false
+    })
     expect((await relate(company, ann)).status).toBe(422)
     expect((await relate(ann, bob)).status).toBe(201)
     expect((await app.call("PUT", path(ann, "relationships", made.body.relationship.id), {})).status).toBe(405)
     // Listed and ended from either side.
-    expect((await app.call("GET", path(company, "relationships"))).body).toEqual({ relationships: [made.body.relationship], meta: { total: 1, per_page: 1, page: 1 } })
+    expect((await app.call("GET", path(company, "relationships"))).body).toEqual({
+      relationships: [made.body.relationship],
+      meta: { total: 1, per_page: 1, page: 1 }
+    })
     const employer = (await app.call("GET", `/api/v1/members/${company}?include=contacts,organisations`)).body.member
-    expect(employer.child_members).toEqual([{
-      id: made.body.relationship.id, relatable_id: company, relatable_type: "Member", relatable_name: "Company", relatable_membership_type: "Organisation",
-      related_id: ann, related_type: "Member", related_name: "Ann", related_membership_type: "Contact", relationship_type: "Employee", is_primary: false
-    }])
+    expect(employer.child_members).toEqual([
+      {
+        id: made.body.relationship.id,
+        relatable_id: company,
+        relatable_type: "Member",
+        relatable_name: "Company",
+        relatable_membership_type: "Organisation",
+        related_id: ann,
+        related_type: "Member",
+        related_name: "Ann",
+        related_membership_type: "Contact",
+        relationship_type: "Employee",
+        is_primary: false
+      }
+    ])
     expect(employer.parent_members).toEqual([])
-    expect((await app.call("GET", `/api/v1/members/${ann}?include=organisations`)).body.member.parent_members.map((one: { related_name: string }) => one.related_name))
-      .toEqual(["Company", "Bob"])
+    expect(
+      (await app.call("GET", `/api/v1/members/${ann}?include=organisations`)).body.member.parent_members.map(
+        (one: { related_name: string }) => one.related_name
+      )
+    ).toEqual(["Company", "Bob"])
     expect((await app.call("DELETE", path(hall, "relationships", made.body.relationship.id))).status).toBe(404)
     expect((await app.call("DELETE", path(company, "relationships", made.body.relationship.id))).status).toBe(204)
     await app.call("DELETE", `/api/v1/members/${bob}`)
-    expect((await app.call("GET", `/api/v1/members/${ann}?include=organisations`)).body.member.parent_members).toEqual([])
+    expect((await app.call("GET", `/api/v1/members/${ann}?include=organisations`)).body.member.parent_members).toEqual(
+      []
+    )
   })
   it("a contact becomes something else only where none of its relationships would be refused; ending them is the way out", async () => {
-    const [company, hall, ann, bob] = [await make("Company"), await make("Hall", "venue"), await make("Ann", "contact"), await make("Bob", "contact")]
+    const [company, hall, ann, bob] = [
+      await make("Company"),
+      await make("Hall", "venue"),
+      await make("Ann", "contact"),
+      await make("Bob", "contact")
+    ]
     const related: Array<number> = []
-    for (const [one, other] of [[ann, company], [hall, ann], [ann, bob]] as const) {
-      related.push((await app.call("POST", path(one, "relationships"), { related_member_id: other })).body.relationship.id)
+    for (const [one, other] of [
+      [ann, company],
+      [hall, ann],
+      [ann, bob]
+    ] as const) {
+      related.push(
+        (await app.call("POST", path(one, "relationships"), { related_member_id: other })).body.relationship.id
+      )
     }
-    const become = (membership_type: string, id = ann) => app.call("PUT", `/api/v1/members/${id}`, { membership_type, description: "changed" })
+    const become = (membership_type: string, id = ann) =>
+      app.call("PUT", `/api/v1/members/${id}`, { membership_type, description: "changed" })
     const refused = await become("organisation")
-    expect([refused.status, refused.body.errors]).toEqual([422, { membership_type: [
-      `Relationship ${related[0]} joins this member with the organisation Company, and one of the two must be a contact: end that relationship first.`,
-      `Relationship ${related[1]} joins this member with the venue Hall, and one of the two must be a contact: end that relationship first.`
-    ] }])
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      {
+        membership_type: [
+          `Relationship ${related[0]} joins this member with the organisation Company, and one of the two must be a contact: end that relationship first.`,
+          `Relationship ${related[1]} joins this member with the venue Hall, and one of the two must be a contact: end that relationship first.`
+        ]
+      }
+    ])
     expect((await become("venue")).status).toBe(422)
-    expect((await app.call("GET", `/api/v1/members/${ann}`)).body.member).toMatchObject({ membership_type: "contact", description: "" })
+    expect((await app.call("GET", `/api/v1/members/${ann}`)).body.member).toMatchObject({
+      membership_type: "contact",
+      description: ""
+    })
     expect((await become("contact")).status).toBe(200)
     // Whose others are contacts may be anything that is no user.
     expect((await become("venue", company)).status).toBe(200)
     expect((await become("contact", hall)).status).toBe(200)
     await app.call("DELETE", path(ann, "relationships", related[0]!))
-    expect((await become("organisation")).body.member).toMatchObject({ membership_type: "organisation", description: "changed" })
-    expect((await become("organisation", bob)).body.errors.membership_type).toEqual([expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)])
+    expect((await become("organisation")).body.member).toMatchObject({
+      membership_type: "organisation",
+      description: "changed"
+    })
+    expect((await become("organisation", bob)).body.errors.membership_type).toEqual([
+      expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)
+    ])
   })
   it("of two related contacts only one becomes something else, however both are changed at once", async () => {
     for (let round = 0; round < 5; round++) {
       const pair = [await make("One", "contact"), await make("Other", "contact")]
       await app.call("POST", path(pair[0]!, "relationships"), { related_member_id: pair[1] })
-      const got = await Promise.all(pair.map((id) => app.call("PUT", `/api/v1/members/${id}`, { membership_type: "organisation" })))
+      const got = await Promise.all(
+        pair.map((id) => app.call("PUT", `/api/v1/members/${id}`, { membership_type: "organisation" }))
+      )
       expect(got.map(({ status }) => status).toSorted()).toEqual([200, 422])
     }
   })
@@ -133,7 +275,16 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await app.call("GET", path(member, "emails"), undefined, reader)).status).toBe(200)
     expect((await app.call("POST", path(member, "emails"), { address: "x@example.com" }, reader)).status).toBe(403)
     expect((await app.call("POST", path(member, "relationships"), {}, reader)).status).toBe(403)
-    expect((await app.call("POST", path(member, "emails"), { address: "x@example.com" }, viewerWith(["members.edit"], ["members:write"]))).status).toBe(201)
+    expect(
+      (
+        await app.call(
+          "POST",
+          path(member, "emails"),
+          { address: "x@example.com" },
+          viewerWith(["members.edit"], ["members:write"])
+        )
+      ).status
+    ).toBe(201)
   })
   it("a list value that is deleted lets go of what it described", async () => {
     const list = (await app.call("POST", "/api/v1/list_names", { name: "Own types" })).body.list_name

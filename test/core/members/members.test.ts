@@ -3,7 +3,9 @@ import { type App, engines, openApp, owner, viewerWith } from "../../app.ts"
 
 describe.each(engines)("members on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   const make = async (body: object = {}) =>
     (await app.call("POST", "/api/v1/members", { name: "Acme", membership_type: "organisation", ...body })).body.member
@@ -13,50 +15,147 @@ describe.each(engines)("members on %s", (engine) => {
     const made = await app.call("POST", "/api/v1/members", { name: "Acme Events", membership_type: "organisation" })
     expect(made.status).toBe(201)
     expect(made.body.member).toEqual({
-      id: made.body.member.id, name: "Acme Events", membership_type: "organisation", membership_type_name: "Organisation", is_active: true, active: true,
-      description: "", bookable: false, location_type: 0, locale: null, default_currency_code: null,
-      day_cost: "0.00", hour_cost: "0.00", distance_cost: "0.00", flat_rate_cost: "0.00",
+      id: made.body.member.id,
+      name: "Acme Events",
+      membership_type: "organisation",
+      membership_type_name: "Organisation",
+      is_active: true,
+      active: true,
+      description: "",
+      bookable: false,
+      location_type: 0,
+      locale: null,
+      default_currency_code: null,
+      day_cost: "0.00",
+      hour_cost: "0.00",
+      distance_cost: "0.00",
+      flat_rate_cost: "0.00",
       membership_id: made.body.member.id,
       membership: {
-        id: made.body.member.id, number: "", tax_class_id: null, cash: false, on_stop: false, rating: null, owned_by: null, price_category_id: null,
-        discount_category_id: null, tax_number: "", peppol_id: "", chamber_of_commerce_number: "", global_location_number: "", invoice_term: null,
+        id: made.body.member.id,
+        number: "",
+        tax_class_id: null,
+        cash: false,
+        on_stop: false,
+        rating: null,
+        owned_by: null,
+        price_category_id: null,
+        discount_category_id: null,
+        tax_number: "",
+        peppol_id: "",
+        chamber_of_commerce_number: "",
+        global_location_number: "",
+        invoice_term: null,
         invoice_term_length: 0
       },
-      lawful_basis_type_id: null, lawful_basis_type_name: null, sale_tax_class_id: null, sale_tax_class_name: null,
-      purchase_tax_class_id: null, purchase_tax_class_name: null, invoice_term_id: null, invoice_term_name: null,
-      tag_list: [], custom_fields: {}, mapping_id: null, account_number: null, tax_number: null, peppol_id: null, chamber_of_commerce_number: null,
-      global_location_number: null, is_cash: false, is_on_stop: false, rating: null, owned_by: null, price_category_id: null, discount_category_id: null,
-      invoice_term_length: 0, title: null, department: null, icon: null, identity: null, primary_address: null,
-      addresses: [], emails: [], phones: [], links: [], service_stock_levels: [], child_members: [], parent_members: [],
-      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/), updated_at: expect.any(String)
+      lawful_basis_type_id: null,
+      lawful_basis_type_name: null,
+      sale_tax_class_id: null,
+      sale_tax_class_name: null,
+      purchase_tax_class_id: null,
+      purchase_tax_class_name: null,
+      invoice_term_id: null,
+      invoice_term_name: null,
+      tag_list: [],
+      custom_fields: {},
+      mapping_id: null,
+      account_number: null,
+      tax_number: null,
+      peppol_id: null,
+      chamber_of_commerce_number: null,
+      global_location_number: null,
+      is_cash: false,
+      is_on_stop: false,
+      rating: null,
+      owned_by: null,
+      price_category_id: null,
+      discount_category_id: null,
+      invoice_term_length: 0,
+      title: null,
+      department: null,
+      icon: null,
+      identity: null,
+      primary_address: null,
+      addresses: [],
+      emails: [],
+      phones: [],
+      links: [],
+      service_stock_levels: [],
+      child_members: [],
+      parent_members: [],
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updated_at: expect.any(String)
     })
   })
   it("names of what it points at come along, costs in its own currency", async () => {
     const member = await make({
-      default_currency_code: "jpy", day_cost: 1500, sale_tax_class_id: 1, invoice_term_id: 45, account_number: "C-1", rating: 5, tag_list: ["vip"]
+      default_currency_code: "jpy",
+      day_cost: 1500,
+      sale_tax_class_id: 1,
+      invoice_term_id: 45,
+      account_number: "C-1",
+      rating: 5,
+      tag_list: ["vip"]
     })
     expect(member).toMatchObject({
-      default_currency_code: "JPY", day_cost: "1500", hour_cost: "0", sale_tax_class_name: "Standard", tag_list: ["vip"],
+      default_currency_code: "JPY",
+      day_cost: "1500",
+      hour_cost: "0",
+      sale_tax_class_name: "Standard",
+      tag_list: ["vip"],
       membership: { number: "C-1", tax_class_id: 1, rating: 5, invoice_term: 45 }
     })
     const values = (await app.call("GET", "/api/v1/list_names/9/values")).body.list_values
     expect(member.invoice_term_name).toBe(values.find((one: { id: number }) => one.id === 45)?.name)
-    expect((await make({ membership_type: "Contact", title: "Ms", department: "Sound" })).membership)
-      .toEqual({ id: expect.any(Number), title: "Ms", department: "Sound" })
+    expect((await make({ membership_type: "Contact", title: "Ms", department: "Sound" })).membership).toEqual({
+      id: expect.any(Number),
+      title: "Ms",
+      department: "Sound"
+    })
   })
   it("bad bodies are told by field", async () => {
-    const errors = async (body: object) => Object.keys((await app.call("POST", "/api/v1/members", body)).body.errors ?? {})
+    const errors = async (body: object) =>
+      Object.keys((await app.call("POST", "/api/v1/members", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "membership_type"])
     expect(await errors({ name: "x", membership_type: "robot" })).toEqual(["membership_type"])
     expect(await errors({ name: "x", membership_type: "user" })).toEqual(["membership_type"])
-    expect(await errors({
-      name: "x".repeat(256), membership_type: "venue", is_active: "perhaps", rating: 6, location_type: 2, day_cost: -1, title: "y".repeat(51), tag_list: [1],
-      owned_by: 999, sale_tax_class_id: 999, lawful_basis_type_id: 9999, default_currency_code: "XXZ", invoice_term_length: -1, custom_fields: { shoe: 44 }
-    })).toEqual(expect.arrayContaining([
-      "name", "is_active", "rating", "location_type", "day_cost", "title", "tag_list.0", "owned_by", "sale_tax_class_id", "lawful_basis_type_id",
-      "default_currency_code", "invoice_term_length"
-    ]))
-    expect(await errors({ name: "x", membership_type: "venue", custom_fields: { shoe: 44 } })).toEqual(["shoe", "custom_fields.shoe"])
+    expect(
+      await errors({
+        name: "x".repeat(256),
+        membership_type: "venue",
+        is_active: "perhaps",
+        rating: 6,
+        location_type: 2,
+        day_cost: -1,
+        title: "y".repeat(51),
+        tag_list: [1],
+        owned_by: 999,
+        sale_tax_class_id: 999,
+        lawful_basis_type_id: 9999,
+        default_currency_code: "XXZ",
+        invoice_term_length: -1,
+        custom_fields: { shoe: 44 }
+      })
+    ).toEqual(
+      expect.arrayContaining([
+        "name",
+        "is_active",
+        "rating",
+        "location_type",
+        "day_cost",
+        "title",
+        "tag_list.0",
+        "owned_by",
+        "sale_tax_class_id",
+        "lawful_basis_type_id",
+        "default_currency_code",
+        "invoice_term_length"
+      ])
+    )
+    expect(await errors({ name: "x", membership_type: "venue", custom_fields: { shoe: 44 } })).toEqual([
+      "shoe",
+      "custom_fields.shoe"
+    ])
     const archived = await make()
     await app.call("DELETE", `/api/v1/members/${archived.id}`)
     expect(await errors({ name: "x", membership_type: "venue", owned_by: archived.id })).toEqual(["owned_by"])
@@ -64,22 +163,39 @@ describe.each(engines)("members on %s", (engine) => {
   it("null keeps, an empty text clears, what comes out can be put back in", async () => {
     const member = await make({ description: "Good payer", mapping_id: "M-1", day_cost: 1250 })
     const path = `/api/v1/members/${member.id}`
-    expect((await app.call("PUT", path, { description: null, mapping_id: "" })).body.member).toMatchObject({ description: "Good payer", mapping_id: null })
+    expect((await app.call("PUT", path, { description: null, mapping_id: "" })).body.member).toMatchObject({
+      description: "Good payer",
+      mapping_id: null
+    })
     const again = await app.call("PUT", path, await show(member.id))
     expect(again.status).toBe(200)
-    expect({ ...again.body.member, updated_at: "" }).toEqual({ ...await show(member.id), updated_at: "" })
+    expect({ ...again.body.member, updated_at: "" }).toEqual({ ...(await show(member.id)), updated_at: "" })
     expect(again.body.member.day_cost).toBe("12.50")
   })
   it("a user's name, type and activity are not changed here", async () => {
-    const user = (await app.call("POST", "/api/v1/users", { name: "Uma", email: `uma-${engine}@example.com`, active: true })).body.user
+    const user = (
+      await app.call("POST", "/api/v1/users", { name: "Uma", email: `uma-${engine}@example.com`, active: true })
+    ).body.user
     const path = `/api/v1/members/${user.member_id}`
-    expect(Object.keys((await app.call("PUT", path, { name: "Ulla", is_active: false, location_type: 1, membership_type: "contact" })).body.errors))
-      .toEqual(["membership_type", "name", "is_active", "location_type"])
-    expect((await app.call("PUT", path, { name: "Uma", bookable: true })).body.member).toMatchObject({ membership_type: "user", bookable: true, membership: { id: user.member_id } })
+    expect(
+      Object.keys(
+        (await app.call("PUT", path, { name: "Ulla", is_active: false, location_type: 1, membership_type: "contact" }))
+          .body.errors
+      )
+    ).toEqual(["membership_type", "name", "is_active", "location_type"])
+    expect((await app.call("PUT", path, { name: "Uma", bookable: true })).body.member).toMatchObject({
+      membership_type: "user",
+      bookable: true,
+      membership: { id: user.member_id }
+    })
     expect((await app.call("DELETE", path)).body.errors).toHaveProperty("member")
     const contact = await make({ membership_type: "contact" })
-    expect((await app.call("PUT", `/api/v1/members/${contact.id}`, { membership_type: "user" })).body.errors).toHaveProperty("membership_type")
-    expect((await app.call("PUT", `/api/v1/members/${contact.id}`, { membership_type: "venue" })).body.member.membership_type).toBe("venue")
+    expect(
+      (await app.call("PUT", `/api/v1/members/${contact.id}`, { membership_type: "user" })).body.errors
+    ).toHaveProperty("membership_type")
+    expect(
+      (await app.call("PUT", `/api/v1/members/${contact.id}`, { membership_type: "venue" })).body.member.membership_type
+    ).toBe("venue")
   })
   it("deleting archives, restoring brings back, and both are found by their filters", async () => {
     const member = await make({ name: "Archive me" })
@@ -88,7 +204,8 @@ describe.each(engines)("members on %s", (engine) => {
     expect((await app.call("GET", path)).status).toBe(404)
     expect((await app.call("PUT", path, { name: "x" })).status).toBe(404)
     expect((await app.call("DELETE", path)).status).toBe(404)
-    const found = async (query: string) => (await app.call("GET", `/api/v1/members?q[name_eq]=Archive me${query}`)).body.members
+    const found = async (query: string) =>
+      (await app.call("GET", `/api/v1/members?q[name_eq]=Archive me${query}`)).body.members
     expect(await found("")).toEqual([])
     expect(await found("&archived=only")).toMatchObject([{ id: member.id, is_active: false }])
     const restored = await app.call("POST", `${path}/restore`)
@@ -101,7 +218,10 @@ describe.each(engines)("members on %s", (engine) => {
   })
   it("lists filter by type in any spelling and by activity under both names", async () => {
     await make({ name: "Hall", membership_type: "venue", is_active: false })
-    const names = async (query: string) => (await app.call("GET", `/api/v1/members?per_page=100&${query}`)).body.members.map((one: { name: string }) => one.name)
+    const names = async (query: string) =>
+      (await app.call("GET", `/api/v1/members?per_page=100&${query}`)).body.members.map(
+        (one: { name: string }) => one.name
+      )
     expect(await names("q[membership_type_eq]=Venue&q[active_false]=1")).toEqual(["Hall"])
     expect(await names("q[membership_type_eq]=venue&q[is_active_eq]=0")).toEqual(["Hall"])
     expect(await names("q[membership_type_eq]=robot")).toEqual([])
@@ -111,42 +231,80 @@ describe.each(engines)("members on %s", (engine) => {
     await app.call("POST", "/api/v1/custom_fields", { name: "vat_checked", module_type: "Member", field_type: 0 })
     await app.call("POST", "/api/v1/custom_fields", { name: "region", module_type: "Member", field_type: 0 })
     const primary = await make({ name: "Primary", custom_fields: { region: "North" }, tag_list: ["a"] })
-    const secondary = await make({ name: "Secondary", custom_fields: { region: "South", vat_checked: "yes" }, tag_list: ["b"] })
-    const [ann, bob] = [await make({ name: "Ann", membership_type: "contact" }), await make({ name: "Bob", membership_type: "contact" })]
+    const secondary = await make({
+      name: "Secondary",
+      custom_fields: { region: "South", vat_checked: "yes" },
+      tag_list: ["b"]
+    })
+    const [ann, bob] = [
+      await make({ name: "Ann", membership_type: "contact" }),
+      await make({ name: "Bob", membership_type: "contact" })
+    ]
     const of = (id: number, kind: string) => `/api/v1/members/${id}/${kind}`
     await app.call("POST", of(primary.id, "emails"), { address: "office@primary.example", is_primary: true })
     await app.call("POST", of(secondary.id, "emails"), { address: "office@secondary.example", is_primary: true })
     await app.call("POST", of(secondary.id, "addresses"), { street: "1 Dock Road", is_primary: true })
     await app.call("POST", of(secondary.id, "phones"), { number: "0123" })
     await app.call("POST", of(secondary.id, "links"), { url: "https://secondary.example" })
-    for (const id of [ann.id, bob.id]) await app.call("POST", of(id, "relationships"), { related_member_id: secondary.id })
+    for (const id of [ann.id, bob.id])
+      await app.call("POST", of(id, "relationships"), { related_member_id: secondary.id })
     await app.call("POST", of(primary.id, "relationships"), { related_member_id: ann.id })
     const owned = await make({ name: "Owned", owned_by: secondary.id })
-    const job = (await app.call("POST", "/api/v1/opportunities", { subject: "Gig", member_id: secondary.id })).body.opportunity
-    const merged = await app.call("POST", `/api/v1/members/${primary.id}/merge?include=addresses,emails,phones,links,contacts,organisations`, { secondary_id: secondary.id })
+    const job = (await app.call("POST", "/api/v1/opportunities", { subject: "Gig", member_id: secondary.id })).body
+      .opportunity
+    const merged = await app.call(
+      "POST",
+      `/api/v1/members/${primary.id}/merge?include=addresses,emails,phones,links,contacts,organisations`,
+      { secondary_id: secondary.id }
+    )
     expect(merged.status).toBe(200)
     expect(merged.body.member).toMatchObject({
-      id: primary.id, name: "Primary", tag_list: ["a"], custom_fields: { region: "North", vat_checked: "yes" },
-      primary_address: { street: "1 Dock Road" }, phones: [{ number: "0123" }], links: [{ url: "https://secondary.example" }],
-      emails: [{ address: "office@primary.example", is_primary: true }, { address: "office@secondary.example", is_primary: false }],
-      child_members: [{ related_name: "Bob", relatable_name: "Primary" }], parent_members: [{ related_name: "Ann" }]
+      id: primary.id,
+      name: "Primary",
+      tag_list: ["a"],
+      custom_fields: { region: "North", vat_checked: "yes" },
+      primary_address: { street: "1 Dock Road" },
+      phones: [{ number: "0123" }],
+      links: [{ url: "https://secondary.example" }],
+      emails: [
+        { address: "office@primary.example", is_primary: true },
+        { address: "office@secondary.example", is_primary: false }
+      ],
+      child_members: [{ related_name: "Bob", relatable_name: "Primary" }],
+      parent_members: [{ related_name: "Ann" }]
     })
     expect((await app.call("GET", `/api/v1/members/${secondary.id}`)).status).toBe(404)
     expect((await show(owned.id)).owned_by).toBe(primary.id)
     expect((await app.call("GET", of(ann.id, "relationships"))).body.meta.total).toBe(1)
-    expect((await app.call("GET", `/api/v1/opportunities/${job.id}?include=member`)).body.opportunity.member).toEqual({ id: primary.id, name: "Primary" })
+    expect((await app.call("GET", `/api/v1/opportunities/${job.id}?include=member`)).body.opportunity.member).toEqual({
+      id: primary.id,
+      name: "Primary"
+    })
   })
   it("what cannot be merged is told on secondary_id, and nothing is archived", async () => {
-    const [one, other, contact, archived] = [await make(), await make(), await make({ membership_type: "contact" }), await make()]
+    const [one, other, contact, archived] = [
+      await make(),
+      await make(),
+      await make({ membership_type: "contact" }),
+      await make()
+    ]
     await app.call("DELETE", `/api/v1/members/${archived.id}`)
     for (const secondary_id of [one.id, contact.id, archived.id, 999_999, "x", undefined]) {
       const refused = await app.call("POST", `/api/v1/members/${one.id}/merge`, { secondary_id })
-      expect([secondary_id, refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([secondary_id, 422, ["secondary_id"]])
+      expect([secondary_id, refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([
+        secondary_id,
+        422,
+        ["secondary_id"]
+      ])
     }
     const users = (await app.call("GET", "/api/v1/members?q[membership_type_eq]=user")).body.members
     const another = (await app.call("POST", "/api/v1/users", { name: "V", email: `v-${engine}@example.com` })).body.user
-    expect((await app.call("POST", `/api/v1/members/${users[0].id}/merge`, { secondary_id: another.member_id })).body.errors).toHaveProperty("secondary_id")
-    expect((await app.call("POST", `/api/v1/members/${archived.id}/merge`, { secondary_id: other.id })).status).toBe(404)
+    expect(
+      (await app.call("POST", `/api/v1/members/${users[0].id}/merge`, { secondary_id: another.member_id })).body.errors
+    ).toHaveProperty("secondary_id")
+    expect((await app.call("POST", `/api/v1/members/${archived.id}/merge`, { secondary_id: other.id })).status).toBe(
+      404
+    )
     for (const { id } of [one, other, contact]) expect((await show(id)).is_active).toBe(true)
   })
   it("reading needs members.view, changing the matching permission, merging members.delete", async () => {
@@ -154,12 +312,22 @@ describe.each(engines)("members on %s", (engine) => {
     const path = `/api/v1/members/${member.id}`
     const reader = viewerWith(["members.view", "members.edit"], ["members:read", "members:write"])
     expect((await app.call("GET", path, undefined, reader)).status).toBe(200)
-    for (const [method, at] of [["POST", "/api/v1/members"], ["DELETE", path], ["POST", `${path}/merge`], ["POST", `${path}/restore`], ["POST", `${path}/anonymise`]] as const) {
+    for (const [method, at] of [
+      ["POST", "/api/v1/members"],
+      ["DELETE", path],
+      ["POST", `${path}/merge`],
+      ["POST", `${path}/restore`],
+      ["POST", `${path}/anonymise`]
+    ] as const) {
       expect([at, (await app.call(method, at, {}, reader)).status]).toEqual([at, 403])
     }
     expect((await app.call("PUT", path, { name: "Z" }, reader)).status).toBe(200)
-    expect((await app.call("PUT", path, { name: "Z" }, { ...reader, abilities: new Set(["members:read"]) })).status).toBe(403)
-    expect((await app.call("GET", "/api/v1/members/999999", undefined, { ...owner, abilities: new Set() })).status).toBe(404)
+    expect(
+      (await app.call("PUT", path, { name: "Z" }, { ...reader, abilities: new Set(["members:read"]) })).status
+    ).toBe(403)
+    expect(
+      (await app.call("GET", "/api/v1/members/999999", undefined, { ...owner, abilities: new Set() })).status
+    ).toBe(404)
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()

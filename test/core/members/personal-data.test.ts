@@ -13,19 +13,48 @@ describe.each(engines)("personal data on %s", (engine) => {
   })
   afterAll(() => app.close())
   const post = async (path: string, body?: object) => await app.call("POST", `/api/v1/${path}`, body)
-  const journal = async () => JSON.stringify(await app.run(Effect.flatMap(Store, (store) => eventsAfter(store, 0, 10_000))))
-  const traces = ["Florence", "Keller", "flo@", "0171", "Rose Lane", "keller.example", "DE999", "Kapellmeister", "Strings", "EXT-77", "old@", "///pretty"]
+  const journal = async () =>
+    JSON.stringify(await app.run(Effect.flatMap(Store, (store) => eventsAfter(store, 0, 10_000))))
+  const traces = [
+    "Florence",
+    "Keller",
+    "flo@",
+    "0171",
+    "Rose Lane",
+    "keller.example",
+    "DE999",
+    "Kapellmeister",
+    "Strings",
+    "EXT-77",
+    "old@",
+    "///pretty"
+  ]
 
   it("erasing a person empties the record, its contacts and every older event, also of doubles merged into it", async () => {
     await post("custom_fields", { name: "insured", module_type: "Member", field_type: 3 })
     const person = {
-      name: "Florence Keller", membership_type: "contact", description: "Florence plays", tag_list: ["Keller"], tax_number: "DE999", title: "Kapellmeister",
-      department: "Strings", mapping_id: "EXT-77", custom_fields: { insured: true }, day_cost: 100
+      name: "Florence Keller",
+      membership_type: "contact",
+      description: "Florence plays",
+      tag_list: ["Keller"],
+      tax_number: "DE999",
+      title: "Kapellmeister",
+      department: "Strings",
+      mapping_id: "EXT-77",
+      custom_fields: { insured: true },
+      day_cost: 100
     }
     const id = (await post("members", person)).body.member.id as number
     const double = (await post("members", { name: "F. Keller", membership_type: "contact" })).body.member.id as number
-    const bystander = (await post("members", { name: "Bystander", membership_type: "contact", title: "Mr" })).body.member.id as number
-    await post(`members/${id}/addresses`, { street: "7 Rose Lane", city: "Keller", latitude: "51.5", longitude: "0.1", what3words: "///pretty.much.here" })
+    const bystander = (await post("members", { name: "Bystander", membership_type: "contact", title: "Mr" })).body
+      .member.id as number
+    await post(`members/${id}/addresses`, {
+      street: "7 Rose Lane",
+      city: "Keller",
+      latitude: "51.5",
+      longitude: "0.1",
+      what3words: "///pretty.much.here"
+    })
     await post(`members/${double}/emails`, { address: "flo@keller.example", is_primary: true })
     await post(`members/${id}/phones`, { number: "0171 1" })
     await post(`members/${double}/links`, { url: "https://keller.example" })
@@ -39,17 +68,36 @@ describe.each(engines)("personal data on %s", (engine) => {
     const erased = await post(`members/${id}/anonymise?include=addresses,emails,phones,links`)
     expect(erased.status).toBe(200)
     expect(erased.body.member).toMatchObject({
-      id, name: "Anonymised Member", description: "", icon: null, tag_list: [], tax_number: null, mapping_id: null, title: null, department: null,
-      addresses: [], emails: [], phones: [], links: [], custom_fields: { insured: true }, is_active: true, membership_type: "contact", day_cost: "1.00"
+      id,
+      name: "Anonymised Member",
+      description: "",
+      icon: null,
+      tag_list: [],
+      tax_number: null,
+      mapping_id: null,
+      title: null,
+      department: null,
+      addresses: [],
+      emails: [],
+      phones: [],
+      links: [],
+      custom_fields: { insured: true },
+      is_active: true,
+      membership_type: "contact",
+      day_cost: "1.00"
     })
     const after = await journal()
     for (const trace of traces) expect(after).not.toContain(trace)
     expect(after).toContain("Bystander")
     // That it happened stays on record.
-    for (const type of ["member.created", "address.created", "email.updated", "member.merged", "member.anonymised"]) expect(after).toContain(type)
+    for (const type of ["member.created", "address.created", "email.updated", "member.merged", "member.anonymised"])
+      expect(after).toContain(type)
     const archived = (await app.call("GET", "/api/v1/members?archived=only")).body.members
     expect(archived).toMatchObject([{ id: double, name: "Anonymised Member" }])
-    expect((await app.call("GET", `/api/v1/members/${bystander}`)).body.member).toMatchObject({ name: "Bystander", title: "Mr" })
+    expect((await app.call("GET", `/api/v1/members/${bystander}`)).body.member).toMatchObject({
+      name: "Bystander",
+      title: "Mr"
+    })
     const again = await post(`members/${id}/anonymise`)
     expect([again.status, again.body.member.name]).toEqual([200, "Anonymised Member"])
   })
@@ -63,7 +111,11 @@ describe.each(engines)("personal data on %s", (engine) => {
   })
   it("nobody erases their own record, archived and unknown ones are not found", async () => {
     const user = (await post("users", { name: "Self", email: `self-${engine}@example.com`, active: true })).body.user
-    const refused = await app.call("POST", `/api/v1/members/${user.member_id}/anonymise`, undefined, { ...owner, user_id: user.id, member_id: user.member_id })
+    const refused = await app.call("POST", `/api/v1/members/${user.member_id}/anonymise`, undefined, {
+      ...owner,
+      user_id: user.id,
+      member_id: user.member_id
+    })
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toHaveProperty("member")
     const archived = (await post("members", { name: "Gone", membership_type: "contact" })).body.member.id as number
@@ -72,39 +124,57 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post("members/999999/anonymise")).status).toBe(404)
   })
   it("an account in use is refused, untouched, with the way out; deactivated, the user loses name and address with the record", async () => {
-    const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body.user
+    const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body
+      .user
     const before = await journal()
     const refused = await post(`members/${user.member_id}/anonymise`)
-    expect([refused.status, refused.body.errors]).toEqual([422, { member: [expect.stringContaining(`DELETE /api/v1/users/${user.id}`)] }])
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      { member: [expect.stringContaining(`DELETE /api/v1/users/${user.id}`)] }
+    ])
     expect(await journal()).toBe(before)
     expect((await app.call("GET", `/api/v1/users/${user.id}`)).body.user.email).toBe(`leaver-${engine}@example.com`)
     await app.call("DELETE", `/api/v1/users/${user.id}`)
     expect((await post(`members/${user.member_id}/anonymise`)).status).toBe(200)
-    expect((await post(`users/${user.id}/activate`)).body.errors).toEqual({ user: ["This user was anonymised; invite the person anew."] })
+    expect((await post(`users/${user.id}/activate`)).body.errors).toEqual({
+      user: ["This user was anonymised; invite the person anew."]
+    })
     // Who was invited and never came has no account in use.
     const invited = (await post("users", { name: "Leaver too", email: `leaver-${engine}@example.org` })).body.user
     expect((await post(`members/${invited.member_id}/anonymise`)).status).toBe(200)
-    expect((await app.call("GET", `/api/v1/users/${user.id}`)).body.user).toMatchObject({ name: "Anonymised Member", email: `anonymised-${user.id}@example.invalid` })
+    expect((await app.call("GET", `/api/v1/users/${user.id}`)).body.user).toMatchObject({
+      name: "Anonymised Member",
+      email: `anonymised-${user.id}@example.invalid`
+    })
     const after = await journal()
     expect(after).not.toContain("Leaver")
     expect(after).not.toContain(`leaver-${engine}@`)
   })
   it("custom fields marked as personal are emptied, those of deleted definitions with them; the others stay", async () => {
-    const define = async (name: string, more: object) => (await post("custom_fields", { name, module_type: "Member", field_type: 0, ...more })).body
+    const define = async (name: string, more: object) =>
+      (await post("custom_fields", { name, module_type: "Member", field_type: 0, ...more })).body
     await define("next_of_kin", { is_personal: true })
     const dropped = await define("dropped", {})
     await define("shirt_size", {})
     const late = await define("late", {})
     const custom_fields = { next_of_kin: "Aunt Agatha", dropped: "Bertram", shirt_size: "XL", late: "Cyril" }
-    const id = (await post("members", { name: "Otto", membership_type: "contact", custom_fields })).body.member.id as number
+    const id = (await post("members", { name: "Otto", membership_type: "contact", custom_fields })).body.member
+      .id as number
     await app.call("PUT", `/api/v1/members/${id}`, { custom_fields: { next_of_kin: "Aunt Dahlia" } })
     await app.call("DELETE", `/api/v1/custom_fields/${dropped.custom_field.id}`)
-    expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({ next_of_kin: null, shirt_size: "XL", late: "Cyril" })
+    expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({
+      next_of_kin: null,
+      shirt_size: "XL",
+      late: "Cyril"
+    })
     for (const gone of ["Agatha", "Dahlia", "Bertram"]) expect(await journal()).not.toContain(gone)
     expect(await journal()).toMatch(/"member\.created".*XL.*Cyril|XL.*Cyril.*"member\.created"/)
     // Marked later, its values go when the person is anonymised again.
     await app.call("PUT", `/api/v1/custom_fields/${late.custom_field.id}`, { is_personal: true })
-    expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({ shirt_size: "XL", late: null })
+    expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({
+      shirt_size: "XL",
+      late: null
+    })
     expect(await journal()).not.toContain("Cyril")
   })
   it("folding what is left of the journal gives the same tables", async () => {

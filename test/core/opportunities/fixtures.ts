@@ -24,7 +24,8 @@ export interface OpportunityFixture {
   readonly unit: (product_id: number, body?: object) => Promise<any>
 }
 export const opportunityFixture = (app: App): OpportunityFixture => {
-  const call = (method: string) => (path: string, body?: unknown, viewer?: Viewer) => app.call(method, path, body, viewer)
+  const call = (method: string) => (path: string, body?: unknown, viewer?: Viewer) =>
+    app.call(method, path, body, viewer)
   const post = call("POST")
   const made: OpportunityFixture["made"] = async (path, body, key) => {
     const reply = await post(path, body)
@@ -32,16 +33,24 @@ export const opportunityFixture = (app: App): OpportunityFixture => {
     return reply.body[key]
   }
   let count = 0
-  const opportunity: OpportunityFixture["opportunity"] = (body = {}) => sampleBusiness(app).opportunity({ store_id: 1, ...body })
+  const opportunity: OpportunityFixture["opportunity"] = (body = {}) =>
+    sampleBusiness(app).opportunity({ store_id: 1, ...body })
   const withLine: OpportunityFixture["withLine"] = async (body = {}, line = lineL) => {
     const { id } = await opportunity(body)
     return made(`${opportunity_path}/${id}/items`, line, "opportunity")
   }
   return {
-    app, post, put: call("PUT"), patch: call("PATCH"), made, opportunity, withLine,
+    app,
+    post,
+    put: call("PUT"),
+    patch: call("PATCH"),
+    made,
+    opportunity,
+    withLine,
     get: (path, viewer) => app.call("GET", path, undefined, viewer),
     remove: (path, viewer) => app.call("DELETE", path, undefined, viewer),
-    product: (body = {}) => made("/api/v1/products", { name: `Product ${++count}`, stock_method: 2, ...body }, "product"),
+    product: (body = {}) =>
+      made("/api/v1/products", { name: `Product ${++count}`, stock_method: 2, ...body }, "product"),
     unit: (product_id, body = {}) =>
       made("/api/v1/stock_levels", { product_id, store_id: 1, asset_number: `A-${++count}`, ...body }, "stock_level")
   }

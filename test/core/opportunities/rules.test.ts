@@ -4,7 +4,15 @@ import { derivedStatus } from "../../../core/opportunities/status/progress.ts"
 import { clonedSubject } from "../../../core/opportunities/header/clone.ts"
 import type { Opportunity } from "../../../core/opportunities/aggregate.ts"
 import { type ItemRow, opportunity_items } from "../../../core/opportunities/child-tables.ts"
-import { type Transition, transitions, statusNameOf, transitionRefusal, statuses, type StatusName, targetStatus } from "../../../core/opportunities/status/statuses.ts"
+import {
+  type Transition,
+  transitions,
+  statusNameOf,
+  transitionRefusal,
+  statuses,
+  type StatusName,
+  targetStatus
+} from "../../../core/opportunities/status/statuses.ts"
 import { nextPath, restructured } from "../../../core/opportunities/lines/tree.ts"
 import { initialRow } from "../../../core/kernel/crud-resource.ts"
 
@@ -17,15 +25,27 @@ const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: St
   reinstate: { lost: "provisional", dead: "provisional", postponed: "provisional", cancelled: "active" },
   reopen: { complete: "active" },
   revert_to_draft: { provisional: "open" },
-  revert_to_quotation: { active: "provisional", dispatched: "provisional", on_hire: "provisional", returned: "provisional", checked: "provisional" }
+  revert_to_quotation: {
+    active: "provisional",
+    dispatched: "provisional",
+    on_hire: "provisional",
+    returned: "provisional",
+    checked: "provisional"
+  }
 }
 
 describe("the table of moves", () => {
   it("leads where the decisions say, from everywhere else nowhere", () => {
-    for (const [move, ends] of Object.entries(expected) as ReadonlyArray<[Transition, { readonly [S in StatusName]?: StatusName }]>) {
+    for (const [move, ends] of Object.entries(expected) as ReadonlyArray<
+      [Transition, { readonly [S in StatusName]?: StatusName }]
+    >) {
       for (const name of names) {
         const refused = transitionRefusal(statuses[name], move) !== undefined
-        expect([move, name, refused ? undefined : statusNameOf(targetStatus(statuses[name], move))]).toEqual([move, name, ends[name]])
+        expect([move, name, refused ? undefined : statusNameOf(targetStatus(statuses[name], move))]).toEqual([
+          move,
+          name,
+          ends[name]
+        ])
       }
     }
   })
@@ -34,17 +54,34 @@ describe("the table of moves", () => {
     for (const move of ["edit", "allocate", "check_in", "change_status"] as const) {
       expect(names.filter((name) => transitions[name][move] === "refused")).toEqual(closed)
     }
-    expect(names.filter((name) => transitions[name].dispatch !== "refused")).toEqual(["active", "dispatched", "on_hire", "returned", "checked"])
+    expect(names.filter((name) => transitions[name].dispatch !== "refused")).toEqual([
+      "active",
+      "dispatched",
+      "on_hire",
+      "returned",
+      "checked"
+    ])
   })
 })
 
-const line = (id: number, set: Partial<ItemRow> = {}): ItemRow =>
-  ({ ...initialRow(opportunity_items, {}) as ItemRow, id, name: `L${id}`, path: String(id).padStart(4, "0"), quantity: "10.00", ...set })
-const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray<number> = []): Opportunity => ({
-  header: {} as Opportunity["header"], lines, costs: [],
-  units: unit_statuses.map((status, at) => ({ id: at + 1, opportunity_item_id: lines[0]!.id, status }) as Opportunity["units"][number])
+const line = (id: number, set: Partial<ItemRow> = {}): ItemRow => ({
+  ...(initialRow(opportunity_items, {}) as ItemRow),
+  id,
+  name: `L${id}`,
+  path: String(id).padStart(4, "0"),
+  quantity: "10.00",
+  ...set
 })
-const bulk = (dispatched: string, returned: string): ItemRow => line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
+const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray<number> = []): Opportunity => ({
+  header: {} as Opportunity["header"],
+  lines,
+  costs: [],
+  units: unit_statuses.map(
+    (status, at) => ({ id: at + 1, opportunity_item_id: lines[0]!.id, status }) as Opportunity["units"][number]
+  )
+})
+const bulk = (dispatched: string, returned: string): ItemRow =>
+  line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
 
 describe("an order's status follows from what is out and back (rules/opportunities 9.4)", () => {
   it.each([
@@ -80,9 +117,17 @@ describe("places of lines", () => {
   })
   it("depths are cut to one below the row before, and every level counts from one", () => {
     const lines = new Map([group, line(2), line(3, { item_type: "group" }), line(4)].map((one) => [one.id, one]))
-    const nodes = [{ id: 1, depth: 3 }, { id: 2, depth: 9 }, { id: 3, depth: 1 }, { id: 4, depth: 2 }]
+    const nodes = [
+      { id: 1, depth: 3 },
+      { id: 2, depth: 9 },
+      { id: 3, depth: 1 },
+      { id: 4, depth: 2 }
+    ]
     expect(Result.getOrThrow(restructured(nodes, lines))).toEqual([
-      { id: 1, path: "0001" }, { id: 2, path: "00010001" }, { id: 3, path: "0002" }, { id: 4, path: "00020001" }
+      { id: 1, path: "0001" },
+      { id: 2, path: "00010001" },
+      { id: 3, path: "0002" },
+      { id: 4, path: "00020001" }
     ])
   })
 })

@@ -6,8 +6,17 @@ import { noRateMethod } from "../../../core/pricing/engine.ts"
 import { resolveLineRate } from "../../../core/pricing/line-rate.ts"
 
 const rate = (over: Partial<PricedRate>): PricedRate => ({
-  id: 1, rate_definition_id: 10, store_id: null, transaction_type: "rental", priority: 0, valid_from: null, valid_to: null,
-  price: 5000, currency: "GBP", method: noRateMethod, ...over
+  id: 1,
+  rate_definition_id: 10,
+  store_id: null,
+  transaction_type: "rental",
+  priority: 0,
+  valid_from: null,
+  valid_to: null,
+  price: 5000,
+  currency: "GBP",
+  method: noRateMethod,
+  ...over
 })
 const body = { quantity: 2, start: "2026-01-05T00:00:00Z", end: "2026-01-08T00:00:00Z" }
 const ask = (over: JsonObject, rates: ReadonlyArray<PricedRate> = [rate({})]) =>
@@ -17,9 +26,17 @@ const errorKeys = (over: JsonObject) =>
 
 describe("calculate_rate", () => {
   it("prices with the winning rate and says which it was", () => {
-    const answer = Result.getOrThrow(ask({ store_id: 7 }, [rate({}), rate({ id: 2, store_id: 7, price: 7000, rate_definition_id: 11 })]))
+    const answer = Result.getOrThrow(
+      ask({ store_id: 7 }, [rate({}), rate({ id: 2, store_id: 7, price: 7000, rate_definition_id: 11 })])
+    )
     expect(answer.meta).toEqual({ resolved: true, rate_definition_id: 11, product_rate_id: 2 })
-    expect(answer.rate_breakdown).toMatchObject({ currency: "GBP", unit_price: "70.00", units: 3, total: "420.00", quantity: 2 })
+    expect(answer.rate_breakdown).toMatchObject({
+      currency: "GBP",
+      unit_price: "70.00",
+      units: 3,
+      total: "420.00",
+      quantity: 2
+    })
   })
 
   it("answers in the base currency at zero when no rate matches", () => {
@@ -67,9 +84,15 @@ describe("the rate of a line", () => {
     expect(resolveLineRate([own, base], question, euros)).toMatchObject({ product_rate_id: 1, price: 6000 })
   })
   it("is otherwise converted from the base currency with the snapshot, the block's charge with it", () => {
-    const method = { ...noRateMethod, calculation_strategy: "hybrid" as const, strategy_config: { fixed_charge: 20_000, fixed_period_units: 3 } }
+    const method = {
+      ...noRateMethod,
+      calculation_strategy: "hybrid" as const,
+      strategy_config: { fixed_charge: 20_000, fixed_period_units: 3 }
+    }
     expect(resolveLineRate([rate({ price: 5000, method })], question, euros)).toEqual({
-      product_rate_id: 1, rate_definition_id: 10, price: 5882,
+      product_rate_id: 1,
+      rate_definition_id: 10,
+      price: 5882,
       method: { ...method, strategy_config: { fixed_charge: 23_529, fixed_period_units: 3 } }
     })
   })
@@ -79,6 +102,8 @@ describe("the rate of a line", () => {
   })
   it("is never one in a third currency", () => {
     expect(resolveLineRate([rate({ currency: "USD" })], question, euros)).toBeNull()
-    expect(resolveLineRate([rate({ currency: "USD" })], question, { ...euros, currency: "GBP", exchange_rate: "1" })).toBeNull()
+    expect(
+      resolveLineRate([rate({ currency: "USD" })], question, { ...euros, currency: "GBP", exchange_rate: "1" })
+    ).toBeNull()
   })
 })

@@ -6,10 +6,24 @@ import { type CriteriaFacts, meetsCriteria } from "../../../core/pricing/criteri
 
 /** A Friday hire by a trade customer: 4 days, 2 of product 5. */
 const facts: CriteriaFacts = {
-  member_id: 7, "member.membership_type": "organisation", "member.discount_category_id": null, "member.price_category_id": 3,
-  "member.tag_list": ["Trade", "Festival crew"], store_id: 1, product_id: 5, product_group_id: 2, product_type: "rental",
-  transaction_type: "rental", quantity: "2.00", chargeable_days: "4", line_total: 40_000, charge_total: 100_000,
-  starts_at: "2026-07-03T09:00:00.000Z", ends_at: "2026-07-07T09:00:00.000Z", day_of_week: 5, state: "quotation"
+  member_id: 7,
+  "member.membership_type": "organisation",
+  "member.discount_category_id": null,
+  "member.price_category_id": 3,
+  "member.tag_list": ["Trade", "Festival crew"],
+  store_id: 1,
+  product_id: 5,
+  product_group_id: 2,
+  product_type: "rental",
+  transaction_type: "rental",
+  quantity: "2.00",
+  chargeable_days: "4",
+  line_total: 40_000,
+  charge_total: 100_000,
+  starts_at: "2026-07-03T09:00:00.000Z",
+  ends_at: "2026-07-07T09:00:00.000Z",
+  day_of_week: 5,
+  state: "quotation"
 }
 const meets = (criteria: Json): boolean => meetsCriteria(Result.getOrThrow(readCriteria(criteria)), facts, "GBP")
 
@@ -61,8 +75,11 @@ describe("criteria", () => {
   const no = { field: "store_id", operator: "eq", value: 2 }
 
   it("ask for all conditions unless any will do", () => {
-    expect([meets({ conditions: [yes, no] }), meets({ match: "any", conditions: [yes, no] }), meets({ match: "any", conditions: [no] })])
-      .toEqual([false, true, false])
+    expect([
+      meets({ conditions: [yes, no] }),
+      meets({ match: "any", conditions: [yes, no] }),
+      meets({ match: "any", conditions: [no] })
+    ]).toEqual([false, true, false])
   })
   it("match everything when they ask nothing", () => {
     expect([meets({}), meets({ conditions: [] }), meets({ match: "any", conditions: [] })]).toEqual([true, true, true])
@@ -72,7 +89,11 @@ describe("criteria", () => {
     expect(meets({ conditions: [yes, { match: "all", conditions: [no, yes] }] })).toBe(false)
   })
   it("may be a bare map of what must be equal or one of", () => {
-    expect([meets({ member_id: 7 }), meets({ member_id: [6, 7], store_id: 1 }), meets({ member_id: 7, store_id: 2 })]).toEqual([true, true, false])
+    expect([
+      meets({ member_id: 7 }),
+      meets({ member_id: [6, 7], store_id: 1 }),
+      meets({ member_id: 7, store_id: 2 })
+    ]).toEqual([true, true, false])
   })
   it("treat an unknown fact as meeting no comparison", () => {
     const unknown = { ...facts, starts_at: null, quantity: null }

@@ -2,7 +2,13 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { schemaSections } from "../../../core/pricing/config-schema.ts"
-import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMethod } from "../../../core/pricing/definition.ts"
+import {
+  composeMethod,
+  copyName,
+  deletionErrors,
+  type SubmittedMethod,
+  updateMethod
+} from "../../../core/pricing/definition.ts"
 import { presets, presetSlugOfSourceEngine } from "../../../core/pricing/presets.ts"
 
 const daily: SubmittedMethod = { calculation_strategy: "period", base_period: "daily" }
@@ -18,7 +24,10 @@ describe("strategy config", () => {
     [{ rental_days_per_week: 8 }, "strategy_config.rental_days_per_week"],
     [{ rental_days_per_week: "7" }, "accepted"],
     [{ day_type: "calendar" }, "strategy_config.day_type"],
-    [{ day_type: "business", business_hours_start: "9:00", business_hours_end: "17:00" }, "strategy_config.business_hours_start"],
+    [
+      { day_type: "business", business_hours_start: "9:00", business_hours_end: "17:00" },
+      "strategy_config.business_hours_start"
+    ],
     [{ day_type: "business", business_hours_start: "17:00", business_hours_end: "09:00" }, "accepted"],
     [{ day_type: "clock", business_hours_start: "nonsense" }, "accepted"],
     [{ first_day_cutoff: "09:00:00" }, "strategy_config.first_day_cutoff"],
@@ -29,24 +38,44 @@ describe("strategy config", () => {
   })
 
   it("keeps what is known and shown, cast, and writes no defaults", () => {
-    expect(stored({
-      ...daily,
-      strategy_config: { day_type: "business", business_hours_start: "08:00", business_hours_end: "18:00", colour: "red", rental_days_per_week: "5" }
-    }).strategy_config).toStrictEqual({
-      day_type: "business", business_hours_start: "08:00", business_hours_end: "18:00", rental_days_per_week: 5
+    expect(
+      stored({
+        ...daily,
+        strategy_config: {
+          day_type: "business",
+          business_hours_start: "08:00",
+          business_hours_end: "18:00",
+          colour: "red",
+          rental_days_per_week: "5"
+        }
+      }).strategy_config
+    ).toStrictEqual({
+      day_type: "business",
+      business_hours_start: "08:00",
+      business_hours_end: "18:00",
+      rental_days_per_week: 5
     })
-    expect(stored({ calculation_strategy: "fixed", base_period: "daily", strategy_config: { leeway_minutes: 5 } }))
-      .toMatchObject({ base_period: null, strategy_config: {} })
+    expect(
+      stored({ calculation_strategy: "fixed", base_period: "daily", strategy_config: { leeway_minutes: 5 } })
+    ).toMatchObject({ base_period: null, strategy_config: {} })
   })
 })
 
 describe("modifier configs", () => {
-  const factor = (range: Json) => composeMethod({ ...daily, enabled_modifiers: ["factor"], modifier_configs: { factor: { ranges: [range] } } })
+  const factor = (range: Json) =>
+    composeMethod({ ...daily, enabled_modifiers: ["factor"], modifier_configs: { factor: { ranges: [range] } } })
   const tier = (multiplier: Json) =>
-    composeMethod({ ...daily, enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers: [{ multiplier }] } } })
+    composeMethod({
+      ...daily,
+      enabled_modifiers: ["multiplier"],
+      modifier_configs: { multiplier: { tiers: [{ multiplier }] } }
+    })
 
   it.each<[Json, string]>([
-    ["1.0", "accepted"], [1, "accepted"], ["0", "accepted"], ["0.3333", "accepted"],
+    ["1.0", "accepted"],
+    [1, "accepted"],
+    ["0", "accepted"],
+    ["0.3333", "accepted"],
     ["-0.5", "modifier_configs.multiplier.tiers.0.multiplier"],
     ["1e2", "modifier_configs.multiplier.tiers.0.multiplier"],
     ["", "modifier_configs.multiplier.tiers.0.multiplier"],
@@ -68,8 +97,10 @@ describe("modifier configs", () => {
 
   it("keeps numbers of decimals as text, so that 0.5 stays 0.5 and 1.0 becomes 1", () => {
     const tiers = [{ multiplier: 0.5 }, { multiplier: 1.0 }, { multiplier: "1.0" }]
-    expect(stored({ ...daily, enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers } } }).modifier_configs)
-      .toStrictEqual({ multiplier: { tiers: [{ multiplier: "0.5" }, { multiplier: "1" }, { multiplier: "1.0" }] } })
+    expect(
+      stored({ ...daily, enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers } } })
+        .modifier_configs
+    ).toStrictEqual({ multiplier: { tiers: [{ multiplier: "0.5" }, { multiplier: "1" }, { multiplier: "1.0" }] } })
   })
 
   it("keeps one entry for each enabled modifier and none of the others, whose faults do not matter", () => {
@@ -80,11 +111,16 @@ describe("modifier configs", () => {
   })
 
   it("takes an empty list where an object is meant, and nothing else in its place", () => {
-    expect(stored({ ...daily, strategy_config: [], modifier_configs: [] })).toMatchObject({ strategy_config: {}, modifier_configs: {} })
-    expect(errorKeys(composeMethod({ ...daily, strategy_config: "x", modifier_configs: [1], enabled_modifiers: [5] })))
-      .toBe("enabled_modifiers.0 strategy_config modifier_configs")
-    expect(errorKeys(composeMethod({ ...daily, enabled_modifiers: ["factor"], modifier_configs: { factor: "x" } })))
-      .toBe("modifier_configs.factor")
+    expect(stored({ ...daily, strategy_config: [], modifier_configs: [] })).toMatchObject({
+      strategy_config: {},
+      modifier_configs: {}
+    })
+    expect(
+      errorKeys(composeMethod({ ...daily, strategy_config: "x", modifier_configs: [1], enabled_modifiers: [5] }))
+    ).toBe("enabled_modifiers.0 strategy_config modifier_configs")
+    expect(
+      errorKeys(composeMethod({ ...daily, enabled_modifiers: ["factor"], modifier_configs: { factor: "x" } }))
+    ).toBe("modifier_configs.factor")
   })
 })
 
@@ -107,29 +143,37 @@ describe("strategy against period and modifiers", () => {
   })
 
   it("is judged before the configs are looked at", () => {
-    expect(errorKeys(composeMethod({ calculation_strategy: "period", strategy_config: { leeway_minutes: -1 } }))).toBe("base_period")
+    expect(errorKeys(composeMethod({ calculation_strategy: "period", strategy_config: { leeway_minutes: -1 } }))).toBe(
+      "base_period"
+    )
   })
 })
 
 describe("updating a definition", () => {
   const existing = stored({
-    ...daily, enabled_modifiers: ["multiplier"], strategy_config: { leeway_minutes: 30, last_day_cutoff: "09:00" },
+    ...daily,
+    enabled_modifiers: ["multiplier"],
+    strategy_config: { leeway_minutes: 30, last_day_cutoff: "09:00" },
     modifier_configs: { multiplier: { tiers: [{ multiplier: "0.5" }] } }
   })
 
   it("keeps what is absent or null", () => {
-    expect(Result.getOrThrow(updateMethod(existing, { base_period: null, strategy_config: null }))).toStrictEqual(existing)
+    expect(Result.getOrThrow(updateMethod(existing, { base_period: null, strategy_config: null }))).toStrictEqual(
+      existing
+    )
   })
   it("replaces configs as a whole", () => {
-    expect(Result.getOrThrow(updateMethod(existing, { strategy_config: { leeway_minutes: 5 } })).strategy_config)
-      .toStrictEqual({ leeway_minutes: 5 })
+    expect(
+      Result.getOrThrow(updateMethod(existing, { strategy_config: { leeway_minutes: 5 } })).strategy_config
+    ).toStrictEqual({ leeway_minutes: 5 })
   })
   it("drops the configs of modifiers that go", () => {
     expect(Result.getOrThrow(updateMethod(existing, { enabled_modifiers: [] })).modifier_configs).toStrictEqual({})
   })
   it("strips what a new strategy does not know, and asks for the period it needs", () => {
-    expect(Result.getOrThrow(updateMethod(existing, { calculation_strategy: "fixed", enabled_modifiers: [] })))
-      .toMatchObject({ base_period: null, strategy_config: {} })
+    expect(
+      Result.getOrThrow(updateMethod(existing, { calculation_strategy: "fixed", enabled_modifiers: [] }))
+    ).toMatchObject({ base_period: null, strategy_config: {} })
     const fixed = stored({ calculation_strategy: "fixed" })
     expect(errorKeys(updateMethod(fixed, { calculation_strategy: "period" }))).toBe("base_period")
   })
@@ -151,42 +195,92 @@ describe("the form of the rate engine", () => {
   const sections = (query: { strategy?: unknown; modifiers?: unknown }) => Result.getOrThrow(schemaSections(query))
 
   it("has no options for the fixed strategy", () => {
-    expect(sections({ strategy: "fixed", modifiers: ["factor"] }).map(({ key, label }) => [key, label])).toEqual([["factor", "Factor"]])
+    expect(sections({ strategy: "fixed", modifiers: ["factor"] }).map(({ key, label }) => [key, label])).toEqual([
+      ["factor", "Factor"]
+    ])
   })
   it("describes each kind of field with the keys a form needs", () => {
     const common = { help: null, placeholder: null }
     const [options, multiplier] = sections({ strategy: "period", modifiers: ["multiplier", "multiplier"] })
     expect(options?.fields[0]).toStrictEqual({
-      key: "day_type", type: "select", label: "Day Type", ...common, default: "clock", required: false,
+      key: "day_type",
+      type: "select",
+      label: "Day Type",
+      ...common,
+      default: "clock",
+      required: false,
       options: { clock: "Clock", business: "Business Hours" }
     })
     expect(options?.fields[1]).toMatchObject({
-      key: "business_hours", type: "group", default: null, visible_when: [{ field: "day_type", value: "business" }],
-      fields: [{ key: "business_hours_start", type: "time", default: "09:00", required: true }, { key: "business_hours_end", default: "17:00" }]
+      key: "business_hours",
+      type: "group",
+      default: null,
+      visible_when: [{ field: "day_type", value: "business" }],
+      fields: [
+        { key: "business_hours_start", type: "time", default: "09:00", required: true },
+        { key: "business_hours_end", default: "17:00" }
+      ]
     })
     expect(options?.fields[2]).toStrictEqual({
-      key: "rental_days_per_week", type: "number", label: "Rental Days per Week", ...common, default: 7, required: false, min: 1, max: 7, step: null
+      key: "rental_days_per_week",
+      type: "number",
+      label: "Rental Days per Week",
+      ...common,
+      default: 7,
+      required: false,
+      min: 1,
+      max: 7,
+      step: null
     })
     expect(options?.fields[4]).toStrictEqual({
-      key: "first_day_cutoff", type: "time", label: "First Day Cut-off", ...common, default: null, required: false
+      key: "first_day_cutoff",
+      type: "time",
+      label: "First Day Cut-off",
+      ...common,
+      default: null,
+      required: false
     })
-    expect(multiplier?.fields).toStrictEqual([{
-      key: "tiers", type: "repeater", label: "Tiers", ...common, default: null, required: false, min_items: 1,
-      fields: [{ key: "multiplier", type: "decimal", label: "Multiplier", ...common, default: "1.0", required: true, decimals: 2 }]
-    }])
+    expect(multiplier?.fields).toStrictEqual([
+      {
+        key: "tiers",
+        type: "repeater",
+        label: "Tiers",
+        ...common,
+        default: null,
+        required: false,
+        min_items: 1,
+        fields: [
+          {
+            key: "multiplier",
+            type: "decimal",
+            label: "Multiplier",
+            ...common,
+            default: "1.0",
+            required: true,
+            decimals: 2
+          }
+        ]
+      }
+    ])
   })
   it("names the modifier it does not know by its place", () => {
     expect(Result.merge(schemaSections({ strategy: "period", modifiers: ["factor", "bogus"] }))).toEqual({
       "modifiers.1": ["The modifier must be one of: multiplier, factor."]
     })
-    expect(Object.keys(Result.merge(schemaSections({ strategy: "period", modifiers: "factor" })))).toEqual(["modifiers"])
+    expect(Object.keys(Result.merge(schemaSections({ strategy: "period", modifiers: "factor" })))).toEqual([
+      "modifiers"
+    ])
   })
 })
 
 describe("presets", () => {
   it("are methods a definition may have", () => {
     for (const { base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config } of presets) {
-      expect(errorKeys(composeMethod({ base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config }))).toBe("accepted")
+      expect(
+        errorKeys(
+          composeMethod({ base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config })
+        )
+      ).toBe("accepted")
     }
   })
   it("receive every engine rates are imported from, usage-based ones as daily", () => {

@@ -2,20 +2,73 @@ import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { CriteriaFacts } from "../../../core/pricing/criteria-match.ts"
-import { applyDiscountRules, type DiscountableLine, type DiscountRequest, type DiscountRule, readDiscountValue } from "../../../core/pricing/discounts.ts"
+import {
+  applyDiscountRules,
+  type DiscountableLine,
+  type DiscountRequest,
+  type DiscountRule,
+  readDiscountValue
+} from "../../../core/pricing/discounts.ts"
 
 const facts: CriteriaFacts = {
-  member_id: 7, "member.membership_type": "organisation", "member.discount_category_id": null, "member.price_category_id": null,
-  "member.tag_list": [], store_id: 1, product_id: 5, product_group_id: 2, product_type: "rental", transaction_type: "rental",
-  quantity: "1.00", chargeable_days: "1", line_total: 0, charge_total: 0, starts_at: null, ends_at: null, day_of_week: null, state: "quotation"
+  member_id: 7,
+  "member.membership_type": "organisation",
+  "member.discount_category_id": null,
+  "member.price_category_id": null,
+  "member.tag_list": [],
+  store_id: 1,
+  product_id: 5,
+  product_group_id: 2,
+  product_type: "rental",
+  transaction_type: "rental",
+  quantity: "1.00",
+  chargeable_days: "1",
+  line_total: 0,
+  charge_total: 0,
+  starts_at: null,
+  ends_at: null,
+  day_of_week: null,
+  state: "quotation"
 }
-const line = (net: number, over: Partial<DiscountableLine> = {}): DiscountableLine => ({ net, discountable: true, priced_by_hand: false, facts, ...over })
-const rule = (id: number, over: Partial<DiscountRule> = {}): DiscountRule => ({
-  id, name: `Rule ${id}`, discount_type: "percentage", discount_value: "10.00", applies_to: "line", max_discount_amount: null, currency_code: null,
-  criteria: {}, auto_apply: true, stackable: false, priority: 0, is_active: true, valid_from: null, valid_to: null, store_id: null, ...over
+const line = (net: number, over: Partial<DiscountableLine> = {}): DiscountableLine => ({
+  net,
+  discountable: true,
+  priced_by_hand: false,
+  facts,
+  ...over
 })
-const apply = (rules: ReadonlyArray<DiscountRule>, lines: ReadonlyArray<DiscountableLine>, over: Partial<DiscountRequest> = {}) =>
-  applyDiscountRules({ rules, lines, named_rule_ids: [], currency: "GBP", store_id: 1, start_date: "2026-07-01", ...over })
+const rule = (id: number, over: Partial<DiscountRule> = {}): DiscountRule => ({
+  id,
+  name: `Rule ${id}`,
+  discount_type: "percentage",
+  discount_value: "10.00",
+  applies_to: "line",
+  max_discount_amount: null,
+  currency_code: null,
+  criteria: {},
+  auto_apply: true,
+  stackable: false,
+  priority: 0,
+  is_active: true,
+  valid_from: null,
+  valid_to: null,
+  store_id: null,
+  ...over
+})
+const apply = (
+  rules: ReadonlyArray<DiscountRule>,
+  lines: ReadonlyArray<DiscountableLine>,
+  over: Partial<DiscountRequest> = {}
+) =>
+  applyDiscountRules({
+    rules,
+    lines,
+    named_rule_ids: [],
+    currency: "GBP",
+    store_id: 1,
+    start_date: "2026-07-01",
+    ...over
+  })
 const off = (...args: Parameters<typeof apply>) => apply(...args).line_discounts
 
 describe("one discount rule", () => {
@@ -64,7 +117,9 @@ describe("whether a rule is in force", () => {
   })
   it("and not automatic, but named on the opportunity", () => {
     expect(off([rule(1, { auto_apply: false })], [line(1000)], { named_rule_ids: [1] })).toEqual([100])
-    expect(off([rule(1, { auto_apply: false, criteria: { product_id: 6 } })], [line(1000)], { named_rule_ids: [1] })).toEqual([0])
+    expect(
+      off([rule(1, { auto_apply: false, criteria: { product_id: 6 } })], [line(1000)], { named_rule_ids: [1] })
+    ).toEqual([0])
   })
 })
 
@@ -84,8 +139,15 @@ describe("several discount rules", () => {
     const fixed = { discount_type: "fixed_amount", discount_value: "10.00", stackable } as const
     expect(off([rule(1, { stackable }), rule(2, { ...fixed, priority: 5 })], [line(10_000)])).toEqual([1000 + 900])
     expect(off([rule(1, { stackable }), rule(2, fixed)], [line(10_000)])).toEqual([1000 + 1000])
-    expect(apply([rule(2, { stackable }), rule(1, { stackable })], [line(10_000)]).applied.map(({ rule_id, amount }) => [rule_id, amount]))
-      .toEqual([[1, 1000], [2, 900]])
+    expect(
+      apply([rule(2, { stackable }), rule(1, { stackable })], [line(10_000)]).applied.map(({ rule_id, amount }) => [
+        rule_id,
+        amount
+      ])
+    ).toEqual([
+      [1, 1000],
+      [2, 900]
+    ])
   })
   it("that do not stack leave the single best one for the customer", () => {
     const rules = [rule(1, { priority: 9, discount_value: "5.00" }), rule(2, { discount_value: "20.00" }), rule(3)]
@@ -108,16 +170,26 @@ describe("several discount rules", () => {
       stackable: fc.boolean(),
       priority: fc.integer({ min: -3, max: 3 })
     })
-    fc.assert(fc.property(fc.array(anyRule, { maxLength: 6 }), fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 8 }), (rules, nets) => {
-      const { applied, line_discounts } = apply(rules.map((over, index) => rule(index + 1, over)), nets.map((net) => line(net)))
-      line_discounts.forEach((discount, index) => {
-        expect(discount).toBeGreaterThanOrEqual(0)
-        expect(discount).toBeLessThanOrEqual(nets[index] ?? 0)
-      })
-      const amounts = applied.reduce((sum, { amount }) => sum + amount, 0)
-      expect(line_discounts.reduce((sum, discount) => sum + discount, 0)).toBe(amounts)
-      for (const { amount, rule_id } of applied) expect(amount).toBeLessThanOrEqual(rules[rule_id - 1]?.max_discount_amount ?? Infinity)
-    }))
+    fc.assert(
+      fc.property(
+        fc.array(anyRule, { maxLength: 6 }),
+        fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 8 }),
+        (rules, nets) => {
+          const { applied, line_discounts } = apply(
+            rules.map((over, index) => rule(index + 1, over)),
+            nets.map((net) => line(net))
+          )
+          line_discounts.forEach((discount, index) => {
+            expect(discount).toBeGreaterThanOrEqual(0)
+            expect(discount).toBeLessThanOrEqual(nets[index] ?? 0)
+          })
+          const amounts = applied.reduce((sum, { amount }) => sum + amount, 0)
+          expect(line_discounts.reduce((sum, discount) => sum + discount, 0)).toBe(amounts)
+          for (const { amount, rule_id } of applied)
+            expect(amount).toBeLessThanOrEqual(rules[rule_id - 1]?.max_discount_amount ?? Infinity)
+        }
+      )
+    )
   })
 })
 

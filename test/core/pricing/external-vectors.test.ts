@@ -29,11 +29,17 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { calculateRate, type RateMethod } from "../../../core/pricing/engine.ts"
 
-const method = (calculation_strategy: RateMethod["calculation_strategy"], base_period: RateMethod["base_period"], strategy_config = {}): RateMethod =>
-  ({ calculation_strategy, base_period, strategy_config, enabled_modifiers: [], modifier_configs: {} })
+const method = (
+  calculation_strategy: RateMethod["calculation_strategy"],
+  base_period: RateMethod["base_period"],
+  strategy_config = {}
+): RateMethod => ({ calculation_strategy, base_period, strategy_config, enabled_modifiers: [], modifier_configs: {} })
 const multiplied = (base: RateMethod, charged: ReadonlyArray<number>): RateMethod => ({
-  ...base, enabled_modifiers: ["multiplier"],
-  modifier_configs: { multiplier: { tiers: charged.map((days, at) => ({ multiplier: String(days - (charged[at - 1] ?? 0)) })) } }
+  ...base,
+  enabled_modifiers: ["multiplier"],
+  modifier_configs: {
+    multiplier: { tiers: charged.map((days, at) => ({ multiplier: String(days - (charged[at - 1] ?? 0)) })) }
+  }
 })
 /** Their three day week, days 1 to 21, as published: how many days are charged once the hire reaches each day. */
 const three_day_week = [1, 2, 3, 3, 3, 3, 3, 4, 5, 6, 6, 6, 6, 6, 7, 8, 9, 9, 9, 9, 9]
@@ -73,26 +79,56 @@ const table = `
      S              subs-4        10.00  1  2026-01-02T09:00  2026-01-08T09:00    6   120.00   3
      S-within       subs-4        10.00  1  2026-01-02T09:00  2026-01-06T09:00    4   100.00   3
      S-fixed        fixed         10.00  2  2026-01-02T09:00  2026-01-07T09:00    1    20.00   -
-`.trim().split("\n").map((row) => row.trim().split(/\s+/))
+`
+  .trim()
+  .split("\n")
+  .map((row) => row.trim().split(/\s+/))
 
 describe("the published examples of the engines rates are imported from", () => {
-  it.each(table)("%s: %s at %s × %s from %s to %s is %s units, %s", (_source, name, price, quantity, start, end, units, total) => {
-    const request = { ...methods[name!]!, price: Number(price!.replace(".", "")), currency: "USD", quantity: Number(quantity), start: `${start}:00Z`, end: `${end}:00Z` }
-    expect(Result.getOrThrow(calculateRate(request))).toMatchObject({ units: Number(units), total })
-  })
+  it.each(table)(
+    "%s: %s at %s × %s from %s to %s is %s units, %s",
+    (_source, name, price, quantity, start, end, units, total) => {
+      const request = {
+        ...methods[name!]!,
+        price: Number(price!.replace(".", "")),
+        currency: "USD",
+        quantity: Number(quantity),
+        start: `${start}:00Z`,
+        end: `${end}:00Z`
+      }
+      expect(Result.getOrThrow(calculateRate(request))).toMatchObject({ units: Number(units), total })
+    }
+  )
   it("charge their three day week on each of its days as published", () => {
     three_day_week.forEach((days, at) => {
       const request = {
-        ...methods["3-day-week"]!, price: 100, currency: "USD", quantity: 1,
-        start: "2026-01-01T09:00:00Z", end: new Date(Date.UTC(2026, 0, 2 + at, 9)).toISOString()
+        ...methods["3-day-week"]!,
+        price: 100,
+        currency: "USD",
+        quantity: 1,
+        start: "2026-01-01T09:00:00Z",
+        end: new Date(Date.UTC(2026, 0, 2 + at, 9)).toISOString()
       }
       expect([at + 1, Result.getOrThrow(calculateRate(request)).total]).toEqual([at + 1, `${days}.00`])
     })
   })
   it("differ where length earns a factor: fourteen days at 0.9 are 12.60 there, and here the quantity of one has factor 1", () => {
     const request = {
-      ...method("period", "daily"), price: 100, currency: "USD", quantity: 1, start: "2026-01-01T09:00:00Z", end: "2026-01-15T09:00:00Z",
-      enabled_modifiers: ["factor"], modifier_configs: { factor: { ranges: [{ from: 1, to: 13, factor: "1" }, { from: 14, to: null, factor: "0.9" }] } }
+      ...method("period", "daily"),
+      price: 100,
+      currency: "USD",
+      quantity: 1,
+      start: "2026-01-01T09:00:00Z",
+      end: "2026-01-15T09:00:00Z",
+      enabled_modifiers: ["factor"],
+      modifier_configs: {
+        factor: {
+          ranges: [
+            { from: 1, to: 13, factor: "1" },
+            { from: 14, to: null, factor: "0.9" }
+          ]
+        }
+      }
     }
     expect(Result.getOrThrow(calculateRate(request)).total).toBe("14.00")
     expect(Result.getOrThrow(calculateRate({ ...request, quantity: 14 })).per_unit_subtotal).toBe("12.60")

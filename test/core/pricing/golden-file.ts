@@ -13,11 +13,14 @@ export interface GoldenCase<I, E> {
   readonly expected: E
 }
 /** What a case expects of a refused request. */
-export interface Refusal { readonly status: 422; readonly error_keys: ReadonlyArray<string> }
+export interface Refusal {
+  readonly status: 422
+  readonly error_keys: ReadonlyArray<string>
+}
 
 // Whole numbers beyond 2^53 would lose digits in JSON.parse; they are read as text.
 const cases: ReadonlyArray<GoldenCase<unknown, unknown>> = JSON.parse(
-  readFileSync(copyPath, "utf8").replace(/(:\s*)(\d{16,})(?=\s*[,}])/g, "$1\"$2\"")
+  readFileSync(copyPath, "utf8").replace(/(:\s*)(\d{16,})(?=\s*[,}])/g, '$1"$2"')
 )
 
 export const goldenKinds: ReadonlySet<string> = new Set(cases.map(({ kind }) => kind))

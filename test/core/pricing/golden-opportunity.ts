@@ -41,20 +41,25 @@ export const priceGoldenOpportunity = (input: GoldenOpportunity) => {
   }
   const items = (input.items ?? []).map((item) => {
     const tax_rate = item.product_tax_class === undefined ? noTax.percentage : taxOf(item.product_tax_class).percentage
-    const priced = Result.getOrThrow(priceLine({
-      transaction_type: item.transaction_type,
-      quantity: item.quantity,
-      manual_unit_price: item.unit_price ?? null,
-      rate: item.rate === undefined ? null : { price: item.rate.price, method: { ...noRateMethod, ...item.rate } },
-      carried_unit_price: 0,
-      discount_percent: item.discount_percent ?? null,
-      starts_at: item.starts_at ?? input.starts_at,
-      ends_at: item.ends_at ?? input.ends_at,
-      days: { use_chargeable_days: input.use_chargeable_days ?? false, chargeable_days: input.chargeable_days ?? null },
-      currency,
-      prices_include_tax: input.prices_include_tax ?? false,
-      tax_rate
-    }))
+    const priced = Result.getOrThrow(
+      priceLine({
+        transaction_type: item.transaction_type,
+        quantity: item.quantity,
+        manual_unit_price: item.unit_price ?? null,
+        rate: item.rate === undefined ? null : { price: item.rate.price, method: { ...noRateMethod, ...item.rate } },
+        carried_unit_price: 0,
+        discount_percent: item.discount_percent ?? null,
+        starts_at: item.starts_at ?? input.starts_at,
+        ends_at: item.ends_at ?? input.ends_at,
+        days: {
+          use_chargeable_days: input.use_chargeable_days ?? false,
+          chargeable_days: input.chargeable_days ?? null
+        },
+        currency,
+        prices_include_tax: input.prices_include_tax ?? false,
+        tax_rate
+      })
+    )
     return { item, priced, tax_rate }
   })
   const { totals } = rollUp({
@@ -67,7 +72,7 @@ export const priceGoldenOpportunity = (input: GoldenOpportunity) => {
     costs: (input.costs ?? []).map((cost) => ({ is_optional: false, ...cost })),
     prices_include_tax: input.prices_include_tax ?? false,
     deal_total: input.deal_total ?? null,
-    locked_tax_total: input.tax_locked === true ? input.stored_tax_total ?? 0 : null,
+    locked_tax_total: input.tax_locked === true ? (input.stored_tax_total ?? 0) : null,
     default_product_tax_class_id: input.default_product_tax_class ?? null,
     taxOf
   })

@@ -7,11 +7,22 @@ import type { FieldErrors } from "../../../core/kernel/rejection.ts"
 import type { RateBreakdown } from "../../../core/pricing/breakdown.ts"
 import { calculateEndpoint, type PricedRate } from "../../../core/pricing/calculate.ts"
 import { schemaSections } from "../../../core/pricing/config-schema.ts"
-import { composeMethod, copyName, deletionErrors, type SubmittedMethod, updateMethod } from "../../../core/pricing/definition.ts"
+import {
+  composeMethod,
+  copyName,
+  deletionErrors,
+  type SubmittedMethod,
+  updateMethod
+} from "../../../core/pricing/definition.ts"
 import { calculateRate, type RateRequest } from "../../../core/pricing/engine.ts"
 import { chargeableDays, type DayOverride, type Window } from "../../../core/pricing/line.ts"
 import { presets } from "../../../core/pricing/presets.ts"
-import { overlappingRateIds, type ProductRateWindow, type RateLookup, resolveProductRate } from "../../../core/pricing/resolution.ts"
+import {
+  overlappingRateIds,
+  type ProductRateWindow,
+  type RateLookup,
+  resolveProductRate
+} from "../../../core/pricing/resolution.ts"
 import { exclusiveTax, inclusiveTax, resolveTax, type TaxedAmount } from "../../../core/pricing/tax.ts"
 import { convertMoney } from "../../../core/values/exchange.ts"
 import { formatMoney, parseMoney } from "../../../core/values/money.ts"
@@ -21,7 +32,8 @@ import { type GoldenOpportunity, priceGoldenOpportunity } from "./golden-opportu
 /** Free text is no part of the file: wording is ours, and clients must not parse it. */
 const withoutDescription = (row: object): object => ({ ...row, description: undefined })
 const withoutDescriptions = (breakdown: RateBreakdown) => ({
-  ...breakdown, applied_modifiers: breakdown.applied_modifiers.map(withoutDescription)
+  ...breakdown,
+  applied_modifiers: breakdown.applied_modifiers.map(withoutDescription)
 })
 
 describe("rate_calculation", () => {
@@ -71,20 +83,33 @@ describe("tax_exclusive and tax_inclusive", () => {
 describe("tax_rule_resolution", () => {
   interface Input {
     readonly rules: ReadonlyArray<{
-      organisation_tax_class_id: number; product_tax_class_id: number
-      rate: string; priority: number; is_active: boolean; rate_is_active: boolean
+      organisation_tax_class_id: number
+      product_tax_class_id: number
+      rate: string
+      priority: number
+      is_active: boolean
+      rate_is_active: boolean
     }>
     readonly organisation_tax_class_id: number | null
     readonly product_tax_class_id: number | null
     readonly defaults: { readonly organisation: number; readonly product: number } | null
   }
   it.each(golden<Input, { rate: string | null }>("tax_rule_resolution"))("%s", (_, { expected, input }) => {
-    const tax = resolveTax({
-      rules: input.rules.map((rule, index) => ({ ...rule, id: index, tax_rate_id: index })),
-      rates: input.rules.map(({ rate, rate_is_active }, id) => ({ id, name: `Rate ${id}`, rate, is_active: rate_is_active })),
-      default_organisation_tax_class_id: input.defaults?.organisation ?? null,
-      default_product_tax_class_id: input.defaults?.product ?? null
-    }, input.organisation_tax_class_id, input.product_tax_class_id)
+    const tax = resolveTax(
+      {
+        rules: input.rules.map((rule, index) => ({ ...rule, id: index, tax_rate_id: index })),
+        rates: input.rules.map(({ rate, rate_is_active }, id) => ({
+          id,
+          name: `Rate ${id}`,
+          rate,
+          is_active: rate_is_active
+        })),
+        default_organisation_tax_class_id: input.defaults?.organisation ?? null,
+        default_product_tax_class_id: input.defaults?.product ?? null
+      },
+      input.organisation_tax_class_id,
+      input.product_tax_class_id
+    )
     expect(tax.tax_rate_id === null ? null : tax.percentage).toBe(expected.rate)
   })
 })
@@ -100,20 +125,36 @@ describe("currency_conversion", () => {
 const refusal = (errors: FieldErrors): Refusal => ({ status: 422, error_keys: Object.keys(errors) })
 
 describe("calculate_endpoint", () => {
-  interface Input { readonly product_rates?: ReadonlyArray<PricedRate>; readonly request: JsonObject; readonly base_currency?: string }
+  interface Input {
+    readonly product_rates?: ReadonlyArray<PricedRate>
+    readonly request: JsonObject
+    readonly base_currency?: string
+  }
   it.each(golden<Input, object>("calculate_endpoint"))("%s", (_, { expected, input }) => {
     const answer = calculateEndpoint(input.request, {
-      rates: input.product_rates ?? [], base_currency: input.base_currency ?? "GBP", store_exists: () => false
+      rates: input.product_rates ?? [],
+      base_currency: input.base_currency ?? "GBP",
+      store_exists: () => false
     })
-    expect(Result.match(answer, {
-      onSuccess: ({ meta, rate_breakdown }) => ({ status: 200, rate_breakdown: withoutDescriptions(rate_breakdown), meta }),
-      onFailure: refusal
-    })).toEqual(expected)
+    expect(
+      Result.match(answer, {
+        onSuccess: ({ meta, rate_breakdown }) => ({
+          status: 200,
+          rate_breakdown: withoutDescriptions(rate_breakdown),
+          meta
+        }),
+        onFailure: refusal
+      })
+    ).toEqual(expected)
   })
 })
 
 describe("definition_config", () => {
-  interface Existing extends SubmittedMethod { readonly is_preset?: boolean; readonly in_use?: boolean; readonly name?: string }
+  interface Existing extends SubmittedMethod {
+    readonly is_preset?: boolean
+    readonly in_use?: boolean
+    readonly name?: string
+  }
   interface Input extends SubmittedMethod {
     readonly existing?: Existing
     readonly update?: SubmittedMethod
@@ -125,9 +166,10 @@ describe("definition_config", () => {
       return errors === undefined ? { status: 204 } : { ...refusal(errors) }
     }
     if (action === "duplicate") return { status: 201, name: copyName(existing?.name ?? "") }
-    const stored = existing === undefined
-      ? composeMethod(submitted)
-      : updateMethod(Result.getOrThrow(composeMethod(existing)), update ?? {})
+    const stored =
+      existing === undefined
+        ? composeMethod(submitted)
+        : updateMethod(Result.getOrThrow(composeMethod(existing)), update ?? {})
     return Result.match(stored, {
       onSuccess: (method) => ({ status: existing === undefined ? 201 : 200, ...method }),
       onFailure: (errors) => ({ ...refusal(errors) })
@@ -161,22 +203,36 @@ describe("presets", () => {
 describe("schema_sections", () => {
   type Input = { readonly strategy?: string; readonly modifiers?: ReadonlyArray<string> }
   it.each(golden<Input, object>("schema_sections"))("%s", (_, { expected, input }) => {
-    expect(Result.match(schemaSections(input), {
-      onSuccess: (sections) => ({
-        section_keys: sections.map(({ key }) => key),
-        option_keys: sections.find(({ key }) => key === "options")?.fields.map((field) => field["key"])
-      }),
-      onFailure: refusal
-    })).toEqual(expected)
+    expect(
+      Result.match(schemaSections(input), {
+        onSuccess: (sections) => ({
+          section_keys: sections.map(({ key }) => key),
+          option_keys: sections.find(({ key }) => key === "options")?.fields.map((field) => field["key"])
+        }),
+        onFailure: refusal
+      })
+    ).toEqual(expected)
   })
 })
 
 describe("the golden file", () => {
   it("holds no kind of case that is not run here", () => {
     expect([...goldenKinds].sort()).toEqual([
-      "calculate_endpoint", "chargeable_days", "currency_conversion", "definition_config", "money_format", "money_input",
-      "opportunity_totals", "presets", "rate_calculation", "rate_overlap", "rate_resolution", "schema_sections",
-      "tax_exclusive", "tax_inclusive", "tax_rule_resolution"
+      "calculate_endpoint",
+      "chargeable_days",
+      "currency_conversion",
+      "definition_config",
+      "money_format",
+      "money_input",
+      "opportunity_totals",
+      "presets",
+      "rate_calculation",
+      "rate_overlap",
+      "rate_resolution",
+      "schema_sections",
+      "tax_exclusive",
+      "tax_inclusive",
+      "tax_rule_resolution"
     ])
   })
   it.runIf(existsSync(originalPath))("is byte for byte the one of the specification", () => {

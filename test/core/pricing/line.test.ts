@@ -1,20 +1,37 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { noRateMethod } from "../../../core/pricing/engine.ts"
-import { chargeableDays, type LineRequest, overrideErrors, priceLine, type TransactionType } from "../../../core/pricing/line.ts"
+import {
+  chargeableDays,
+  type LineRequest,
+  overrideErrors,
+  priceLine,
+  type TransactionType
+} from "../../../core/pricing/line.ts"
 import { noTax, resolveTax, type TaxRule } from "../../../core/pricing/tax.ts"
 
 const line = (over: Partial<LineRequest>): LineRequest => ({
-  transaction_type: "rental", quantity: "1.00", manual_unit_price: null, rate: null, carried_unit_price: 0, discount_percent: null,
-  starts_at: "2026-07-01T09:00:00.000Z", ends_at: "2026-07-04T09:00:00.000Z",
-  days: { use_chargeable_days: false, chargeable_days: null }, currency: "GBP", prices_include_tax: false, tax_rate: "20.0000", ...over
+  transaction_type: "rental",
+  quantity: "1.00",
+  manual_unit_price: null,
+  rate: null,
+  carried_unit_price: 0,
+  discount_percent: null,
+  starts_at: "2026-07-01T09:00:00.000Z",
+  ends_at: "2026-07-04T09:00:00.000Z",
+  days: { use_chargeable_days: false, chargeable_days: null },
+  currency: "GBP",
+  prices_include_tax: false,
+  tax_rate: "20.0000",
+  ...over
 })
 const priced = (over: Partial<LineRequest>) => Result.getOrThrow(priceLine(line(over)))
 const daily = (price: number) => ({ price, method: noRateMethod })
 
 describe("the price of a line over three days", () => {
   // source type        quantity  price  discount  incl  subtotal  total
-  it.each(`
+  it.each(
+    `
     manual  rental       2.00      1000  -         no       6000     6000
     manual  sale         2.00      1000  -         no       2000     2000
     manual  service      2.00      1000  -         no       6000     6000
@@ -30,21 +47,44 @@ describe("the price of a line over three days", () => {
     manual  rental       1.00      5000  100       no      15000        0
     manual  rental       1.00      4000  -         yes     12000    10000
     manual  rental       1.00      4000  10        yes     12000     9000
-  `.trim().split("\n").map((row) => [row.trim(), row.trim().split(/\s+/)] as const))("%s", (_, row) => {
-    const [source = "", type = "", quantity = "", price = "", discount = "", inclusive = "", subtotal = "", total = ""] = row
+  `
+      .trim()
+      .split("\n")
+      .map((row) => [row.trim(), row.trim().split(/\s+/)] as const)
+  )("%s", (_, row) => {
+    const [
+      source = "",
+      type = "",
+      quantity = "",
+      price = "",
+      discount = "",
+      inclusive = "",
+      subtotal = "",
+      total = ""
+    ] = row
     const answer = priced({
-      transaction_type: type as TransactionType, quantity,
+      transaction_type: type as TransactionType,
+      quantity,
       manual_unit_price: source === "manual" ? Number(price) : null,
       rate: source === "rate" ? daily(Number(price)) : null,
       carried_unit_price: source === "carried" ? Number(price) : 99_999,
       discount_percent: discount === "-" ? null : discount,
       prices_include_tax: inclusive === "yes"
     })
-    expect([answer.source, answer.unit_price, answer.subtotal, answer.total]).toEqual([source, Number(price), Number(subtotal), Number(total)])
+    expect([answer.source, answer.unit_price, answer.subtotal, answer.total]).toEqual([
+      source,
+      Number(price),
+      Number(subtotal),
+      Number(total)
+    ])
   })
 
   it("rounds its own discount half away from zero: 12.5 percent of 9.99 is 1.25", () => {
-    expect(priced({ manual_unit_price: 333, discount_percent: "12.50" })).toMatchObject({ subtotal: 999, discount: 125, total: 874 })
+    expect(priced({ manual_unit_price: 333, discount_percent: "12.50" })).toMatchObject({
+      subtotal: 999,
+      discount: 125,
+      total: 874
+    })
   })
 
   it("prefers the price set by hand to a rate, and a rate to what the row carried", () => {
@@ -54,7 +94,10 @@ describe("the price of a line over three days", () => {
 
   it("counts four days and eight hours as four by hand and as five by rate", () => {
     const window = { starts_at: "2026-10-01T09:00:00.000Z", ends_at: "2026-10-05T17:00:00.000Z" }
-    expect([priced({ ...window, manual_unit_price: 100 }).units, priced({ ...window, rate: daily(100) }).units]).toEqual([4, 5])
+    expect([
+      priced({ ...window, manual_unit_price: 100 }).units,
+      priced({ ...window, rate: daily(100) }).units
+    ]).toEqual([4, 5])
   })
 
   it("takes the day override for prices by hand only", () => {
@@ -66,12 +109,21 @@ describe("the price of a line over three days", () => {
     const huge = priceLine(line({ quantity: "99999999.00", manual_unit_price: 2_147_483_647 }))
     expect(Object.keys(Result.merge(huge))).toEqual(["quantity"])
     const hourly = { price: 1, method: { ...noRateMethod, base_period: "hourly" as const } }
-    expect(Object.keys(Result.merge(priceLine(line({ rate: hourly, ends_at: "2126-07-01T09:00:00.000Z" }))))).toEqual(["ends_at"])
+    expect(Object.keys(Result.merge(priceLine(line({ rate: hourly, ends_at: "2126-07-01T09:00:00.000Z" }))))).toEqual([
+      "ends_at"
+    ])
   })
 
   it("may not be pushed beyond the money range by an override", () => {
-    expect(overrideErrors(2_147_483_647, priced({ manual_unit_price: 2_147_483_647, quantity: "1.00", transaction_type: "sale" }))).toBeUndefined()
-    expect(Object.keys(overrideErrors(2_147_483_647, priced({ manual_unit_price: 2_147_483_647 })) ?? {})).toEqual(["unit_price"])
+    expect(
+      overrideErrors(
+        2_147_483_647,
+        priced({ manual_unit_price: 2_147_483_647, quantity: "1.00", transaction_type: "sale" })
+      )
+    ).toBeUndefined()
+    expect(Object.keys(overrideErrors(2_147_483_647, priced({ manual_unit_price: 2_147_483_647 })) ?? {})).toEqual([
+      "unit_price"
+    ])
   })
 })
 
@@ -92,7 +144,13 @@ describe("chargeable days", () => {
 describe("the tax of two classes", () => {
   let id = 0
   const rule = (organisation: number, product: number, tax_rate_id: number, over: Partial<TaxRule> = {}): TaxRule => ({
-    id: ++id, organisation_tax_class_id: organisation, product_tax_class_id: product, tax_rate_id, priority: 0, is_active: true, ...over
+    id: ++id,
+    organisation_tax_class_id: organisation,
+    product_tax_class_id: product,
+    tax_rate_id,
+    priority: 0,
+    is_active: true,
+    ...over
   })
   const rates = [
     { id: 20, name: "Standard", rate: "20", is_active: true },
@@ -100,7 +158,11 @@ describe("the tax of two classes", () => {
     { id: 9, name: "Old", rate: "17.5", is_active: false }
   ]
   const resolve = (rules: ReadonlyArray<TaxRule>, organisation: number | null, product: number | null) =>
-    resolveTax({ rules, rates, default_organisation_tax_class_id: 1, default_product_tax_class_id: 1 }, organisation, product)
+    resolveTax(
+      { rules, rates, default_organisation_tax_class_id: 1, default_product_tax_class_id: 1 },
+      organisation,
+      product
+    )
 
   it("is that of the active rule with the highest priority", () => {
     const rules = [rule(2, 2, 20), rule(2, 2, 5, { priority: 3 }), rule(2, 2, 20, { priority: 9, is_active: false })]

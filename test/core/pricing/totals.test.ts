@@ -1,17 +1,40 @@
 import { describe, expect, it } from "vitest"
 import type { TransactionType } from "../../../core/pricing/line.ts"
 import type { ResolvedTax } from "../../../core/pricing/tax.ts"
-import { formatTotals, rollUp, type TotalCost, type TotalLine, type TotalsRequest } from "../../../core/pricing/totals.ts"
+import {
+  formatTotals,
+  rollUp,
+  type TotalCost,
+  type TotalLine,
+  type TotalsRequest
+} from "../../../core/pricing/totals.ts"
 
 const rates: { readonly [product_tax_class: number]: string } = { 1: "20.0000", 2: "5.0000", 3: "0.0000" }
 const taxOf = (id: number): ResolvedTax => ({ tax_rate_id: id, name: `Rate ${id}`, percentage: rates[id] ?? "0.0000" })
 const line = (net: number, product_tax_class_id: number | null = 1, over: Partial<TotalLine> = {}): TotalLine => ({
-  transaction_type: "rental", net, product_tax_class_id, is_optional: false, ...over
+  transaction_type: "rental",
+  net,
+  product_tax_class_id,
+  is_optional: false,
+  ...over
 })
-const cost = (cost_type: number, amount: number, quantity = "1.00", is_optional = false): TotalCost => ({ cost_type, amount, quantity, is_optional })
-const totals = (over: Partial<TotalsRequest>) => rollUp({
-  lines: [], costs: [], prices_include_tax: false, deal_total: null, locked_tax_total: null, default_product_tax_class_id: 1, taxOf, ...over
+const cost = (cost_type: number, amount: number, quantity = "1.00", is_optional = false): TotalCost => ({
+  cost_type,
+  amount,
+  quantity,
+  is_optional
 })
+const totals = (over: Partial<TotalsRequest>) =>
+  rollUp({
+    lines: [],
+    costs: [],
+    prices_include_tax: false,
+    deal_total: null,
+    locked_tax_total: null,
+    default_product_tax_class_id: 1,
+    taxOf,
+    ...over
+  })
 
 describe("the roll-up", () => {
   it("sorts lines by transaction type and costs by their kind", () => {
@@ -22,9 +45,16 @@ describe("the roll-up", () => {
       default_product_tax_class_id: null
     })
     expect(sums).toEqual({
-      rental_charge_total: 1000, sale_charge_total: 2000, service_charge_total: 3000 + 10 + 100 + 1000 + 100_000, sub_rental_charge_total: 4000,
-      transit_charge_total: 1, loss_damage_charge_total: 10_000,
-      charge_excluding_tax_total: 121_111, charge_total: 121_111, tax_total: 0, charge_including_tax_total: 121_111
+      rental_charge_total: 1000,
+      sale_charge_total: 2000,
+      service_charge_total: 3000 + 10 + 100 + 1000 + 100_000,
+      sub_rental_charge_total: 4000,
+      transit_charge_total: 1,
+      loss_damage_charge_total: 10_000,
+      charge_excluding_tax_total: 121_111,
+      charge_total: 121_111,
+      tax_total: 0,
+      charge_including_tax_total: 121_111
     })
   })
 
@@ -39,36 +69,61 @@ describe("the roll-up", () => {
   })
 
   it("puts costs in the default product class, whole units only, and strips tax that prices include", () => {
-    expect(totals({ costs: [cost(5, 1000, "1.50")] }).totals).toMatchObject({ service_charge_total: 2000, tax_total: 400 })
-    expect(totals({ costs: [cost(0, 1200, "2.00")], prices_include_tax: true }).totals)
-      .toMatchObject({ transit_charge_total: 2000, tax_total: 400, charge_including_tax_total: 2400 })
+    expect(totals({ costs: [cost(5, 1000, "1.50")] }).totals).toMatchObject({
+      service_charge_total: 2000,
+      tax_total: 400
+    })
+    expect(totals({ costs: [cost(0, 1200, "2.00")], prices_include_tax: true }).totals).toMatchObject({
+      transit_charge_total: 2000,
+      tax_total: 400,
+      charge_including_tax_total: 2400
+    })
     expect(totals({ costs: [cost(5, 1000)], default_product_tax_class_id: null }).totals.tax_total).toBe(0)
   })
 
   it("leaves optional lines and costs out", () => {
-    expect(totals({ lines: [line(1000, 1, { is_optional: true })], costs: [cost(0, 1000, "1.00", true)] }).totals.charge_including_tax_total).toBe(0)
+    expect(
+      totals({ lines: [line(1000, 1, { is_optional: true })], costs: [cost(0, 1000, "1.00", true)] }).totals
+        .charge_including_tax_total
+    ).toBe(0)
   })
 
   it("takes the deal for the net headline, taxed in the default class, also at zero", () => {
     const lines = [line(10_000, 2)]
-    expect(totals({ lines, deal_total: 7500 }).totals)
-      .toMatchObject({ rental_charge_total: 10_000, charge_total: 7500, tax_total: 1500, charge_including_tax_total: 9000 })
+    expect(totals({ lines, deal_total: 7500 }).totals).toMatchObject({
+      rental_charge_total: 10_000,
+      charge_total: 7500,
+      tax_total: 1500,
+      charge_including_tax_total: 9000
+    })
     expect(totals({ lines, deal_total: 0 }).totals).toMatchObject({ charge_total: 0, tax_total: 0 })
   })
 
   it("keeps the tax of a lock while the net moves on", () => {
-    expect(totals({ lines: [line(10_000)], locked_tax_total: 321 }).totals).toMatchObject({ tax_total: 321, charge_including_tax_total: 10_321 })
+    expect(totals({ lines: [line(10_000)], locked_tax_total: 321 }).totals).toMatchObject({
+      tax_total: 321,
+      charge_including_tax_total: 10_321
+    })
     expect(totals({ lines: [line(10_000)], locked_tax_total: 0 }).totals).toMatchObject({ tax_total: 0 })
   })
 
   it("adds surcharges as they are, net even where prices include tax, in their own class", () => {
-    const surcharges = [{ cost_type: 2, net: 1200, product_tax_class_id: 2 }, { cost_type: 2, net: 100, product_tax_class_id: null }]
-    expect(totals({ surcharges, prices_include_tax: true }).totals).toMatchObject({ service_charge_total: 1300, tax_total: 60 + 20 })
+    const surcharges = [
+      { cost_type: 2, net: 1200, product_tax_class_id: 2 },
+      { cost_type: 2, net: 100, product_tax_class_id: null }
+    ]
+    expect(totals({ surcharges, prices_include_tax: true }).totals).toMatchObject({
+      service_charge_total: 1300,
+      tax_total: 60 + 20
+    })
   })
 
   it("is shown at the currency's own scale", () => {
     const { totals: sums } = totals({ lines: [line(1234)] })
-    expect([formatTotals(sums, "GBP").charge_total, formatTotals(sums, "JPY").charge_total, formatTotals(sums, "KWD").tax_total])
-      .toEqual(["12.34", "1234", "0.247"])
+    expect([
+      formatTotals(sums, "GBP").charge_total,
+      formatTotals(sums, "JPY").charge_total,
+      formatTotals(sums, "KWD").tax_total
+    ]).toEqual(["12.34", "1234", "0.247"])
   })
 })

@@ -12,47 +12,83 @@ describe.each(engines)("merging products on %s", (engine) => {
     S = await business.store()
   })
   afterAll(() => app.close())
-  const made = async (more = {}) => (await business.post("/products", { name: "Product", stock_method: 2, ...more })).product.id as number
-  const merge = (primary: number, secondary_id: unknown) => app.call("POST", `/api/v1/products/${primary}/merge`, { secondary_id })
+  const made = async (more = {}) =>
+    (await business.post("/products", { name: "Product", stock_method: 2, ...more })).product.id as number
+  const merge = (primary: number, secondary_id: unknown) =>
+    app.call("POST", `/api/v1/products/${primary}/merge`, { secondary_id })
   const errorKeys = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body?.errors ?? {})]
   const list = async (path: string, key: string) => (await app.call("GET", `/api/v1/${path}`)).body[key]
 
   it("I9: the other must be another live product of the same kind", async () => {
-    const P = await made(), sale = await made({ product_type: "sale" }), bulk = await made({ stock_method: 1 }), gone = await made()
+    const P = await made(),
+      sale = await made({ product_type: "sale" }),
+      bulk = await made({ stock_method: 1 }),
+      gone = await made()
     await app.call("DELETE", `/api/v1/products/${gone}`)
-    for (const secondary of [undefined, P, 99_999, "x", sale, bulk, gone]) expect(errorKeys(await merge(P, secondary))).toEqual([422, ["secondary_id"]])
-    expect((await app.call("POST", `/api/v1/products/${P}/merge`, {}, viewerWith(["products.view"], ["products:write"]))).status).toBe(403)
+    for (const secondary of [undefined, P, 99_999, "x", sale, bulk, gone])
+      expect(errorKeys(await merge(P, secondary))).toEqual([422, ["secondary_id"]])
+    expect(
+      (await app.call("POST", `/api/v1/products/${P}/merge`, {}, viewerWith(["products.view"], ["products:write"])))
+        .status
+    ).toBe(403)
   })
   it("units, their ledger and their claims move; the other product is gone", async () => {
-    const P = await business.units(S, 1), Q = await business.units(S, 2)
+    const P = await business.units(S, 1),
+      Q = await business.units(S, 2)
     await demandOver(app, Q.id, S, 1, "09-01", "09-02", { asset_id: Q.units[0]! })
     const merged = await merge(P.id, Q.id)
     expect([merged.status, merged.body.product.id]).toEqual([200, P.id])
     expect((await app.call("GET", `/api/v1/products/${Q.id}`)).status).toBe(404)
-    expect((await list(`stock_levels?q[product_id_eq]=${P.id}`, "stock_levels")).map((one: any) => one.id)).toEqual([...P.units, ...Q.units])
-    expect((await app.call("GET", `/api/v1/products/${P.id}/stock_levels/${Q.units[0]}/stock_transactions`)).body.meta.total).toBe(1)
+    expect((await list(`stock_levels?q[product_id_eq]=${P.id}`, "stock_levels")).map((one: any) => one.id)).toEqual([
+      ...P.units,
+      ...Q.units
+    ])
+    expect(
+      (await app.call("GET", `/api/v1/products/${P.id}/stock_levels/${Q.units[0]}/stock_transactions`)).body.meta.total
+    ).toBe(1)
     const { body } = await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)
     expect(body.availability).toMatchObject({ total_stock: 3, total_demanded: 1, available: 2 })
   })
   it("where both have a bulk level at a store one remains, with both ledgers", async () => {
-    const P = await business.bulk(S, 4), Q = await business.bulk(S, 3)
+    const P = await business.bulk(S, 4),
+      Q = await business.bulk(S, 3)
     const T = await business.store()
     await business.post("/stock_levels", { product_id: Q.id, store_id: T, quantity_held: 5 })
     await merge(P.id, Q.id)
     const levels = await list(`stock_levels?q[product_id_eq]=${P.id}&sort=store_id`, "stock_levels")
-    expect(levels.map((one: any) => [one.store_id, one.quantity_held])).toEqual([[1, "0.00"], [S, "7.00"], [T, "5.00"]])
+    expect(levels.map((one: any) => [one.store_id, one.quantity_held])).toEqual([
+      [1, "0.00"],
+      [S, "7.00"],
+      [T, "5.00"]
+    ])
     const ledger = await list(`products/${P.id}/stock_levels/${P.level}/stock_transactions`, "stock_transactions")
     expect(ledger.map((one: any) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
   })
   it("accessories and components move from both sides; doubles and links to itself go", async () => {
     const [P, Q, A, B, outer] = [await made(), await made(), await made(), await made(), await made()] as const
-    const accessory = (of: number, accessory_product_id: number) => business.post(`/products/${of}/accessories`, { accessory_product_id })
-    const component = (of: number, component_product_id: number) => business.post(`/products/${of}/components`, { component_product_id })
-    for (const [of, to] of [[P, A], [Q, A], [Q, B], [P, Q], [outer, Q]] as const) await accessory(of, to)
-    for (const [of, to] of [[Q, A], [outer, Q], [outer, P]] as const) await component(of, to)
+    const accessory = (of: number, accessory_product_id: number) =>
+      business.post(`/products/${of}/accessories`, { accessory_product_id })
+    const component = (of: number, component_product_id: number) =>
+      business.post(`/products/${of}/components`, { component_product_id })
+    for (const [of, to] of [
+      [P, A],
+      [Q, A],
+      [Q, B],
+      [P, Q],
+      [outer, Q]
+    ] as const)
+      await accessory(of, to)
+    for (const [of, to] of [
+      [Q, A],
+      [outer, Q],
+      [outer, P]
+    ] as const)
+      await component(of, to)
     expect((await merge(P, Q)).body.product.is_kit).toBe(true)
-    const accessories = async (of: number) => (await list(`products/${of}/accessories`, "accessories")).map((one: any) => one.accessory_product_id)
-    const components = async (of: number) => (await list(`products/${of}/components`, "components")).map((one: any) => one.component_product_id)
+    const accessories = async (of: number) =>
+      (await list(`products/${of}/accessories`, "accessories")).map((one: any) => one.accessory_product_id)
+    const components = async (of: number) =>
+      (await list(`products/${of}/components`, "components")).map((one: any) => one.component_product_id)
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
@@ -63,51 +99,95 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect(errorKeys(await merge(P, Q))).toEqual([422, ["secondary_id"]])
     expect(errorKeys(await merge(Q, P))).toEqual([422, ["secondary_id"]])
     expect((await merge(P, X)).status).toBe(200)
-    expect((await list(`products/${P}/components`, "components")).map((one: any) => one.component_product_id)).toEqual([Q])
+    expect((await list(`products/${P}/components`, "components")).map((one: any) => one.component_product_id)).toEqual([
+      Q
+    ])
   })
   it("I11: custom field values fill the gaps of the primary only", async () => {
     for (const name of ["shared_ref", "unique_note"]) {
       await business.post("/custom_fields", { name, module_type: "Product", field_type: 0 })
     }
-    const P = await made({ custom_fields: { shared_ref: "P" } }), Q = await made({ custom_fields: { shared_ref: "Q", unique_note: "note" } })
+    const P = await made({ custom_fields: { shared_ref: "P" } }),
+      Q = await made({ custom_fields: { shared_ref: "Q", unique_note: "note" } })
     expect((await merge(P, Q)).body.product.custom_fields).toMatchObject({ shared_ref: "P", unique_note: "note" })
   })
   it("what is packed stays packed", async () => {
-    const box = await made(), P = await business.units(S, 0), Q = await business.units(S, 1)
-    await app.call("PUT", `/api/v1/products/${box}/container_template`, { is_containerable: true, availability_mode: "kit" })
+    const box = await made(),
+      P = await business.units(S, 0),
+      Q = await business.units(S, 1)
+    await app.call("PUT", `/api/v1/products/${box}/container_template`, {
+      is_containerable: true,
+      availability_mode: "kit"
+    })
     const housing = await business.unit(box, S)
     const { id } = (await business.post("/containers", { name: "Case", serialised_item_id: housing })).container
     await business.post(`/containers/${id}/pack`, { serialised_item_id: Q.units[0] })
     await merge(P.id, Q.id)
-    expect((await app.call("GET", `/api/v1/containers/${id}`)).body.container.items).toMatchObject([{ product_id: P.id }])
-    expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability.available).toBe(0)
+    expect((await app.call("GET", `/api/v1/containers/${id}`)).body.container.items).toMatchObject([
+      { product_id: P.id }
+    ])
+    expect(
+      (await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability
+        .available
+    ).toBe(0)
     await business.post(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
-    expect((await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability.available).toBe(1)
+    expect(
+      (await app.call("GET", `/api/v1/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).body.availability
+        .available
+    ).toBe(1)
   })
   it("templates of cases name the one that is left, once", async () => {
     const [box, P, Q, other] = [await made(), await made(), await made(), await made()] as const
     const template = `/api/v1/products/${box}/container_template`
-    const slots = [{ product_id: P, quantity: 1 }, { product_id: other, quantity: 4 }, { product_id: Q, quantity: 2 }]
+    const slots = [
+      { product_id: P, quantity: 1 },
+      { product_id: other, quantity: 4 },
+      { product_id: Q, quantity: 2 }
+    ]
     await app.call("PUT", template, { is_containerable: true, slots })
     await merge(P, Q)
-    expect((await app.call("GET", template)).body.container_template.slots).toMatchObject([{ product_id: P, quantity: 3 }, { product_id: other, quantity: 4 }])
+    expect((await app.call("GET", template)).body.container_template.slots).toMatchObject([
+      { product_id: P, quantity: 3 },
+      { product_id: other, quantity: 4 }
+    ])
   })
   it("a product that is no case becomes the case the other was, and holds what is packed", async () => {
-    const P = await made(), Q = await made(), inside = await business.units(S, 1)
+    const P = await made(),
+      Q = await made(),
+      inside = await business.units(S, 1)
     const template = (of: number) => `/api/v1/products/${of}/container_template`
     await app.call("PUT", template(Q), { is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
-    const { id } = (await business.post("/containers", { name: "Case", serialised_item_id: await business.unit(Q, S) })).container
+    const { id } = (await business.post("/containers", { name: "Case", serialised_item_id: await business.unit(Q, S) }))
+      .container
     await business.post(`/containers/${id}/pack`, { serialised_item_id: inside.units[0] })
     expect((await merge(P, Q)).status).toBe(200)
-    expect((await app.call("GET", template(P))).body.container_template).toMatchObject({ is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
-    expect((await app.call("GET", `/api/v1/containers/${id}`)).body.container).toMatchObject({ product_id: P, availability_mode: "kit" })
+    expect((await app.call("GET", template(P))).body.container_template).toMatchObject({
+      is_containerable: true,
+      availability_mode: "kit",
+      max_nesting_depth: 4
+    })
+    expect((await app.call("GET", `/api/v1/containers/${id}`)).body.container).toMatchObject({
+      product_id: P,
+      availability_mode: "kit"
+    })
   })
   it("cases keep the mode of the one that is left: what is in them is held or free by it", async () => {
-    const P = await made(), Q = await made(), inside = await business.units(S, 1), busy = await business.units(S, 1)
-    for (const [of, availability_mode] of [[P, "kit"], [Q, "transport"]] as const) await app.call("PUT", `/api/v1/products/${of}/container_template`, { is_containerable: true, availability_mode })
-    const { id } = (await business.post("/containers", { name: "Box", serialised_item_id: await business.unit(Q, S) })).container
-    for (const unit of [inside.units[0], busy.units[0]]) await business.post(`/containers/${id}/pack`, { serialised_item_id: unit })
-    const free = async (of: number) => (await app.call("GET", `/api/v1/availability?product_id=${of}&store_id=${S}&date=2026-12-01`)).body.availability.available
+    const P = await made(),
+      Q = await made(),
+      inside = await business.units(S, 1),
+      busy = await business.units(S, 1)
+    for (const [of, availability_mode] of [
+      [P, "kit"],
+      [Q, "transport"]
+    ] as const)
+      await app.call("PUT", `/api/v1/products/${of}/container_template`, { is_containerable: true, availability_mode })
+    const { id } = (await business.post("/containers", { name: "Box", serialised_item_id: await business.unit(Q, S) }))
+      .container
+    for (const unit of [inside.units[0], busy.units[0]])
+      await business.post(`/containers/${id}/pack`, { serialised_item_id: unit })
+    const free = async (of: number) =>
+      (await app.call("GET", `/api/v1/availability?product_id=${of}&store_id=${S}&date=2026-12-01`)).body.availability
+        .available
     expect(await free(inside.id)).toBe(1)
     const source = await demandOver(app, busy.id, S, 1, "09-01", "09-02", { asset_id: busy.units[0]! })
     expect(errorKeys(await merge(P, Q))).toEqual([422, ["secondary_id"]])
@@ -116,8 +196,21 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect(await free(inside.id)).toBe(0)
   })
   it("kits stay as deep as they may be", async () => {
-    const [a, b, P, Q, c, d] = [await made(), await made(), await made(), await made(), await made(), await made()] as const
-    for (const [of, component_product_id] of [[a, b], [b, P], [Q, c], [c, d]] as const) await business.post(`/products/${of}/components`, { component_product_id })
+    const [a, b, P, Q, c, d] = [
+      await made(),
+      await made(),
+      await made(),
+      await made(),
+      await made(),
+      await made()
+    ] as const
+    for (const [of, component_product_id] of [
+      [a, b],
+      [b, P],
+      [Q, c],
+      [c, d]
+    ] as const)
+      await business.post(`/products/${of}/components`, { component_product_id })
     expect(errorKeys(await merge(P, Q))).toEqual([422, ["secondary_id"]])
     const { id } = (await list(`products/${c}/components`, "components"))[0]
     await app.call("DELETE", `/api/v1/products/${c}/components/${id}`)

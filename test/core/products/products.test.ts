@@ -3,13 +3,25 @@ import { type App, engines, openApp } from "../../app.ts"
 
 describe.each(engines)("products on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
 
   it("a bulk product gets an empty stock level at the default store", async () => {
-    const made = await app.call("POST", "/api/v1/products", { name: "New Speaker", product_type: "rental", replacement_charge: 10000 })
+    const made = await app.call("POST", "/api/v1/products", {
+      name: "New Speaker",
+      product_type: "rental",
+      replacement_charge: 10000
+    })
     expect(made.status).toBe(201)
-    expect(made.body.product).toMatchObject({ name: "New Speaker", product_type: "rental", replacement_charge: "100.00", stock_method: 1, is_kit: false })
+    expect(made.body.product).toMatchObject({
+      name: "New Speaker",
+      product_type: "rental",
+      replacement_charge: "100.00",
+      stock_method: 1,
+      is_kit: false
+    })
     const shown = await app.call("GET", `/api/v1/products/${made.body.product.id}?include=stock_levels,secretRelation`)
     expect(shown.body.product.stock_levels).toMatchObject([{ store_id: 1, quantity_held: "0.00" }])
   })

@@ -15,7 +15,11 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     w = opportunityFixture(app)
     const priced = async (rate_definition_id: number): Promise<number> => {
       const { id } = await w.product()
-      await w.made(`/api/v1/products/${id}/rates`, { rate_definition_id, transaction_type: "rental", price: 2_147_483_647, currency: "GBP" }, "product_rate")
+      await w.made(
+        `/api/v1/products/${id}/rates`,
+        { rate_definition_id, transaction_type: "rental", price: 2_147_483_647, currency: "GBP" },
+        "product_rate"
+      )
       return id
     }
     const { rate_definitions } = (await w.get("/api/v1/rate_definitions?per_page=100")).body
@@ -24,8 +28,17 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     daily = await priced(preset("daily-rate"))
   })
   afterAll(() => app.close())
-  const refused = (reply: { readonly status: number; readonly body: any }): ReadonlyArray<string | number> => [reply.status, ...Object.keys(reply.body.errors ?? {})]
-  const ask = (product: number, body: object) => w.post(`/api/v1/products/${product}/calculate_rate?explain=1`, { quantity: 1, start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z", ...body })
+  const refused = (reply: { readonly status: number; readonly body: any }): ReadonlyArray<string | number> => [
+    reply.status,
+    ...Object.keys(reply.body.errors ?? {})
+  ]
+  const ask = (product: number, body: object) =>
+    w.post(`/api/v1/products/${product}/calculate_rate?explain=1`, {
+      quantity: 1,
+      start: "2026-01-01T00:00:00Z",
+      end: "2026-01-02T00:00:00Z",
+      ...body
+    })
 
   it("ten years by the hour and all of the calendar by the hour are too long, and said to be", async () => {
     // 87,648 hours are within the hundred thousand; eleven and a half years are not.
@@ -36,60 +49,156 @@ describe.each(engines)("hostile prices on %s", (engine) => {
   })
   it("a price beyond all money is exact to the penny", async () => {
     // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199 no time goes.
-    const reply = await ask(daily, { start: "0001-01-01T00:00:00Z", end: "2199-01-01T00:00:00Z", quantity: 2_147_483_647 })
+    const reply = await ask(daily, {
+      start: "0001-01-01T00:00:00Z",
+      end: "2199-01-01T00:00:00Z",
+      quantity: 2_147_483_647
+    })
     const pennies = 2_147_483_647n * 802_803n * 2_147_483_647n
-    expect(reply.body.rate_breakdown).toMatchObject({ units: 802_803, total: `${pennies / 100n}.${String(pennies % 100n).padStart(2, "0")}` })
+    expect(reply.body.rate_breakdown).toMatchObject({
+      units: 802_803,
+      total: `${pennies / 100n}.${String(pennies % 100n).padStart(2, "0")}`
+    })
     expect(reply.body.explanation.at(-1).to).toBe(reply.body.rate_breakdown.total)
   })
   it.each([
-    ["a quantity below one", { quantity: 0 }, ["quantity"]], ["a negative one", { quantity: -3 }, ["quantity"]], ["a fraction", { quantity: 1.5 }, ["quantity"]],
-    ["an exponent", { quantity: "1e3" }, ["quantity"]], ["forty digits", { quantity: "9".repeat(40) }, ["quantity"]], ["beyond 32 bits", { quantity: 2_147_483_648 }, ["quantity"]],
-    ["an end before its start", { end: "2025-01-01" }, ["end"]], ["a day that does not exist", { start: "2026-02-30" }, ["start"]],
-    ["no such store", { store_id: 999_999 }, ["store_id"]], ["no such type", { transaction_type: "theft" }, ["transaction_type"]]
+    ["a quantity below one", { quantity: 0 }, ["quantity"]],
+    ["a negative one", { quantity: -3 }, ["quantity"]],
+    ["a fraction", { quantity: 1.5 }, ["quantity"]],
+    ["an exponent", { quantity: "1e3" }, ["quantity"]],
+    ["forty digits", { quantity: "9".repeat(40) }, ["quantity"]],
+    ["beyond 32 bits", { quantity: 2_147_483_648 }, ["quantity"]],
+    ["an end before its start", { end: "2025-01-01" }, ["end"]],
+    ["a day that does not exist", { start: "2026-02-30" }, ["start"]],
+    ["no such store", { store_id: 999_999 }, ["store_id"]],
+    ["no such type", { transaction_type: "theft" }, ["transaction_type"]]
   ])("%s is refused under its name", async (_words, body, fields) => {
     expect(refused(await ask(daily, body))).toEqual([422, ...fields])
   })
   it.each([
-    ["-1"], ["-0.01"], ["1e-400"], ["1e999999"], ["9".repeat(40)], ["0." + "1".repeat(40)], ["NaN"], ["Infinity"], ["0x10"], ["1,000"], ["١٢"], [true], [[]], [{}]
+    ["-1"],
+    ["-0.01"],
+    ["1e-400"],
+    ["1e999999"],
+    ["9".repeat(40)],
+    ["0." + "1".repeat(40)],
+    ["NaN"],
+    ["Infinity"],
+    ["0x10"],
+    ["1,000"],
+    ["١٢"],
+    [true],
+    [[]],
+    [{}]
   ])("a price of %j is refused wherever money is taken", async (price) => {
-    const rate = await w.post(`/api/v1/products/${daily}/rates`, { rate_definition_id: 2, transaction_type: "rental", price, currency: "GBP" })
+    const rate = await w.post(`/api/v1/products/${daily}/rates`, {
+      rate_definition_id: 2,
+      transaction_type: "rental",
+      price,
+      currency: "GBP"
+    })
     expect(refused(rate)).toEqual([422, "price"])
     const { id } = await w.opportunity()
-    expect(refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", quantity: 1, unit_price: price }))).toEqual([422, "unit_price"])
-    expect(refused(await w.post(`${opportunity_path}/${id}/deal_price`, { deal_total: price }))).toEqual([422, "deal_total"])
-    expect(refused(await w.post("/api/v1/surcharge_groups", { name: "X", surcharges: [{ name: "Y", calculation_type: "fixed_amount", value: price }] }))).toEqual([422, "surcharges.0.value"])
-    expect(refused(await w.post("/api/v1/discount_rules", { name: "X", discount_type: "percentage", discount_value: price, criteria: {} }))).toEqual([422, "discount_value"])
+    expect(
+      refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", quantity: 1, unit_price: price }))
+    ).toEqual([422, "unit_price"])
+    expect(refused(await w.post(`${opportunity_path}/${id}/deal_price`, { deal_total: price }))).toEqual([
+      422,
+      "deal_total"
+    ])
+    expect(
+      refused(
+        await w.post("/api/v1/surcharge_groups", {
+          name: "X",
+          surcharges: [{ name: "Y", calculation_type: "fixed_amount", value: price }]
+        })
+      )
+    ).toEqual([422, "surcharges.0.value"])
+    expect(
+      refused(
+        await w.post("/api/v1/discount_rules", {
+          name: "X",
+          discount_type: "percentage",
+          discount_value: price,
+          criteria: {}
+        })
+      )
+    ).toEqual([422, "discount_value"])
   })
   it("an exponent that is a plain amount is that amount", async () => {
     const { id } = await w.opportunity()
-    expect((await w.made(`${opportunity_path}/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" }, "opportunity")).charge_total).toBe("12.50")
+    expect(
+      (await w.made(`${opportunity_path}/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" }, "opportunity"))
+        .charge_total
+    ).toBe("12.50")
   })
   it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("the currency %j is refused", async (currency) => {
-    expect(refused(await w.post(`/api/v1/products/${daily}/rates`, { rate_definition_id: 2, transaction_type: "rental", price: "1.00", currency }))[1]).toBe("currency")
+    expect(
+      refused(
+        await w.post(`/api/v1/products/${daily}/rates`, {
+          rate_definition_id: 2,
+          transaction_type: "rental",
+          price: "1.00",
+          currency
+        })
+      )[1]
+    ).toBe("currency")
     // Null and the empty text mean the base currency on an opportunity.
-    if (currency !== "") expect(refused(await w.post(opportunity_path, { subject: "X", currency }))).toEqual([422, "currency"])
+    if (currency !== "")
+      expect(refused(await w.post(opportunity_path, { subject: "X", currency }))).toEqual([422, "currency"])
   })
   it("a line that would cost more than can be counted is refused and changes nothing", async () => {
     const { id } = await w.opportunity({ starts_at: "2026-01-01T00:00:00Z", ends_at: "2027-01-01T00:00:00Z" })
-    expect(refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))).toEqual([422, "quantity"])
-    expect(refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", unit_price: "21474836.47", quantity: "1000000000" }))[0]).toBe(422)
-    expect((await w.get(`${opportunity_path}/${id}?include=items`)).body.opportunity).toMatchObject({ charge_total: "0.00", items: [] })
+    expect(
+      refused(await w.post(`${opportunity_path}/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))
+    ).toEqual([422, "quantity"])
+    expect(
+      refused(
+        await w.post(`${opportunity_path}/${id}/items`, {
+          name: "X",
+          unit_price: "21474836.47",
+          quantity: "1000000000"
+        })
+      )[0]
+    ).toBe(422)
+    expect((await w.get(`${opportunity_path}/${id}?include=items`)).body.opportunity).toMatchObject({
+      charge_total: "0.00",
+      items: []
+    })
   })
 
-  const tiers = (count: number) => Array.from({ length: count }, (_, at) => ({ multiplier: (1 - at / 100_000).toFixed(5) }))
+  const tiers = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ multiplier: (1 - at / 100_000).toFixed(5) }))
   it("ten thousand tiers and ranges are kept and priced", async () => {
-    const definition = await w.made("/api/v1/rate_definitions", {
-      name: "Many", calculation_strategy: "period", base_period: "daily", enabled_modifiers: ["multiplier", "factor"],
-      modifier_configs: { multiplier: { tiers: tiers(10_000) }, factor: { ranges: Array.from({ length: 10_000 }, (_, at) => ({ from: at + 1, to: at + 1, factor: "0.5" })) } }
-    }, "rate_definition")
+    const definition = await w.made(
+      "/api/v1/rate_definitions",
+      {
+        name: "Many",
+        calculation_strategy: "period",
+        base_period: "daily",
+        enabled_modifiers: ["multiplier", "factor"],
+        modifier_configs: {
+          multiplier: { tiers: tiers(10_000) },
+          factor: { ranges: Array.from({ length: 10_000 }, (_, at) => ({ from: at + 1, to: at + 1, factor: "0.5" })) }
+        }
+      },
+      "rate_definition"
+    )
     const { id } = await w.product()
-    await w.made(`/api/v1/products/${id}/rates`, { rate_definition_id: definition.id, transaction_type: "rental", price: "1000.00", currency: "GBP" }, "product_rate")
+    await w.made(
+      `/api/v1/products/${id}/rates`,
+      { rate_definition_id: definition.id, transaction_type: "rental", price: "1000.00", currency: "GBP" },
+      "product_rate"
+    )
     const { rate_breakdown } = (await ask(id, { end: "2026-01-04T00:00:00Z", quantity: 9_999 })).body
     // 1000.00 + 999.99 + 999.98 = 2999.97, half of it 1499.985 → 1499.99, times 9,999.
     expect(rate_breakdown).toMatchObject({ units: 3, per_unit_subtotal: "1499.99", total: "14998400.01" })
     expect(rate_breakdown.line_items).toHaveLength(3)
     const refusedTier = await w.post("/api/v1/rate_definitions", {
-      name: "Bad", calculation_strategy: "period", base_period: "daily", enabled_modifiers: ["multiplier"],
+      name: "Bad",
+      calculation_strategy: "period",
+      base_period: "daily",
+      enabled_modifiers: ["multiplier"],
       modifier_configs: { multiplier: { tiers: [...tiers(9_999), { multiplier: "-1" }] } }
     })
     expect(refused(refusedTier)).toEqual([422, "modifier_configs.multiplier.tiers.9999.multiplier"])
@@ -99,17 +208,27 @@ describe.each(engines)("hostile prices on %s", (engine) => {
 /** Counts how often anything of a list is looked at by its place. */
 const watched = <A>(list: ReadonlyArray<A>): { readonly list: ReadonlyArray<A>; readonly looks: () => number } => {
   let looks = 0
-  const proxy = new Proxy(list, { get: (target, name, receiver) => {
-    if (typeof name === "string" && /^\d+$/.test(name)) looks++
-    return Reflect.get(target, name, receiver) as unknown
-  } })
+  const proxy = new Proxy(list, {
+    get: (target, name, receiver) => {
+      if (typeof name === "string" && /^\d+$/.test(name)) looks++
+      return Reflect.get(target, name, receiver) as unknown
+    }
+  })
   return { list: proxy, looks: () => looks }
 }
 
 describe("the work of a price", () => {
   const request = (list: ReadonlyArray<{ readonly multiplier: string }>, end: string): RateRequest => ({
-    calculation_strategy: "period", base_period: "daily", strategy_config: { day_type: "business", business_hours_start: "09:00", business_hours_end: "10:00" },
-    enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers: list } }, price: 100, currency: "GBP", quantity: 1, start: "0001-01-01T00:00:00Z", end
+    calculation_strategy: "period",
+    base_period: "daily",
+    strategy_config: { day_type: "business", business_hours_start: "09:00", business_hours_end: "10:00" },
+    enabled_modifiers: ["multiplier"],
+    modifier_configs: { multiplier: { tiers: list } },
+    price: 100,
+    currency: "GBP",
+    quantity: 1,
+    start: "0001-01-01T00:00:00Z",
+    end
   })
   it("grows with the tiers, once through, and not with the length of the hire", () => {
     const looksAt = (count: number, end: string): number => {
@@ -117,7 +236,11 @@ describe("the work of a price", () => {
       Result.getOrThrow(calculateRateMinor(request(list, end)))
       return looks()
     }
-    const [small, long, large] = [looksAt(100, "0200-01-01T00:00:00Z"), looksAt(100, "9999-12-31T00:00:00Z"), looksAt(10_000, "9999-12-31T00:00:00Z")]
+    const [small, long, large] = [
+      looksAt(100, "0200-01-01T00:00:00Z"),
+      looksAt(100, "9999-12-31T00:00:00Z"),
+      looksAt(10_000, "9999-12-31T00:00:00Z")
+    ]
     expect(small).toBeGreaterThan(0)
     expect(long).toBe(small)
     expect(large).toBe(small * 100)

@@ -5,33 +5,61 @@ import { type App, engines, openApp, viewerWith } from "../../app.ts"
 describe.each(engines)("product rates on %s", (engine) => {
   let app: App
   let base: string
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   const newProduct = async (): Promise<string> => {
     const { body } = await app.call("POST", "/api/v1/products", { name: "Mixer" })
     return `/api/v1/products/${body.product.id}`
   }
   const daily = { rate_definition_id: 2, transaction_type: "rental", price: 5000, currency: "GBP" }
-  const put = async (on: string, over: object = {}) => (await app.call("POST", `${on}/rates`, { ...daily, ...over })).body
-  const store = async (name: string): Promise<number> => (await app.call("POST", "/api/v1/stores", { name })).body.store.id
-  beforeAll(async () => { base = await newProduct() })
+  const put = async (on: string, over: object = {}) =>
+    (await app.call("POST", `${on}/rates`, { ...daily, ...over })).body
+  const store = async (name: string): Promise<number> =>
+    (await app.call("POST", "/api/v1/stores", { name })).body.store.id
+  beforeAll(async () => {
+    base = await newProduct()
+  })
 
   it("a rate is made, shown, changed and removed", async () => {
-    const made = await app.call("POST", `${base}/rates`, { ...daily, transaction_type: "RENTAL", currency: "gbp", price: "125.50", valid_from: "2026-01-01" })
+    const made = await app.call("POST", `${base}/rates`, {
+      ...daily,
+      transaction_type: "RENTAL",
+      currency: "gbp",
+      price: "125.50",
+      valid_from: "2026-01-01"
+    })
     expect(made.status).toBe(201)
     const { product_rate: rate, meta } = made.body
     expect(rate).toMatchObject({
-      product_id: Number(base.split("/").at(-1)), rate_definition_id: 2, store_id: null, transaction_type: "rental", transaction_type_name: "Rental",
-      price: "125.50", currency: "GBP", valid_from: "2026-01-01", valid_to: null, priority: 0, rate_definition: null
+      product_id: Number(base.split("/").at(-1)),
+      rate_definition_id: 2,
+      store_id: null,
+      transaction_type: "rental",
+      transaction_type_name: "Rental",
+      price: "125.50",
+      currency: "GBP",
+      valid_from: "2026-01-01",
+      valid_to: null,
+      priority: 0,
+      rate_definition: null
     })
     expect(meta).toEqual({ overlapping_rate_ids: [] })
     const path = `${base}/rates/${rate.id}`
     expect((await app.call("GET", path)).body.product_rate.rate_definition).toEqual({ id: 2, name: "Daily Rate" })
     expect((await app.call("GET", `${base}/rates`)).body).toMatchObject({
-      product_rates: [{ id: rate.id, rate_definition: { id: 2, name: "Daily Rate" } }], meta: { total: 1, per_page: 20, page: 1 }
+      product_rates: [{ id: rate.id, rate_definition: { id: 2, name: "Daily Rate" } }],
+      meta: { total: 1, per_page: 20, page: 1 }
     })
     const changed = await app.call("PUT", path, { price: "99.9", valid_from: null, priority: 3 })
-    expect(changed.body.product_rate).toMatchObject({ price: "99.90", valid_from: null, priority: 3, transaction_type: "rental", rate_definition: null })
+    expect(changed.body.product_rate).toMatchObject({
+      price: "99.90",
+      valid_from: null,
+      priority: 3,
+      transaction_type: "rental",
+      rate_definition: null
+    })
     expect((await app.call("DELETE", path)).status).toBe(204)
     expect((await app.call("GET", path)).status).toBe(404)
   })
@@ -44,22 +72,40 @@ describe.each(engines)("product rates on %s", (engine) => {
     expect((await app.call("PUT", `${product}/rates/${yen.id}`, { price: "70" })).body.product_rate.price).toBe("70")
     const moved = await app.call("PUT", `${product}/rates/${yen.id}`, { currency: "GBP" })
     expect([moved.status, Object.keys(moved.body.errors)]).toEqual([422, ["price"]])
-    expect((await app.call("PUT", `${product}/rates/${yen.id}`, { currency: "GBP", price: 7000 })).body.product_rate).toMatchObject({ price: "70.00", currency: "GBP" })
-    expect((await app.call("PUT", `${product}/rates/${yen.id}`, { currency: "EUR" })).body.product_rate).toMatchObject({ price: "70.00", currency: "EUR" })
+    expect(
+      (await app.call("PUT", `${product}/rates/${yen.id}`, { currency: "GBP", price: 7000 })).body.product_rate
+    ).toMatchObject({ price: "70.00", currency: "GBP" })
+    expect((await app.call("PUT", `${product}/rates/${yen.id}`, { currency: "EUR" })).body.product_rate).toMatchObject({
+      price: "70.00",
+      currency: "EUR"
+    })
   })
 
   it.each([
-    [{ price: -1 }, ["price"]], [{ price: "1.005" }, ["price"]], [{ price: 2147483648 }, ["price"]], [{ price: "lots" }, ["price"]],
-    [{ price: null }, ["price"]], [{ currency: "ZZZ" }, ["currency"]], [{ currency: "POUND" }, ["currency"]],
-    [{ transaction_type: "sub_rental" }, ["transaction_type"]], [{ rate_definition_id: 9999 }, ["rate_definition_id"]],
-    [{ store_id: 9999 }, ["store_id"]], [{ valid_from: "2026-02-30" }, ["valid_from"]], [{ priority: "high" }, ["priority"]],
+    [{ price: -1 }, ["price"]],
+    [{ price: "1.005" }, ["price"]],
+    [{ price: 2147483648 }, ["price"]],
+    [{ price: "lots" }, ["price"]],
+    [{ price: null }, ["price"]],
+    [{ currency: "ZZZ" }, ["currency"]],
+    [{ currency: "POUND" }, ["currency"]],
+    [{ transaction_type: "sub_rental" }, ["transaction_type"]],
+    [{ rate_definition_id: 9999 }, ["rate_definition_id"]],
+    [{ store_id: 9999 }, ["store_id"]],
+    [{ valid_from: "2026-02-30" }, ["valid_from"]],
+    [{ priority: "high" }, ["priority"]],
     [{ valid_from: "2026-02-02", valid_to: "2026-02-01" }, ["valid_to"]]
   ])("%j is refused", async (over, errors) => {
     const refused = await app.call("POST", `${base}/rates`, { ...daily, ...over })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
   })
   it("an empty body names every required field", async () => {
-    expect(Object.keys((await app.call("POST", `${base}/rates`, {})).body.errors)).toEqual(["rate_definition_id", "transaction_type", "price", "currency"])
+    expect(Object.keys((await app.call("POST", `${base}/rates`, {})).body.errors)).toEqual([
+      "rate_definition_id",
+      "transaction_type",
+      "price",
+      "currency"
+    ])
   })
   it("the end is compared with the stored beginning, the same day is fine", async () => {
     const product = await newProduct()
@@ -86,7 +132,8 @@ describe.each(engines)("product rates on %s", (engine) => {
   it("a rate of another product is not found, nor are the rates of a deleted one", async () => {
     const other = await newProduct()
     const { product_rate: rate } = await put(base)
-    for (const method of ["GET", "PUT", "DELETE"]) expect((await app.call(method, `${other}/rates/${rate.id}`, {})).status).toBe(404)
+    for (const method of ["GET", "PUT", "DELETE"])
+      expect((await app.call(method, `${other}/rates/${rate.id}`, {})).status).toBe(404)
     const gone = await newProduct()
     await app.call("DELETE", gone)
     expect((await app.call("GET", `${gone}/rates`)).status).toBe(404)
@@ -95,7 +142,9 @@ describe.each(engines)("product rates on %s", (engine) => {
 
   it("a definition in use stays; archived products hold it no longer", async () => {
     const product = await newProduct()
-    const definition = (await app.call("POST", "/api/v1/rate_definitions", { name: "Own", calculation_strategy: "fixed" })).body.rate_definition.id
+    const definition = (
+      await app.call("POST", "/api/v1/rate_definitions", { name: "Own", calculation_strategy: "fixed" })
+    ).body.rate_definition.id
     await put(product, { rate_definition_id: definition })
     const included = await app.call("GET", `/api/v1/rate_definitions/${definition}?include=productRates`)
     expect(included.body.rate_definition.product_rates).toMatchObject([{ price: "50.00", rate_definition: null }])
@@ -115,7 +164,8 @@ describe.each(engines)("product rates on %s", (engine) => {
 
   describe("calculate_rate", () => {
     const hire = { quantity: 2, start: "2026-02-01T09:00:00Z", end: "2026-02-04T09:00:00Z" }
-    const price = async (on: string, over: object = {}) => (await app.call("POST", `${on}/calculate_rate`, { ...hire, ...over })).body
+    const price = async (on: string, over: object = {}) =>
+      (await app.call("POST", `${on}/calculate_rate`, { ...hire, ...over })).body
 
     it("takes the highest priority, before the store's own rate", async () => {
       const product = await newProduct()
@@ -123,7 +173,15 @@ describe.each(engines)("product rates on %s", (engine) => {
       const general = await put(product)
       const own = await put(product, { store_id: bath, price: 6000 })
       expect(await price(product, { store_id: bath })).toMatchObject({
-        rate_breakdown: { currency: "GBP", unit_price: "60.00", units: 3, unit_label: "days", per_unit_subtotal: "180.00", quantity: 2, total: "360.00" },
+        rate_breakdown: {
+          currency: "GBP",
+          unit_price: "60.00",
+          units: 3,
+          unit_label: "days",
+          per_unit_subtotal: "180.00",
+          quantity: 2,
+          total: "360.00"
+        },
         meta: { resolved: true, rate_definition_id: 2, product_rate_id: own.product_rate.id }
       })
       expect((await price(product)).meta.product_rate_id).toBe(general.product_rate.id)
@@ -132,19 +190,31 @@ describe.each(engines)("product rates on %s", (engine) => {
     })
     it("reads times of day and the day itself in the offset submitted", async () => {
       const product = await newProduct()
-      const { id } = (await app.call("POST", "/api/v1/rate_definitions", {
-        name: "Late", calculation_strategy: "period", base_period: "daily", strategy_config: { last_day_cutoff: "10:00" }
-      })).body.rate_definition
+      const { id } = (
+        await app.call("POST", "/api/v1/rate_definitions", {
+          name: "Late",
+          calculation_strategy: "period",
+          base_period: "daily",
+          strategy_config: { last_day_cutoff: "10:00" }
+        })
+      ).body.rate_definition
       await put(product, { rate_definition_id: id, valid_from: "2026-02-01" })
       const local = { start: "2026-02-01T00:30:00+02:00", end: "2026-02-03T09:30:00+02:00" }
       const utc = { start: "2026-01-31T22:30:00Z", end: "2026-02-03T07:30:00Z" }
       // 00:30 to midnight of the third: 47.5 hours. In UTC the same hire begins a day earlier, before the rate is valid.
       expect(await price(product, local)).toMatchObject({ rate_breakdown: { units: 2 }, meta: { resolved: true } })
-      expect(await price(product, utc)).toMatchObject({ rate_breakdown: { units: 3, total: "0.00" }, meta: { resolved: false } })
+      expect(await price(product, utc)).toMatchObject({
+        rate_breakdown: { units: 3, total: "0.00" },
+        meta: { resolved: false }
+      })
     })
     it.each([
-      [{ quantity: 0 }, ["quantity"]], [{ quantity: 1.5 }, ["quantity"]], [{ start: "soon" }, ["start"]], [{ transaction_type: "Rental" }, ["transaction_type"]],
-      [{ end: "2026-02-01T08:59:59Z" }, ["end"]], [{ store_id: "x" }, ["store_id"]]
+      [{ quantity: 0 }, ["quantity"]],
+      [{ quantity: 1.5 }, ["quantity"]],
+      [{ start: "soon" }, ["start"]],
+      [{ transaction_type: "Rental" }, ["transaction_type"]],
+      [{ end: "2026-02-01T08:59:59Z" }, ["end"]],
+      [{ store_id: "x" }, ["store_id"]]
     ])("%j is refused", async (over, errors) => {
       const refused = await app.call("POST", `${base}/calculate_rate`, { ...hire, ...over })
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
@@ -152,8 +222,12 @@ describe.each(engines)("product rates on %s", (engine) => {
     it("needs one of two permissions and one of two abilities", async () => {
       const ask = async (permission: string, ability: string) =>
         (await app.call("POST", `${base}/calculate_rate`, hire, viewerWith([permission], [ability]))).status
-      expect([await ask("rates.view", "rates:read"), await ask("products.view", "products:read"), await ask("stock.view", "rates:read"), await ask("rates.view", "rates:write")])
-        .toEqual([200, 200, 403, 403])
+      expect([
+        await ask("rates.view", "rates:read"),
+        await ask("products.view", "products:read"),
+        await ask("stock.view", "rates:read"),
+        await ask("rates.view", "rates:write")
+      ]).toEqual([200, 200, 403, 403])
     })
   })
 
@@ -165,11 +239,20 @@ describe.each(engines)("product rates on %s", (engine) => {
     const now = (await put(one, { valid_from: "2026-02-01" })).product_rate.id
     const own = (await put(two, { store_id: hull })).product_rate.id
     const found = async (store_id: number | null, start: string | null) =>
-      [...await app.run(rateFacts(ids, { store_id, start }))].map(([id, rates]) => [id, rates.map((rate) => rate.id)])
-    expect(await found(hull, "2026-02-01T00:00:00.000Z")).toEqual([[ids[0], [now]], [ids[1], [own]], [ids[2], []]])
-    expect(await found(null, "2026-02-01T00:00:00.000Z")).toEqual([[ids[0], [now]], [ids[1], []], [ids[2], []]])
+      [...(await app.run(rateFacts(ids, { store_id, start })))].map(([id, rates]) => [id, rates.map((rate) => rate.id)])
+    expect(await found(hull, "2026-02-01T00:00:00.000Z")).toEqual([
+      [ids[0], [now]],
+      [ids[1], [own]],
+      [ids[2], []]
+    ])
+    expect(await found(null, "2026-02-01T00:00:00.000Z")).toEqual([
+      [ids[0], [now]],
+      [ids[1], []],
+      [ids[2], []]
+    ])
     expect((await app.run(rateFacts([ids[0]!], { store_id: null }))).get(ids[0]!)).toMatchObject([
-      { price: 5000, method: { calculation_strategy: "period", base_period: "daily" } }, { id: now }
+      { price: 5000, method: { calculation_strategy: "period", base_period: "daily" } },
+      { id: now }
     ])
     expect((await app.run(rateFacts([], { store_id: null }))).size).toBe(0)
   })

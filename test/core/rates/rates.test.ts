@@ -4,7 +4,11 @@ import type { JsonObject } from "../../../core/kernel/json.ts"
 import { type App, engines, openApp, type Reply, viewerWith } from "../../app.ts"
 import { golden } from "../pricing/golden-file.ts"
 
-type Expected = { readonly status: number; readonly error_keys?: ReadonlyArray<string>; readonly [field: string]: unknown }
+type Expected = {
+  readonly status: number
+  readonly error_keys?: ReadonlyArray<string>
+  readonly [field: string]: unknown
+}
 
 /** The answer, as far as a case speaks of it. */
 const asExpected = (reply: Reply, expected: Expected, found: JsonObject) => ({
@@ -31,14 +35,24 @@ describe.each(engines)("golden rates on %s", (engine) => {
     }
     const run = async ({ action, existing, update, ...submitted }: Input): Promise<Reply> => {
       if (existing === undefined) return define(submitted)
-      const id = existing.is_preset === true ? 2 : (await define({ calculation_strategy: "fixed", ...existing })).body.rate_definition.id
+      const id =
+        existing.is_preset === true
+          ? 2
+          : (await define({ calculation_strategy: "fixed", ...existing })).body.rate_definition.id
       if (existing.in_use === true) {
-        await app.call("POST", `/api/v1/products/${product}/rates`, { rate_definition_id: id, transaction_type: "rental", price: 1, currency: "GBP" })
+        await app.call("POST", `/api/v1/products/${product}/rates`, {
+          rate_definition_id: id,
+          transaction_type: "rental",
+          price: 1,
+          currency: "GBP"
+        })
       }
       const path = `/api/v1/rate_definitions/${id}`
-      return action === "delete" ? app.call("DELETE", path)
-        : action === "duplicate" ? app.call("POST", `${path}/duplicate`)
-        : app.call("PUT", path, update)
+      return action === "delete"
+        ? app.call("DELETE", path)
+        : action === "duplicate"
+          ? app.call("POST", `${path}/duplicate`)
+          : app.call("PUT", path, update)
     }
     it.each(golden<Input, Expected>("definition_config"))("%s", async (_, { expected, input }) => {
       const reply = await run(input)
@@ -47,8 +61,16 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
 
   describe("calculate_endpoint", () => {
-    interface Rate { readonly id: number; readonly rate_definition_id: number; readonly method: JsonObject; readonly [column: string]: unknown }
-    interface Input { readonly product_rates?: ReadonlyArray<Rate>; readonly request: JsonObject }
+    interface Rate {
+      readonly id: number
+      readonly rate_definition_id: number
+      readonly method: JsonObject
+      readonly [column: string]: unknown
+    }
+    interface Input {
+      readonly product_rates?: ReadonlyArray<Rate>
+      readonly request: JsonObject
+    }
     it.each(golden<Input, Expected>("calculate_endpoint"))("%s", async (_, { expected, input }) => {
       // The cases at hand that are answered have no rates; one with rates would need its ids turned into those made here.
       expect(input.product_rates ?? []).toEqual([])
@@ -60,10 +82,12 @@ describe.each(engines)("golden rates on %s", (engine) => {
 
   it.each(golden<object, { presets: ReadonlyArray<object> }>("presets"))("%s", async (_, { expected }) => {
     const { body } = await app.call("GET", "/api/v1/rate_engine/presets")
-    expect(body.presets.map(({ description, ...preset }: { description: string }) => {
-      expect(description).not.toBe("")
-      return preset
-    })).toEqual(expected.presets)
+    expect(
+      body.presets.map(({ description, ...preset }: { description: string }) => {
+        expect(description).not.toBe("")
+        return preset
+      })
+    ).toEqual(expected.presets)
   })
 
   describe("schema_sections", () => {
@@ -82,16 +106,35 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
 
   it("strategies and modifiers are listed as they run", async () => {
-    expect((await app.call("GET", "/api/v1/rate_engine/strategies")).body.strategies.map((one: { identifier: string }) => one.identifier))
-      .toEqual(["period", "fixed", "hybrid"])
-    expect((await app.call("GET", "/api/v1/rate_engine/strategies")).body.strategies[1])
-      .toEqual({ identifier: "fixed", label: "Fixed", allowed_base_periods: [], supports_multiplier: false, supports_factor: true })
+    expect(
+      (await app.call("GET", "/api/v1/rate_engine/strategies")).body.strategies.map(
+        (one: { identifier: string }) => one.identifier
+      )
+    ).toEqual(["period", "fixed", "hybrid"])
+    expect((await app.call("GET", "/api/v1/rate_engine/strategies")).body.strategies[1]).toEqual({
+      identifier: "fixed",
+      label: "Fixed",
+      allowed_base_periods: [],
+      supports_multiplier: false,
+      supports_factor: true
+    })
     expect((await app.call("GET", "/api/v1/rate_engine/modifiers")).body.modifiers).toEqual([
-      { identifier: "multiplier", label: "Multiplier", priority: 100 }, { identifier: "factor", label: "Factor", priority: 200 }
+      { identifier: "multiplier", label: "Multiplier", priority: 100 },
+      { identifier: "factor", label: "Factor", priority: 200 }
     ])
-    expect((await app.call("GET", "/api/v1/rate_engine/schema?strategy=period&modifiers=factor")).body.sections).toHaveLength(2)
-    expect(Object.keys((await app.call("GET", "/api/v1/rate_engine/schema?strategy=period&modifiers[]=factor&modifiers[]=x")).body.errors)).toEqual(["modifiers.1"])
-    expect((await app.call("GET", "/api/v1/rate_engine/presets", undefined, viewerWith(["rates.view"], ["products:read"]))).status).toBe(403)
+    expect(
+      (await app.call("GET", "/api/v1/rate_engine/schema?strategy=period&modifiers=factor")).body.sections
+    ).toHaveLength(2)
+    expect(
+      Object.keys(
+        (await app.call("GET", "/api/v1/rate_engine/schema?strategy=period&modifiers[]=factor&modifiers[]=x")).body
+          .errors
+      )
+    ).toEqual(["modifiers.1"])
+    expect(
+      (await app.call("GET", "/api/v1/rate_engine/presets", undefined, viewerWith(["rates.view"], ["products:read"])))
+        .status
+    ).toBe(403)
   })
 
   describe("rate definitions", () => {
@@ -99,49 +142,122 @@ describe.each(engines)("golden rates on %s", (engine) => {
       const { body } = await app.call("GET", "/api/v1/rate_definitions?q[is_preset_true]=1&per_page=100")
       expect(body.meta.total).toBe(11)
       expect(body.rate_definitions[1]).toMatchObject({
-        name: "Daily Rate", calculation_strategy: "period", calculation_strategy_name: "Period-based", base_period: "daily", base_period_name: "Daily",
-        enabled_modifiers: [], strategy_config: {}, modifier_configs: {}, is_preset: true, preset_slug: "daily-rate",
-        cloned_from_id: null, cloned_from: null, product_rates: null
+        name: "Daily Rate",
+        calculation_strategy: "period",
+        calculation_strategy_name: "Period-based",
+        base_period: "daily",
+        base_period_name: "Daily",
+        enabled_modifiers: [],
+        strategy_config: {},
+        modifier_configs: {},
+        is_preset: true,
+        preset_slug: "daily-rate",
+        cloned_from_id: null,
+        cloned_from: null,
+        product_rates: null
       })
     })
     it("a preset can be edited and copied and stays a preset; a copy can go, and leaves its own copies", async () => {
-      const edited = await app.call("PUT", "/api/v1/rate_definitions/2", { strategy_config: { leeway_minutes: "60" }, is_preset: false, preset_slug: "mine" })
-      expect(edited.body.rate_definition).toMatchObject({ is_preset: true, preset_slug: "daily-rate", strategy_config: { leeway_minutes: 60 } })
+      const edited = await app.call("PUT", "/api/v1/rate_definitions/2", {
+        strategy_config: { leeway_minutes: "60" },
+        is_preset: false,
+        preset_slug: "mine"
+      })
+      expect(edited.body.rate_definition).toMatchObject({
+        is_preset: true,
+        preset_slug: "daily-rate",
+        strategy_config: { leeway_minutes: 60 }
+      })
       const copy = (await app.call("POST", "/api/v1/rate_definitions/2/duplicate")).body.rate_definition
-      expect(copy).toMatchObject({ name: "Daily Rate (Copy)", is_preset: false, preset_slug: null, cloned_from_id: 2, strategy_config: { leeway_minutes: 60 } })
-      const again = (await app.call("POST", `/api/v1/rate_definitions/${copy.id}/duplicate?include=clonedFrom`)).body.rate_definition
-      expect(again).toMatchObject({ name: "Daily Rate (Copy) (Copy)", cloned_from: { id: copy.id, name: "Daily Rate (Copy)" } })
+      expect(copy).toMatchObject({
+        name: "Daily Rate (Copy)",
+        is_preset: false,
+        preset_slug: null,
+        cloned_from_id: 2,
+        strategy_config: { leeway_minutes: 60 }
+      })
+      const again = (await app.call("POST", `/api/v1/rate_definitions/${copy.id}/duplicate?include=clonedFrom`)).body
+        .rate_definition
+      expect(again).toMatchObject({
+        name: "Daily Rate (Copy) (Copy)",
+        cloned_from: { id: copy.id, name: "Daily Rate (Copy)" }
+      })
       expect((await app.call("DELETE", `/api/v1/rate_definitions/${copy.id}`)).status).toBe(204)
-      expect((await app.call("GET", `/api/v1/rate_definitions/${again.id}`)).body.rate_definition.cloned_from_id).toBeNull()
+      expect(
+        (await app.call("GET", `/api/v1/rate_definitions/${again.id}`)).body.rate_definition.cloned_from_id
+      ).toBeNull()
       expect((await app.call("POST", `/api/v1/rate_definitions/${copy.id}/duplicate`)).status).toBe(404)
     })
     it("an empty description clears, null keeps; configs are replaced as a whole", async () => {
-      const { id } = (await define({
-        description: "d", calculation_strategy: "period", base_period: "daily", strategy_config: { leeway_minutes: 5, day_type: "clock" }
-      })).body.rate_definition
-      const kept = await app.call("PATCH", `/api/v1/rate_definitions/${id}`, { description: null, name: null, base_period: null, strategy_config: { leeway_minutes: 9 } })
-      expect(kept.body.rate_definition).toMatchObject({ name: "Golden", description: "d", base_period: "daily", strategy_config: { leeway_minutes: 9 } })
+      const { id } = (
+        await define({
+          description: "d",
+          calculation_strategy: "period",
+          base_period: "daily",
+          strategy_config: { leeway_minutes: 5, day_type: "clock" }
+        })
+      ).body.rate_definition
+      const kept = await app.call("PATCH", `/api/v1/rate_definitions/${id}`, {
+        description: null,
+        name: null,
+        base_period: null,
+        strategy_config: { leeway_minutes: 9 }
+      })
+      expect(kept.body.rate_definition).toMatchObject({
+        name: "Golden",
+        description: "d",
+        base_period: "daily",
+        strategy_config: { leeway_minutes: 9 }
+      })
       expect(kept.body.rate_definition.strategy_config).toEqual({ leeway_minutes: 9 })
-      expect((await app.call("PUT", `/api/v1/rate_definitions/${id}`, { description: "" })).body.rate_definition.description).toBeNull()
+      expect(
+        (await app.call("PUT", `/api/v1/rate_definitions/${id}`, { description: "" })).body.rate_definition.description
+      ).toBeNull()
     })
     it.each([
       [{}, ["name", "calculation_strategy"]],
       [{ name: "x".repeat(256), calculation_strategy: "weekly" }, ["name", "calculation_strategy"]],
-      [{ name: "x", calculation_strategy: "period", base_period: "daily", enabled_modifiers: "factor" }, ["enabled_modifiers"]],
-      [{ name: "x", calculation_strategy: "period", base_period: "daily", enabled_modifiers: [5] }, ["enabled_modifiers.0"]],
-      [{ name: "x", calculation_strategy: "period", base_period: "daily", strategy_config: "x", modifier_configs: [1] }, ["strategy_config", "modifier_configs"]]
+      [
+        { name: "x", calculation_strategy: "period", base_period: "daily", enabled_modifiers: "factor" },
+        ["enabled_modifiers"]
+      ],
+      [
+        { name: "x", calculation_strategy: "period", base_period: "daily", enabled_modifiers: [5] },
+        ["enabled_modifiers.0"]
+      ],
+      [
+        {
+          name: "x",
+          calculation_strategy: "period",
+          base_period: "daily",
+          strategy_config: "x",
+          modifier_configs: [1]
+        },
+        ["strategy_config", "modifier_configs"]
+      ]
     ])("%j is refused", async (body, errors) => {
       const refused = await app.call("POST", "/api/v1/rate_definitions", body)
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
     })
     it("an empty list where an object is meant is one", async () => {
-      const made = await define({ calculation_strategy: "period", base_period: "daily", strategy_config: [], modifier_configs: [] })
+      const made = await define({
+        calculation_strategy: "period",
+        base_period: "daily",
+        strategy_config: [],
+        modifier_configs: []
+      })
       expect(made.body.rate_definition).toMatchObject({ strategy_config: {}, modifier_configs: {} })
     })
     it("are filtered by their older names too, whatever the case", async () => {
-      const found = async (query: string) => (await app.call("GET", `/api/v1/rate_definitions?${query}&q[is_preset_true]=1&per_page=100`)).body.meta.total
-      expect([await found("q[strategy_eq]=HYBRID"), await found("q[preset_eq]=0"), await found("q[base_period_in]=weekly,Monthly"),
-        await found("q[preset_slug_eq]=fixed-rate"), await found("q[name_cont]=multiplier")]).toEqual([1, 0, 3, 1, 3])
+      const found = async (query: string) =>
+        (await app.call("GET", `/api/v1/rate_definitions?${query}&q[is_preset_true]=1&per_page=100`)).body.meta.total
+      expect([
+        await found("q[strategy_eq]=HYBRID"),
+        await found("q[preset_eq]=0"),
+        await found("q[base_period_in]=weekly,Monthly"),
+        await found("q[preset_slug_eq]=fixed-rate"),
+        await found("q[name_cont]=multiplier")
+      ]).toEqual([1, 0, 3, 1, 3])
       const sorted = await app.call("GET", "/api/v1/rate_definitions?sort=-name&q[is_preset_true]=1&per_page=1")
       expect(sorted.body.rate_definitions[0].name).toBe("Weekly Rate")
     })

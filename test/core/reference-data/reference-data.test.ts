@@ -6,7 +6,9 @@ import { type App, engines, openApp, viewerWith } from "../../app.ts"
 
 describe.each(engines)("registers on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   const post = async (path: string, body: object) => (await app.call("POST", `/api/v1/${path}`, body)).body
   const list = async (path: string) => (await app.call("GET", `/api/v1/${path}`)).body
@@ -14,10 +16,17 @@ describe.each(engines)("registers on %s", (engine) => {
 
   describe("tax", () => {
     it("begins with the standard classes, rates and rule", async () => {
-      expect((await list("product_tax_classes")).product_tax_classes).toMatchObject([{ name: "Standard", is_default: true }, { name: "Exempt", is_default: false }])
-      expect((await list("organisation_tax_classes")).organisation_tax_classes).toMatchObject([{ name: "Standard", is_default: true }])
+      expect((await list("product_tax_classes")).product_tax_classes).toMatchObject([
+        { name: "Standard", is_default: true },
+        { name: "Exempt", is_default: false }
+      ])
+      expect((await list("organisation_tax_classes")).organisation_tax_classes).toMatchObject([
+        { name: "Standard", is_default: true }
+      ])
       expect((await list("tax_rates")).tax_rates).toMatchObject([
-        { name: "Standard", rate: "20.0000", is_active: true }, { name: "Reduced", rate: "5.0000" }, { name: "Zero", rate: "0.0000" }
+        { name: "Standard", rate: "20.0000", is_active: true },
+        { name: "Reduced", rate: "5.0000" },
+        { name: "Zero", rate: "0.0000" }
       ])
       expect((await list("tax_rules")).tax_rules).toMatchObject([
         { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 1, priority: 0, is_active: true }
@@ -27,24 +36,31 @@ describe.each(engines)("registers on %s", (engine) => {
       expect(resolveTax(table, 1, 2).percentage).toBe("20.0000")
       expect(resolveTax(table, 1, null).name).toBe("No Tax")
     })
-    it.each(["product_tax_class", "organisation_tax_class"])("a new default %s takes the place of the old one", async (singular) => {
-      const path = `${singular}es`
-      const made = (await post(path, { name: "Export", is_default: true }))[singular]
-      const defaults = async () => names((await list(`${path}?q[is_default_true]=1`))[path])
-      expect(await defaults()).toEqual(["Export"])
-      const refused = await app.call("DELETE", `/api/v1/${path}/${made.id}`)
-      expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, [singular]])
-      const unset = await app.call("PUT", `/api/v1/${path}/${made.id}`, { is_default: false })
-      expect([unset.status, Object.keys(unset.body.errors)]).toEqual([422, ["is_default"]])
-      expect((await app.call("PUT", `/api/v1/${path}/1`, { is_default: true })).status).toBe(200)
-      expect(await defaults()).toEqual(["Standard"])
-      expect((await app.call("DELETE", `/api/v1/${path}/${made.id}`)).status).toBe(204)
-      expect((await app.call("GET", `/api/v1/${path}/${made.id}`)).status).toBe(404)
-    })
+    it.each(["product_tax_class", "organisation_tax_class"])(
+      "a new default %s takes the place of the old one",
+      async (singular) => {
+        const path = `${singular}es`
+        const made = (await post(path, { name: "Export", is_default: true }))[singular]
+        const defaults = async () => names((await list(`${path}?q[is_default_true]=1`))[path])
+        expect(await defaults()).toEqual(["Export"])
+        const refused = await app.call("DELETE", `/api/v1/${path}/${made.id}`)
+        expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, [singular]])
+        const unset = await app.call("PUT", `/api/v1/${path}/${made.id}`, { is_default: false })
+        expect([unset.status, Object.keys(unset.body.errors)]).toEqual([422, ["is_default"]])
+        expect((await app.call("PUT", `/api/v1/${path}/1`, { is_default: true })).status).toBe(200)
+        expect(await defaults()).toEqual(["Standard"])
+        expect((await app.call("DELETE", `/api/v1/${path}/${made.id}`)).status).toBe(204)
+        expect((await app.call("GET", `/api/v1/${path}/${made.id}`)).status).toBe(404)
+      }
+    )
     it("a deleted product class leaves its products and takes its rules with it", async () => {
       const { product_tax_class: one } = await post("product_tax_classes", { name: "Books" })
       const { product } = await post("products", { name: "Manual", tax_class_id: one.id })
-      const { tax_rule: rule } = await post("tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: one.id, tax_rate_id: 3 })
+      const { tax_rule: rule } = await post("tax_rules", {
+        organisation_tax_class_id: 1,
+        product_tax_class_id: one.id,
+        tax_rate_id: 3
+      })
       await app.call("DELETE", `/api/v1/product_tax_classes/${one.id}`)
       expect((await app.call("GET", `/api/v1/products/${product.id}`)).body.product.tax_class_id).toBeNull()
       expect((await app.call("GET", `/api/v1/tax_rules/${rule.id}`)).status).toBe(404)
@@ -55,7 +71,9 @@ describe.each(engines)("registers on %s", (engine) => {
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["tax_rate_id"]])
       const { tax_rule: other } = await post("tax_rules", { ...same, tax_rate_id: 2 })
       expect((await app.call("PUT", `/api/v1/tax_rules/${other.id}`, { tax_rate_id: 1 })).status).toBe(422)
-      expect((await app.call("PUT", `/api/v1/tax_rules/${other.id}`, { is_active: false })).body.tax_rule.is_active).toBe(false)
+      expect(
+        (await app.call("PUT", `/api/v1/tax_rules/${other.id}`, { is_active: false })).body.tax_rule.is_active
+      ).toBe(false)
       const included = await app.call("GET", `/api/v1/tax_rules/${other.id}?include=taxRate`)
       expect(included.body.tax_rule).toMatchObject({ tax_rate: { id: 2, name: "Reduced" }, product_tax_class: null })
     })
@@ -67,10 +85,20 @@ describe.each(engines)("registers on %s", (engine) => {
       expect((await app.call("DELETE", `/api/v1/tax_rates/${one.id}`)).status).toBe(204)
     })
     it.each([
-      ["tax_rates", { name: "x", rate: "100.0001" }, ["rate"]], ["tax_rates", { name: "x", rate: -1 }, ["rate"]],
-      ["tax_rates", { name: "x", rate: "many" }, ["rate"]], ["tax_rates", {}, ["name", "rate"]],
-      ["tax_rules", { organisation_tax_class_id: 99, product_tax_class_id: 1, tax_rate_id: 99 }, ["organisation_tax_class_id", "tax_rate_id"]],
-      ["tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 3, priority: -1 }, ["priority"]],
+      ["tax_rates", { name: "x", rate: "100.0001" }, ["rate"]],
+      ["tax_rates", { name: "x", rate: -1 }, ["rate"]],
+      ["tax_rates", { name: "x", rate: "many" }, ["rate"]],
+      ["tax_rates", {}, ["name", "rate"]],
+      [
+        "tax_rules",
+        { organisation_tax_class_id: 99, product_tax_class_id: 1, tax_rate_id: 99 },
+        ["organisation_tax_class_id", "tax_rate_id"]
+      ],
+      [
+        "tax_rules",
+        { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 3, priority: -1 },
+        ["priority"]
+      ],
       ["product_tax_classes", { name: "x".repeat(256), is_default: "maybe" }, ["name", "is_default"]]
     ])("%s refuses %j", async (path, body, errors) => {
       const refused = await app.call("POST", `/api/v1/${path}`, body)
@@ -88,28 +116,64 @@ describe.each(engines)("registers on %s", (engine) => {
   describe("currencies", () => {
     it("are listed, filtered and shown, never written", async () => {
       const yen = (await list("currencies?q[code_eq]=JPY")).currencies
-      expect(yen).toMatchObject([{ code: "JPY", name: "Japanese Yen", symbol: "¥", decimal_places: 0, symbol_position: "before", is_enabled: false }])
-      expect((await list("currencies?q[is_enabled_true]=1&sort=code")).currencies.map(({ code }: { code: string }) => code)).toEqual(["EUR", "GBP", "USD"])
+      expect(yen).toMatchObject([
+        {
+          code: "JPY",
+          name: "Japanese Yen",
+          symbol: "¥",
+          decimal_places: 0,
+          symbol_position: "before",
+          is_enabled: false
+        }
+      ])
+      expect(
+        (await list("currencies?q[is_enabled_true]=1&sort=code")).currencies.map(({ code }: { code: string }) => code)
+      ).toEqual(["EUR", "GBP", "USD"])
       expect((await app.call("GET", `/api/v1/currencies/${yen[0].id}`)).body.currency.code).toBe("JPY")
       expect((await app.call("POST", "/api/v1/currencies", { code: "XXX" })).status).toBe(405)
-      expect((await app.call("GET", "/api/v1/currencies", undefined, viewerWith(["static-data.view"], []))).status).toBe(403)
+      expect(
+        (await app.call("GET", "/api/v1/currencies", undefined, viewerWith(["static-data.view"], []))).status
+      ).toBe(403)
     })
     it("an exchange rate gets its inverse, its source and its time", async () => {
-      const { exchange_rate } = await post("exchange_rates", { source_currency_code: "eur", target_currency_code: "GBP", rate: 0.8 })
-      expect(exchange_rate).toMatchObject({ source_currency_code: "EUR", rate: "0.80000000", inverse_rate: "1.25000000", source: "manual", expires_at: null })
+      const { exchange_rate } = await post("exchange_rates", {
+        source_currency_code: "eur",
+        target_currency_code: "GBP",
+        rate: 0.8
+      })
+      expect(exchange_rate).toMatchObject({
+        source_currency_code: "EUR",
+        rate: "0.80000000",
+        inverse_rate: "1.25000000",
+        source: "manual",
+        expires_at: null
+      })
       expect(exchange_rate.effective_at).toMatch(/^\d{4}-.*Z$/)
       const path = `/api/v1/exchange_rates/${exchange_rate.id}`
       const moved = await app.call("PUT", path, { rate: "0.5", source_currency_code: "USD" })
-      expect(moved.body.exchange_rate).toMatchObject({ source_currency_code: "EUR", rate: "0.50000000", inverse_rate: "2.00000000" })
+      expect(moved.body.exchange_rate).toMatchObject({
+        source_currency_code: "EUR",
+        rate: "0.50000000",
+        inverse_rate: "2.00000000"
+      })
       const given = await app.call("PUT", path, { rate: "0.3", inverse_rate: "3.3" })
       expect(given.body.exchange_rate).toMatchObject({ rate: "0.30000000", inverse_rate: "3.30000000" })
-      const ask = (from: string, to: string) => app.run(exchangeRateAt({ from, to, base_currency: "GBP", at: "2999-01-01T00:00:00.000Z" }))
-      expect([await ask("EUR", "GBP"), await ask("GBP", "EUR"), await ask("GBP", "GBP"), await ask("USD", "GBP")])
-        .toEqual(["0.30000000", "3.30000000", "1.00000000", undefined])
+      const ask = (from: string, to: string) =>
+        app.run(exchangeRateAt({ from, to, base_currency: "GBP", at: "2999-01-01T00:00:00.000Z" }))
+      expect([
+        await ask("EUR", "GBP"),
+        await ask("GBP", "EUR"),
+        await ask("GBP", "GBP"),
+        await ask("USD", "GBP")
+      ]).toEqual(["0.30000000", "3.30000000", "1.00000000", undefined])
       expect((await app.call("DELETE", path)).status).toBe(204)
     })
     it("an inverse cuts 1/rate at 8 decimals", async () => {
-      const { exchange_rate } = await post("exchange_rates", { source_currency_code: "USD", target_currency_code: "GBP", rate: "1.5" })
+      const { exchange_rate } = await post("exchange_rates", {
+        source_currency_code: "USD",
+        target_currency_code: "GBP",
+        rate: "1.5"
+      })
       expect(exchange_rate.inverse_rate).toBe("0.66666666")
     })
     it.each([
@@ -118,7 +182,16 @@ describe.each(engines)("registers on %s", (engine) => {
       [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: 0 }, ["rate"]],
       [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: "-1" }, ["rate"]],
       [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: 1, source: "x".repeat(51) }, ["source"]],
-      [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: 1, effective_at: "2026-02-01", expires_at: "2026-02-01" }, ["expires_at"]],
+      [
+        {
+          source_currency_code: "GBP",
+          target_currency_code: "EUR",
+          rate: 1,
+          effective_at: "2026-02-01",
+          expires_at: "2026-02-01"
+        },
+        ["expires_at"]
+      ],
       [{}, ["source_currency_code", "target_currency_code", "rate"]]
     ])("refuses %j", async (body, errors) => {
       const refused = await app.call("POST", "/api/v1/exchange_rates", body)
@@ -126,8 +199,12 @@ describe.each(engines)("registers on %s", (engine) => {
     })
     it("exchange rates need settings.manage, to look as well", async () => {
       const abilities = ["exchange_rates:read", "exchange_rates:write"]
-      expect((await app.call("GET", "/api/v1/exchange_rates", undefined, viewerWith(["static-data.view"], abilities))).status).toBe(403)
-      expect((await app.call("GET", "/api/v1/exchange_rates", undefined, viewerWith(["settings.manage"], abilities))).status).toBe(200)
+      expect(
+        (await app.call("GET", "/api/v1/exchange_rates", undefined, viewerWith(["static-data.view"], abilities))).status
+      ).toBe(403)
+      expect(
+        (await app.call("GET", "/api/v1/exchange_rates", undefined, viewerWith(["settings.manage"], abilities))).status
+      ).toBe(200)
     })
   })
 
@@ -140,27 +217,48 @@ describe.each(engines)("registers on %s", (engine) => {
     ])
     expect(names((await list("countries?q[name_cont]=ZEALAND")).countries)).toEqual(["New Zealand"])
     expect((await app.call("DELETE", "/api/v1/countries/1")).status).toBe(405)
-    expect((await app.call("GET", "/api/v1/countries", undefined, viewerWith(["static-data.view"], ["countries:read"]))).status).toBe(200)
+    expect(
+      (await app.call("GET", "/api/v1/countries", undefined, viewerWith(["static-data.view"], ["countries:read"])))
+        .status
+    ).toBe(200)
   })
 
   it("revenue and cost groups begin with the usual ones", async () => {
     expect(names((await list("revenue_groups")).revenue_groups)).toEqual(["Dry Hire", "Wet Hire", "Sales", "Services"])
-    expect(names((await list("cost_groups")).cost_groups))
-      .toEqual(["Equipment Sub-Hire", "Crew Sub-Hire", "Transport", "Consumables", "Equipment Purchase"])
+    expect(names((await list("cost_groups")).cost_groups)).toEqual([
+      "Equipment Sub-Hire",
+      "Crew Sub-Hire",
+      "Transport",
+      "Consumables",
+      "Equipment Purchase"
+    ])
   })
   it("a deleted group leaves its products", async () => {
     const { revenue_group } = await post("revenue_groups", { name: "Festivals" })
     const { cost_group } = await post("cost_groups", { name: "Freight", description: "By road" })
     const { product } = await post("products", {
-      name: "Stage", rental_revenue_group_id: revenue_group.id, sale_revenue_group_id: revenue_group.id, purchase_cost_group_id: cost_group.id
+      name: "Stage",
+      rental_revenue_group_id: revenue_group.id,
+      sale_revenue_group_id: revenue_group.id,
+      purchase_cost_group_id: cost_group.id
     })
-    expect((await app.call("PUT", `/api/v1/cost_groups/${cost_group.id}`, { name: "Haulage", description: "" })).body.cost_group)
-      .toMatchObject({ name: "Haulage", description: null })
+    expect(
+      (await app.call("PUT", `/api/v1/cost_groups/${cost_group.id}`, { name: "Haulage", description: "" })).body
+        .cost_group
+    ).toMatchObject({ name: "Haulage", description: null })
     await app.call("DELETE", `/api/v1/revenue_groups/${revenue_group.id}`)
     await app.call("DELETE", `/api/v1/cost_groups/${cost_group.id}`)
-    expect((await app.call("GET", `/api/v1/products/${product.id}`)).body.product)
-      .toMatchObject({ rental_revenue_group_id: null, sale_revenue_group_id: null, purchase_cost_group_id: null })
-    const refused = await app.call("POST", "/api/v1/cost_groups", { name: "x" }, viewerWith(["static-data.view"], ["static-data:write"]))
+    expect((await app.call("GET", `/api/v1/products/${product.id}`)).body.product).toMatchObject({
+      rental_revenue_group_id: null,
+      sale_revenue_group_id: null,
+      purchase_cost_group_id: null
+    })
+    const refused = await app.call(
+      "POST",
+      "/api/v1/cost_groups",
+      { name: "x" },
+      viewerWith(["static-data.view"], ["static-data:write"])
+    )
     expect(refused.status).toBe(403)
   })
 

@@ -7,31 +7,54 @@ import { type App, engines, openApp, viewerWith } from "../../app.ts"
 
 describe.each(engines)("settings on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
 
   it("a group shows its defaults", async () => {
     const company = await app.call("GET", "/api/v1/settings/company")
     expect(company.status).toBe(200)
     expect(company.body.settings).toMatchObject({ base_currency: "GBP", timezone: "UTC", fiscal_year_start: 1 })
-    expect((await app.call("GET", "/api/v1/settings/opportunities")).body.settings)
-      .toMatchObject({ number_pad: 10, number_scope: "store", max_versions: 20, max_alternatives: 5 })
-    expect((await app.call("GET", "/api/v1/settings/availability")).body.settings).toMatchObject({
-      resolution: "daily", release_point: "returned", kit_nesting_max_depth: 3, demand_date_source: "operational",
-      horizon_past_days: 90, horizon_future_days: 365, overdue_check_interval: 60, span_max_days: 366
+    expect((await app.call("GET", "/api/v1/settings/opportunities")).body.settings).toMatchObject({
+      number_pad: 10,
+      number_scope: "store",
+      max_versions: 20,
+      max_alternatives: 5
     })
-    expect((await app.call("GET", "/api/v1/settings/api")).body.settings).toMatchObject({ rate_limit: 600, token_expiration_days: 0 })
+    expect((await app.call("GET", "/api/v1/settings/availability")).body.settings).toMatchObject({
+      resolution: "daily",
+      release_point: "returned",
+      kit_nesting_max_depth: 3,
+      demand_date_source: "operational",
+      horizon_past_days: 90,
+      horizon_future_days: 365,
+      overdue_check_interval: 60,
+      span_max_days: 366
+    })
+    expect((await app.call("GET", "/api/v1/settings/api")).body.settings).toMatchObject({
+      rate_limit: 600,
+      token_expiration_days: 0
+    })
   })
   it("the list holds every group and counts them", async () => {
     const { body } = await app.call("GET", "/api/v1/settings")
     const groups = body.settings.map((one: { group: string }) => one.group)
-    expect(groups).toEqual(expect.arrayContaining(["company", "api", "opportunities", "availability", "scheduling", "action_log"]))
+    expect(groups).toEqual(
+      expect.arrayContaining(["company", "api", "opportunities", "availability", "scheduling", "action_log"])
+    )
     expect(body.meta).toEqual({ total: groups.length, per_page: groups.length, page: 1 })
   })
   it("a change keeps what is left out, drops unknown keys and holds from then on", async () => {
-    const changed = await app.call("PUT", "/api/v1/settings/company", { settings: { timezone: "Europe/London", base_currency: "eur", nonsense: 1 } })
+    const changed = await app.call("PUT", "/api/v1/settings/company", {
+      settings: { timezone: "Europe/London", base_currency: "eur", nonsense: 1 }
+    })
     expect(changed.status).toBe(200)
-    expect(changed.body.settings).toMatchObject({ timezone: "Europe/London", base_currency: "EUR", fiscal_year_start: 1 })
+    expect(changed.body.settings).toMatchObject({
+      timezone: "Europe/London",
+      base_currency: "EUR",
+      fiscal_year_start: 1
+    })
     expect(changed.body.settings).not.toHaveProperty("nonsense")
     expect((await app.call("GET", "/api/v1/settings/company")).body.settings).toEqual(changed.body.settings)
     const product = await app.call("POST", "/api/v1/products", { name: "P", replacement_charge: 5 })
@@ -39,15 +62,24 @@ describe.each(engines)("settings on %s", (engine) => {
     await app.call("PUT", "/api/v1/settings/company", { settings: { base_currency: "GBP" } })
   })
   it("a wrong value is told by key under a fixed message, and nothing of the request is kept", async () => {
-    const refused = await app.call("PUT", "/api/v1/settings/company", { settings: { timezone: "Mars/Olympus", fiscal_year_start: 13, name: "Kept?" } })
+    const refused = await app.call("PUT", "/api/v1/settings/company", {
+      settings: { timezone: "Mars/Olympus", fiscal_year_start: 13, name: "Kept?" }
+    })
     expect(refused.status).toBe(422)
     expect(refused.body.message).toBe("The settings are invalid.")
-    expect(Object.keys(refused.body.errors).sort()).toEqual(["fiscal_year_start", "settings.fiscal_year_start", "settings.timezone", "timezone"])
+    expect(Object.keys(refused.body.errors).sort()).toEqual([
+      "fiscal_year_start",
+      "settings.fiscal_year_start",
+      "settings.timezone",
+      "timezone"
+    ])
     expect((await app.call("GET", "/api/v1/settings/company")).body.settings.name).toBe("")
     expect((await app.call("PUT", "/api/v1/settings/api", { settings: { rate_limit: 0 } })).status).toBe(422)
     expect((await app.call("PUT", "/api/v1/settings/api", {})).body.errors).toHaveProperty("settings")
     expect((await app.call("PUT", "/api/v1/settings/api", { settings: "x" })).status).toBe(422)
-    expect((await app.call("PUT", "/api/v1/settings/company", { settings: { base_currency: null, timezone: "" } })).status).toBe(422)
+    expect(
+      (await app.call("PUT", "/api/v1/settings/company", { settings: { base_currency: null, timezone: "" } })).status
+    ).toBe(422)
   })
   it("an unknown group is 404, also one named like a property of every object", async () => {
     for (const group of ["nope", "constructor", "__proto__"]) {
@@ -56,17 +88,47 @@ describe.each(engines)("settings on %s", (engine) => {
     }
   })
   it("the resolution is free until stock is booked; then only the same value is accepted", async () => {
-    expect((await app.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "hourly" } })).status).toBe(200)
+    expect(
+      (await app.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "hourly" } })).status
+    ).toBe(200)
     const at = "2026-07-01T00:00:00.000Z"
-    await app.run(Effect.flatMap(Store, (store) => store.apply([insert(demands, {
-      id: 1, product_id: 1, store_id: 1, asset_id: null, quantity: 1, starts_at: at, ends_at: at, buffered_starts_at: at, buffered_ends_at: at,
-      source_type: "opportunity_item", source_id: 1, phase: "reserved", is_active: true, out: false, pending_checkin: false, returned_at: null,
-      checked_at: null, opportunity_id: null, container_id: null, created_at: at, updated_at: at, reaches_to: at, deleted_at: null
-    })])))
+    await app.run(
+      Effect.flatMap(Store, (store) =>
+        store.apply([
+          insert(demands, {
+            id: 1,
+            product_id: 1,
+            store_id: 1,
+            asset_id: null,
+            quantity: 1,
+            starts_at: at,
+            ends_at: at,
+            buffered_starts_at: at,
+            buffered_ends_at: at,
+            source_type: "opportunity_item",
+            source_id: 1,
+            phase: "reserved",
+            is_active: true,
+            out: false,
+            pending_checkin: false,
+            returned_at: null,
+            checked_at: null,
+            opportunity_id: null,
+            container_id: null,
+            created_at: at,
+            updated_at: at,
+            reaches_to: at,
+            deleted_at: null
+          })
+        ])
+      )
+    )
     const refused = await app.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "daily" } })
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toHaveProperty("resolution")
-    const same = await app.call("PUT", "/api/v1/settings/availability", { settings: { resolution: "hourly", release_point: "checked" } })
+    const same = await app.call("PUT", "/api/v1/settings/availability", {
+      settings: { resolution: "hourly", release_point: "checked" }
+    })
     expect(same.body.settings).toMatchObject({ resolution: "hourly", release_point: "checked" })
     await app.run(Effect.flatMap(Store, (store) => store.apply([{ op: "delete", table: demands, key: 1 }])))
   })
@@ -75,7 +137,9 @@ describe.each(engines)("settings on %s", (engine) => {
     expect((await app.call("GET", "/api/v1/settings/company", undefined, reader)).status).toBe(200)
     expect((await app.call("PUT", "/api/v1/settings/company", { settings: { name: "X" } }, reader)).status).toBe(403)
     expect((await app.call("GET", "/api/v1/settings/company", undefined, viewerWith([], ["*"]))).status).toBe(403)
-    expect((await app.call("GET", "/api/v1/settings/company", undefined, viewerWith(["settings.view"], []))).status).toBe(403)
+    expect(
+      (await app.call("GET", "/api/v1/settings/company", undefined, viewerWith(["settings.view"], []))).status
+    ).toBe(403)
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()

@@ -10,20 +10,42 @@ describe.each(engines)("stock on %s", (engine) => {
     S = await business.store()
   })
   afterAll(() => app.close())
-  const ledgerOf = (product: number, level: number) => `/api/v1/products/${product}/stock_levels/${level}/stock_transactions`
-  const held = async (level: number) => (await app.call("GET", `/api/v1/stock_levels/${level}`)).body.stock_level.quantity_held
+  const ledgerOf = (product: number, level: number) =>
+    `/api/v1/products/${product}/stock_levels/${level}/stock_transactions`
+  const held = async (level: number) =>
+    (await app.call("GET", `/api/v1/stock_levels/${level}`)).body.stock_level.quantity_held
 
   it("a bulk level takes its category from the product and opens its ledger", async () => {
     const { id, level } = await business.bulk(S, 10)
     const shown = await app.call("GET", `/api/v1/stock_levels/${level}`)
-    expect(shown.body.stock_level).toMatchObject({ product_id: id, store_id: S, stock_category: 10, stock_category_name: "Bulk Stock", quantity_held: "10.00" })
+    expect(shown.body.stock_level).toMatchObject({
+      product_id: id,
+      store_id: S,
+      stock_category: 10,
+      stock_category_name: "Bulk Stock",
+      quantity_held: "10.00"
+    })
     const ledger = await app.call("GET", ledgerOf(id, level))
-    expect(ledger.body.stock_transactions).toMatchObject([{ transaction_type: 1, transaction_type_name: "Opening Balance", quantity: "10.0", quantity_move: "10.0", manual: false }])
+    expect(ledger.body.stock_transactions).toMatchObject([
+      {
+        transaction_type: 1,
+        transaction_type_name: "Opening Balance",
+        quantity: "10.0",
+        quantity_move: "10.0",
+        manual: false
+      }
+    ])
     expect(ledger.body.meta).toEqual({ total: 1, per_page: 20, page: 1 })
   })
   it("a supplied category is ignored, a unit is one whatever was sent", async () => {
     const product = (await business.post("/products", { name: "Camera", stock_method: 2 })).product.id
-    const made = await app.call("POST", "/api/v1/stock_levels", { product_id: product, store_id: S, stock_category: 10, quantity_held: 5, asset_number: "CAM-1" })
+    const made = await app.call("POST", "/api/v1/stock_levels", {
+      product_id: product,
+      store_id: S,
+      stock_category: 10,
+      quantity_held: 5,
+      asset_number: "CAM-1"
+    })
     expect(made.status).toBe(201)
     expect(made.body.stock_level).toMatchObject({ stock_category: 50, quantity_held: "1.00", asset_number: "CAM-1" })
   })
@@ -34,7 +56,8 @@ describe.each(engines)("stock on %s", (engine) => {
     expect(Object.keys(second.body.errors)).toEqual(["product_id"])
     const other = await business.store()
     expect((await app.call("POST", "/api/v1/stock_levels", { product_id: id, store_id: other })).status).toBe(201)
-    const at = (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=${other}`)).body.stock_levels[0].id
+    const at = (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=${other}`)).body
+      .stock_levels[0].id
     const moved = await app.call("PUT", `/api/v1/stock_levels/${at}`, { store_id: S })
     expect(Object.keys(moved.body.errors)).toEqual(["store_id"])
   })
@@ -52,24 +75,41 @@ describe.each(engines)("stock on %s", (engine) => {
     const none = await app.call("POST", "/api/v1/stock_levels", {})
     expect([none.status, Object.keys(none.body.errors)]).toEqual([422, ["product_id", "store_id"]])
     const bad = await app.call("POST", "/api/v1/stock_levels", {
-      product_id: 99_999, store_id: "x", stock_type: 3, quantity_held: -1, location: "x".repeat(256)
+      product_id: 99_999,
+      store_id: "x",
+      stock_type: 3,
+      quantity_held: -1,
+      location: "x".repeat(256)
     })
-    expect([bad.status, Object.keys(bad.body.errors).sort()]).toEqual([422, ["location", "product_id", "quantity_held", "stock_type", "store_id"]])
+    expect([bad.status, Object.keys(bad.body.errors).sort()]).toEqual([
+      422,
+      ["location", "product_id", "quantity_held", "stock_type", "store_id"]
+    ])
     const { id } = await business.units(S, 0)
-    const dates = await app.call("POST", "/api/v1/stock_levels", { product_id: id, store_id: S, starts_at: "2026-07-02", ends_at: "2026-07-01" })
+    const dates = await app.call("POST", "/api/v1/stock_levels", {
+      product_id: id,
+      store_id: S,
+      starts_at: "2026-07-02",
+      ends_at: "2026-07-01"
+    })
     expect([dates.status, Object.keys(dates.body.errors)]).toEqual([422, ["ends_at"]])
   })
   it("an update sets the quantity without a line in the ledger; null keeps, an empty text clears", async () => {
     const { id, level } = await business.bulk(S, 3)
     await app.call("PUT", `/api/v1/stock_levels/${level}`, { location: "A1", item_name: "Cable" })
-    const put = await app.call("PUT", `/api/v1/stock_levels/${level}`, { quantity_held: 8, location: "", item_name: null })
+    const put = await app.call("PUT", `/api/v1/stock_levels/${level}`, {
+      quantity_held: 8,
+      location: "",
+      item_name: null
+    })
     expect(put.body.stock_level).toMatchObject({ quantity_held: "8.00", location: null, item_name: "Cable" })
     expect((await app.call("GET", ledgerOf(id, level))).body.meta.total).toBe(1)
   })
   it("the last level of a bulk product stays; a unit goes with its ledger", async () => {
     const { level } = await business.bulk(S, 3)
     const at = (await app.call("GET", `/api/v1/stock_levels/${level}`)).body.stock_level.product_id
-    const first = (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${at}&q[store_id_eq]=1`)).body.stock_levels[0].id
+    const first = (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${at}&q[store_id_eq]=1`)).body
+      .stock_levels[0].id
     expect((await app.call("DELETE", `/api/v1/stock_levels/${first}`)).status).toBe(204)
     const last = await app.call("DELETE", `/api/v1/stock_levels/${level}`)
     expect([last.status, Object.keys(last.body.errors)]).toEqual([422, ["stock_level"]])
@@ -82,7 +122,14 @@ describe.each(engines)("stock on %s", (engine) => {
     const { id, level } = await business.bulk(S, 0)
     const bought = await app.call("POST", ledgerOf(id, level), { transaction_type: 4, quantity: "10.0" })
     expect(bought.status).toBe(201)
-    expect(bought.body.stock_transaction).toMatchObject({ stock_level_id: level, store_id: S, quantity: "10.0", quantity_move: "10.0", manual: true, source_type: null })
+    expect(bought.body.stock_transaction).toMatchObject({
+      stock_level_id: level,
+      store_id: S,
+      quantity: "10.0",
+      quantity_move: "10.0",
+      manual: true,
+      source_type: null
+    })
     expect(await held(level)).toBe("10.00")
     const off = await app.call("POST", ledgerOf(id, level), { transaction_type: 6, quantity: 12, description: "Burnt" })
     expect(off.body.stock_transaction).toMatchObject({ quantity: "12.0", quantity_move: "-12.0", description: "Burnt" })
@@ -93,9 +140,14 @@ describe.each(engines)("stock on %s", (engine) => {
   })
   it("the ledger is listed newest first", async () => {
     const { id, level } = await business.bulk(S, 0)
-    for (const transaction_at of ["2026-01-02", "2026-01-03", "2026-01-01"]) await app.call("POST", ledgerOf(id, level), { transaction_type: 5, quantity: 1, transaction_at })
+    for (const transaction_at of ["2026-01-02", "2026-01-03", "2026-01-01"])
+      await app.call("POST", ledgerOf(id, level), { transaction_type: 5, quantity: 1, transaction_at })
     const { body } = await app.call("GET", ledgerOf(id, level))
-    expect(body.stock_transactions.map((one: any) => one.transaction_at.slice(0, 10))).toEqual(["2026-01-03", "2026-01-02", "2026-01-01"])
+    expect(body.stock_transactions.map((one: any) => one.transaction_at.slice(0, 10))).toEqual([
+      "2026-01-03",
+      "2026-01-02",
+      "2026-01-01"
+    ])
   })
   it.each([
     ["an unknown type", { transaction_type: 999, quantity: 1 }, "transaction_type"],
@@ -115,16 +167,21 @@ describe.each(engines)("stock on %s", (engine) => {
     const { id, units } = await business.units(S, 2)
     const two = await app.call("POST", ledgerOf(id, units[0]!), { transaction_type: 6, quantity: 2 })
     expect([two.status, Object.keys(two.body.errors)]).toEqual([422, ["quantity"]])
-    const total = async () => (await app.call("GET", `/api/v1/availability?product_id=${id}&store_id=${S}&date=2026-07-02`)).body.availability.total_stock
+    const total = async () =>
+      (await app.call("GET", `/api/v1/availability?product_id=${id}&store_id=${S}&date=2026-07-02`)).body.availability
+        .total_stock
     const off = await app.call("POST", ledgerOf(id, units[0]!), { transaction_type: 6, quantity: 1 })
     expect(await total()).toBe(1)
     await app.call("DELETE", `${ledgerOf(id, units[0]!)}/${off.body.stock_transaction.id}`)
     expect(await total()).toBe(2)
   })
   it("a level of another product and a line of another level are not found", async () => {
-    const one = await business.bulk(S, 1), other = await business.bulk(S, 1)
+    const one = await business.bulk(S, 1),
+      other = await business.bulk(S, 1)
     expect((await app.call("GET", ledgerOf(other.id, one.level))).status).toBe(404)
-    expect((await app.call("POST", ledgerOf(other.id, one.level), { transaction_type: 4, quantity: 1 })).status).toBe(404)
+    expect((await app.call("POST", ledgerOf(other.id, one.level), { transaction_type: 4, quantity: 1 })).status).toBe(
+      404
+    )
     const line = (await app.call("GET", ledgerOf(one.id, one.level))).body.stock_transactions[0].id
     expect((await app.call("GET", `${ledgerOf(one.id, one.level)}/${line}`)).status).toBe(200)
     expect((await app.call("GET", `${ledgerOf(other.id, other.level)}/${line}`)).status).toBe(404)
@@ -135,14 +192,29 @@ describe.each(engines)("stock on %s", (engine) => {
     const looker = viewerWith(["stock.view"], ["stock:read"])
     expect((await app.call("GET", "/api/v1/stock_levels", undefined, looker)).status).toBe(200)
     expect((await app.call("GET", ledgerOf(id, level), undefined, looker)).status).toBe(200)
-    for (const viewer of [looker, viewerWith(["stock.adjust"], ["stock:read"]), viewerWith(["stock.view"], ["stock:write"])]) {
+    for (const viewer of [
+      looker,
+      viewerWith(["stock.adjust"], ["stock:read"]),
+      viewerWith(["stock.view"], ["stock:write"])
+    ]) {
       expect((await app.call("POST", "/api/v1/stock_levels", {}, viewer)).status).toBe(403)
       expect((await app.call("PUT", `/api/v1/stock_levels/${level}`, {}, viewer)).status).toBe(403)
       expect((await app.call("DELETE", `/api/v1/stock_levels/${level}`, undefined, viewer)).status).toBe(403)
       expect((await app.call("POST", ledgerOf(id, level), {}, viewer)).status).toBe(403)
     }
-    expect((await app.call("GET", "/api/v1/stock_levels", undefined, viewerWith(["stock.adjust"], ["stock:write"]))).status).toBe(403)
-    expect((await app.call("POST", ledgerOf(id, level), { transaction_type: 4, quantity: 1 }, viewerWith(["stock.adjust"], ["stock:write"]))).status).toBe(201)
+    expect(
+      (await app.call("GET", "/api/v1/stock_levels", undefined, viewerWith(["stock.adjust"], ["stock:write"]))).status
+    ).toBe(403)
+    expect(
+      (
+        await app.call(
+          "POST",
+          ledgerOf(id, level),
+          { transaction_type: 4, quantity: 1 },
+          viewerWith(["stock.adjust"], ["stock:write"])
+        )
+      ).status
+    ).toBe(201)
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()

@@ -14,72 +14,134 @@ const role = (name: string) => systemRoles.find((one) => one.name === name)!.per
 describe("the roles that are there from the start", () => {
   it("Admin may everything, Operations Manager everything but settings, users and roles", () => {
     const without = role("Admin").filter((key) => !role("Operations Manager").includes(key))
-    expect(without.map((key) => key.split(".")[0]).filter((area, at, all) => all.indexOf(area) === at)).toEqual(["settings", "users", "roles"])
-    for (const key of ["costs.view", "invoices.issue", "payments.record", "purchase_orders.receive", "containers.seal", "documents.share", "pricing.manage", "opportunities.unlock_rates"]) {
+    expect(without.map((key) => key.split(".")[0]).filter((area, at, all) => all.indexOf(area) === at)).toEqual([
+      "settings",
+      "users",
+      "roles"
+    ])
+    for (const key of [
+      "costs.view",
+      "invoices.issue",
+      "payments.record",
+      "purchase_orders.receive",
+      "containers.seal",
+      "documents.share",
+      "pricing.manage",
+      "opportunities.unlock_rates"
+    ]) {
       expect(role("Operations Manager")).toContain(key)
     }
   })
   it("Sales sells", () => {
-    expect([...role("Sales")].sort()).toEqual([
-      ...["access", "view", "create", "edit", "delete"].map((one) => `opportunities.${one}`),
-      ...["access", "view", "create", "edit", "delete", "complete"].map((one) => `activities.${one}`),
-      ...["access", "view", "create", "edit", "delete", "issue", "void", "credit"].map((one) => `invoices.${one}`),
-      ...["access", "view", "create", "edit", "delete"].map((one) => `members.${one}`),
-      ...["view", "create", "share"].map((one) => `documents.${one}`),
-      "payments.record", "shortages.view", "shortages.resolve", "products.view", "reports.view"
-    ].sort())
+    expect([...role("Sales")].sort()).toEqual(
+      [
+        ...["access", "view", "create", "edit", "delete"].map((one) => `opportunities.${one}`),
+        ...["access", "view", "create", "edit", "delete", "complete"].map((one) => `activities.${one}`),
+        ...["access", "view", "create", "edit", "delete", "issue", "void", "credit"].map((one) => `invoices.${one}`),
+        ...["access", "view", "create", "edit", "delete"].map((one) => `members.${one}`),
+        ...["view", "create", "share"].map((one) => `documents.${one}`),
+        "payments.record",
+        "shortages.view",
+        "shortages.resolve",
+        "products.view",
+        "reports.view"
+      ].sort()
+    )
   })
   it("Warehouse handles stock", () => {
-    expect([...role("Warehouse")].sort()).toEqual([
-      ...["access", "view", "adjust", "transfer"].map((one) => `stock.${one}`),
-      ...["access", "view", "create", "edit", "delete"].map((one) => `products.${one}`),
-      ...["view", "create", "edit", "pack", "seal", "dispatch", "transfer", "repack", "dissolve"].map((one) => `containers.${one}`),
-      "kits.view", "kits.manage", "availability.view", "members.view", "reports.view", "shortages.view", "shortages.resolve",
-      "purchase_orders.view", "purchase_orders.receive", "documents.view"
-    ].sort())
+    expect([...role("Warehouse")].sort()).toEqual(
+      [
+        ...["access", "view", "adjust", "transfer"].map((one) => `stock.${one}`),
+        ...["access", "view", "create", "edit", "delete"].map((one) => `products.${one}`),
+        ...["view", "create", "edit", "pack", "seal", "dispatch", "transfer", "repack", "dissolve"].map(
+          (one) => `containers.${one}`
+        ),
+        "kits.view",
+        "kits.manage",
+        "availability.view",
+        "members.view",
+        "reports.view",
+        "shortages.view",
+        "shortages.resolve",
+        "purchase_orders.view",
+        "purchase_orders.receive",
+        "documents.view"
+      ].sort()
+    )
   })
   it("Read Only looks at everything but costs and changes nothing", () => {
-    expect(role("Read Only")).toEqual(expect.arrayContaining(["members.view", "opportunities.access", "purchase_orders.view", "settings.view"]))
+    expect(role("Read Only")).toEqual(
+      expect.arrayContaining(["members.view", "opportunities.access", "purchase_orders.view", "settings.view"])
+    )
     expect(role("Read Only").filter((key) => !/\.(view|access)$/.test(key) || key === "costs.view")).toEqual([])
   })
   it("every permission an endpoint asks for is one that roles can hold", () => {
     const asked = catalogue.endpoints.flatMap(({ name, permission }) =>
-      (permission === null ? [] : [permission].flat()).filter((key: string) => !isPermission(key)).map((key: string) => `${name}: ${key}`))
+      (permission === null ? [] : [permission].flat())
+        .filter((key: string) => !isPermission(key))
+        .map((key: string) => `${name}: ${key}`)
+    )
     expect(asked).toEqual([])
   })
 })
 
 describe.each(engines)("users and roles on %s", (engine) => {
   let app: App
-  beforeAll(async () => { app = await openApp(engine) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+  })
   afterAll(() => app.close())
   let next = 0
   const invite = async (body: object = {}, viewer: Viewer = owner) =>
-    await app.call("POST", "/api/v1/users", { name: "Pat", email: `pat${++next}@example.com`, roles: ["Sales"], active: true, ...body }, viewer)
+    await app.call(
+      "POST",
+      "/api/v1/users",
+      { name: "Pat", email: `pat${++next}@example.com`, roles: ["Sales"], active: true, ...body },
+      viewer
+    )
   /** Somebody who can log in, as the server would see them. */
   const viewerFor = async (...names: ReadonlyArray<string>): Promise<Viewer> => {
     const { id } = (await invite({ roles: names })).body.user
-    return await app.run(Effect.gen(function*() {
-      const store = yield* Store
-      return viewerOf((yield* store.get(users, id))!, yield* store.find(roles, {}), { id: 5, abilities: ["*"] })
-    }))
+    return await app.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return viewerOf((yield* store.get(users, id))!, yield* store.find(roles, {}), { id: 5, abilities: ["*"] })
+      })
+    )
   }
 
   it("inviting makes a user and the member that stands for them", async () => {
     const made = await invite({ name: "Sam", email: "Sam@Example.com", active: undefined })
     expect(made.status).toBe(201)
     expect(made.body.user).toMatchObject({
-      name: "Sam", email: "Sam@Example.com", roles: ["Sales"], is_owner: false, is_admin: false, is_active: false, email_verified_at: null,
-      invitation_accepted_at: null, last_login_at: null, deactivated_at: null, invited_at: expect.stringMatching(/Z$/)
+      name: "Sam",
+      email: "Sam@Example.com",
+      roles: ["Sales"],
+      is_owner: false,
+      is_admin: false,
+      is_active: false,
+      email_verified_at: null,
+      invitation_accepted_at: null,
+      last_login_at: null,
+      deactivated_at: null,
+      invited_at: expect.stringMatching(/Z$/)
     })
     const member = await app.call("GET", `/api/v1/members/${made.body.user.member_id}`)
     expect(member.body.member).toMatchObject({ name: "Sam", membership_type: "user", is_active: false })
     const active = await invite({ roles: ["admin"] })
-    expect(active.body.user).toMatchObject({ is_active: true, is_admin: true, roles: ["Admin"], invitation_accepted_at: active.body.user.invited_at })
-    expect((await app.call("GET", `/api/v1/users/${active.body.user.id}?include=member`)).body.user.member).toMatchObject({ name: "Pat" })
+    expect(active.body.user).toMatchObject({
+      is_active: true,
+      is_admin: true,
+      roles: ["Admin"],
+      invitation_accepted_at: active.body.user.invited_at
+    })
+    expect(
+      (await app.call("GET", `/api/v1/users/${active.body.user.id}?include=member`)).body.user.member
+    ).toMatchObject({ name: "Pat" })
   })
   it("bad invitations are told by field", async () => {
-    const errors = async (body: object) => Object.keys((await app.call("POST", "/api/v1/users", body)).body.errors ?? {})
+    const errors = async (body: object) =>
+      Object.keys((await app.call("POST", "/api/v1/users", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "email"])
     expect(await errors({ name: "x", email: "nobody", roles: "Sales" })).toEqual(["email", "roles"])
     expect(await errors({ name: "x", email: "x@example.com", roles: ["Sales", "Pirate"] })).toEqual(["roles.1"])
@@ -95,9 +157,15 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await invite({ roles: ["Read Only"] }, inviter)).status).toBe(422)
     expect((await invite({ roles: [] }, inviter)).status).toBe(201)
     const sales = (await invite()).body.user
-    expect((await app.call("PUT", `/api/v1/users/${sales.id}`, { roles: ["Warehouse", "Sales"] }, admin)).body.user.roles).toEqual(["Sales", "Warehouse"])
-    expect((await app.call("PUT", `/api/v1/users/${sales.id}`, { roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
-    expect((await app.call("PUT", `/api/v1/users/${admin.user_id}`, { roles: [] }, admin)).body.errors).toHaveProperty("roles")
+    expect(
+      (await app.call("PUT", `/api/v1/users/${sales.id}`, { roles: ["Warehouse", "Sales"] }, admin)).body.user.roles
+    ).toEqual(["Sales", "Warehouse"])
+    expect(
+      (await app.call("PUT", `/api/v1/users/${sales.id}`, { roles: ["Admin"] }, admin)).body.errors
+    ).toHaveProperty("roles")
+    expect((await app.call("PUT", `/api/v1/users/${admin.user_id}`, { roles: [] }, admin)).body.errors).toHaveProperty(
+      "roles"
+    )
   })
   it("a change of name reaches the member; people above are out of reach", async () => {
     const { user } = (await invite({ roles: ["Operations Manager"] })).body
@@ -106,23 +174,39 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await app.call("GET", `/api/v1/members/${user.member_id}`)).body.member.name).toBe("Robin")
     const editor = await viewerFor("Sales")
     const powers = { ...editor, permissions: new Set(["users.edit", "users.deactivate", "users.activate"]) }
-    expect((await app.call("PUT", `/api/v1/users/${user.id}`, { email: "taken-over@example.com" }, powers)).status).toBe(403)
+    expect(
+      (await app.call("PUT", `/api/v1/users/${user.id}`, { email: "taken-over@example.com" }, powers)).status
+    ).toBe(403)
     expect((await app.call("DELETE", `/api/v1/users/${user.id}`, undefined, powers)).status).toBe(403)
     expect((await app.call("PUT", `/api/v1/users/${editor.user_id}`, { name: "Myself" }, powers)).status).toBe(200)
-    expect((await app.call("PUT", `/api/v1/users/${user.id}`, { email: renamed.body.user.email, name: "" })).body.errors).toHaveProperty("name")
+    expect(
+      (await app.call("PUT", `/api/v1/users/${user.id}`, { email: renamed.body.user.email, name: "" })).body.errors
+    ).toHaveProperty("name")
   })
   it("deleting deactivates, activating brings back, owners and oneself stay", async () => {
     const { user } = (await invite()).body
     const path = `/api/v1/users/${user.id}`
     expect((await app.call("DELETE", path)).status).toBe(204)
-    expect((await app.call("GET", path)).body.user).toMatchObject({ is_active: false, deactivated_at: expect.stringMatching(/Z$/) })
+    expect((await app.call("GET", path)).body.user).toMatchObject({
+      is_active: false,
+      deactivated_at: expect.stringMatching(/Z$/)
+    })
     expect((await app.call("GET", `/api/v1/members/${user.member_id}`)).body.member.is_active).toBe(false)
     expect((await app.call("DELETE", path)).status).toBe(204)
-    expect((await app.call("POST", `${path}/activate`)).body.user).toMatchObject({ is_active: true, deactivated_at: null, invited_at: user.invited_at })
+    expect((await app.call("POST", `${path}/activate`)).body.user).toMatchObject({
+      is_active: true,
+      deactivated_at: null,
+      invited_at: user.invited_at
+    })
     const invited = (await invite({ active: false })).body.user
-    expect((await app.call("POST", `/api/v1/users/${invited.id}/activate`)).body.user).toMatchObject({ is_active: true, invitation_accepted_at: expect.any(String) })
+    expect((await app.call("POST", `/api/v1/users/${invited.id}/activate`)).body.user).toMatchObject({
+      is_active: true,
+      invitation_accepted_at: expect.any(String)
+    })
     const admin = await viewerFor("Admin")
-    expect((await app.call("DELETE", `/api/v1/users/${admin.user_id}`, undefined, admin)).body.errors).toHaveProperty("user")
+    expect((await app.call("DELETE", `/api/v1/users/${admin.user_id}`, undefined, admin)).body.errors).toHaveProperty(
+      "user"
+    )
     expect((await app.call("DELETE", "/api/v1/users/999999")).status).toBe(404)
   })
   it("a viewer holds what all their roles allow; a token narrows abilities, not permissions", async () => {
@@ -134,40 +218,87 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect(viewer.member_id).toEqual(expect.any(Number))
     const row = { id: 1, role_ids: [], is_owner: true, is_active: true, name: "O", member_id: 1 } as never
     expect(viewerOf(row, [], null)).toMatchObject({ is_owner: true, token_id: null, abilities: new Set(["*"]) })
-    expect(viewerOf(row, [], { id: 9, abilities: ["members:read"] })).toMatchObject({ token_id: 9, abilities: new Set(["members:read"]) })
+    expect(viewerOf(row, [], { id: 9, abilities: ["members:read"] })).toMatchObject({
+      token_id: 9,
+      abilities: new Set(["members:read"])
+    })
   })
   it("the first owner is a user and a member", () => {
-    const [member, user] = ownerEvents({ name: "Olu", email: "olu@example.com" }, { user_id: 1, member_id: 1 }, "2026-01-01T00:00:00.000Z")
-    expect(member).toMatchObject({ stream: "member:1", type: "member.created", data: { name: "Olu", membership_type: "user", is_active: true } })
-    expect(user).toMatchObject({ stream: "user:1", type: "user.invited", data: { email: "olu@example.com", is_owner: true, is_active: true, member_id: 1 } })
+    const [member, user] = ownerEvents(
+      { name: "Olu", email: "olu@example.com" },
+      { user_id: 1, member_id: 1 },
+      "2026-01-01T00:00:00.000Z"
+    )
+    expect(member).toMatchObject({
+      stream: "member:1",
+      type: "member.created",
+      data: { name: "Olu", membership_type: "user", is_active: true }
+    })
+    expect(user).toMatchObject({
+      stream: "user:1",
+      type: "user.invited",
+      data: { email: "olu@example.com", is_owner: true, is_active: true, member_id: 1 }
+    })
   })
   it("system roles keep name and place; own roles come and go", async () => {
     const { body } = await app.call("GET", "/api/v1/roles")
-    expect(body.roles.map((one: { name: string; level: number; cost_visibility: boolean }) => [one.name, one.level, one.cost_visibility])).toEqual([
-      ["Admin", 80, true], ["Operations Manager", 60, true], ["Sales", 40, false], ["Warehouse", 35, false], ["Read Only", 20, false]
+    expect(
+      body.roles.map((one: { name: string; level: number; cost_visibility: boolean }) => [
+        one.name,
+        one.level,
+        one.cost_visibility
+      ])
+    ).toEqual([
+      ["Admin", 80, true],
+      ["Operations Manager", 60, true],
+      ["Sales", 40, false],
+      ["Warehouse", 35, false],
+      ["Read Only", 20, false]
     ])
     expect((await app.call("PUT", "/api/v1/roles/3", { name: "Shop" })).body.errors).toHaveProperty("name")
     expect((await app.call("DELETE", "/api/v1/roles/3")).body.errors).toHaveProperty("role")
-    const made = await app.call("POST", "/api/v1/roles", { name: "Driver", permissions: ["opportunities.view", "opportunities.view"], level: 99 })
+    const made = await app.call("POST", "/api/v1/roles", {
+      name: "Driver",
+      permissions: ["opportunities.view", "opportunities.view"],
+      level: 99
+    })
     expect(made.status).toBe(201)
-    expect(made.body.role).toMatchObject({ name: "Driver", level: 0, is_system: false, permissions: ["opportunities.view"], cost_visibility: false })
+    expect(made.body.role).toMatchObject({
+      name: "Driver",
+      level: 0,
+      is_system: false,
+      permissions: ["opportunities.view"],
+      cost_visibility: false
+    })
     const id = made.body.role.id
     expect((await app.call("POST", "/api/v1/roles", { name: "driver" })).body.errors).toHaveProperty("name")
-    expect((await app.call("POST", "/api/v1/roles", { name: "X", permissions: ["members.view", "members.fly"] })).body.errors).toHaveProperty("permissions.1")
+    expect(
+      (await app.call("POST", "/api/v1/roles", { name: "X", permissions: ["members.view", "members.fly"] })).body.errors
+    ).toHaveProperty("permissions.1")
     const { user } = (await invite({ roles: ["Driver"] })).body
     expect((await app.call("DELETE", `/api/v1/roles/${id}`)).body.errors).toHaveProperty("role")
     await app.call("PUT", `/api/v1/users/${user.id}`, { roles: [] })
     expect((await app.call("DELETE", `/api/v1/roles/${id}`)).status).toBe(204)
   })
   it("nobody gives away more than they hold, nor changes roles that hold more or rank as high", async () => {
-    const keeper = { ...await viewerFor("Sales"), permissions: new Set(["roles.manage", "members.view"]) }
+    const keeper = { ...(await viewerFor("Sales")), permissions: new Set(["roles.manage", "members.view"]) }
     const fuller = { ...keeper, permissions: new Set([...role("Warehouse"), ...role("Sales"), "roles.manage"]) }
-    expect((await app.call("POST", "/api/v1/roles", { name: "Mini", permissions: ["members.view"] }, keeper)).status).toBe(201)
-    expect((await app.call("POST", "/api/v1/roles", { name: "Maxi", permissions: ["settings.manage"] }, keeper)).body.errors).toHaveProperty("permissions.0")
-    expect((await app.call("PUT", "/api/v1/roles/3", { description: "mine" }, keeper)).body.errors).toHaveProperty("role")
-    expect((await app.call("PUT", "/api/v1/roles/4", { description: "theirs" }, keeper)).body.errors).toHaveProperty("role")
+    expect(
+      (await app.call("POST", "/api/v1/roles", { name: "Mini", permissions: ["members.view"] }, keeper)).status
+    ).toBe(201)
+    expect(
+      (await app.call("POST", "/api/v1/roles", { name: "Maxi", permissions: ["settings.manage"] }, keeper)).body.errors
+    ).toHaveProperty("permissions.0")
+    expect((await app.call("PUT", "/api/v1/roles/3", { description: "mine" }, keeper)).body.errors).toHaveProperty(
+      "role"
+    )
+    expect((await app.call("PUT", "/api/v1/roles/4", { description: "theirs" }, keeper)).body.errors).toHaveProperty(
+      "role"
+    )
     expect((await app.call("PUT", "/api/v1/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
-    expect((await app.call("PUT", "/api/v1/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
+    expect((await app.call("PUT", "/api/v1/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty(
+      "role"
+    )
   })
   it("what roles and tokens can be made of is listed", async () => {
     const listed = (await app.call("GET", "/api/v1/permissions")).body
@@ -178,10 +309,21 @@ describe.each(engines)("users and roles on %s", (engine) => {
   it("users need users.*, roles roles.*", async () => {
     const { user } = (await invite()).body
     const nobody = viewerWith([], ["*"])
-    for (const [method, path] of [["GET", "/users"], ["POST", "/users"], ["PUT", `/users/${user.id}`], ["DELETE", `/users/${user.id}`], ["POST", `/users/${user.id}/activate`], ["GET", "/roles"], ["POST", "/roles"], ["GET", "/permissions"]] as const) {
+    for (const [method, path] of [
+      ["GET", "/users"],
+      ["POST", "/users"],
+      ["PUT", `/users/${user.id}`],
+      ["DELETE", `/users/${user.id}`],
+      ["POST", `/users/${user.id}/activate`],
+      ["GET", "/roles"],
+      ["POST", "/roles"],
+      ["GET", "/permissions"]
+    ] as const) {
       expect([path, (await app.call(method, `/api/v1${path}`, {}, nobody)).status]).toEqual([path, 403])
     }
-    expect((await app.call("GET", "/api/v1/users", undefined, viewerWith(["users.view"], ["members:read"]))).status).toBe(403)
+    expect(
+      (await app.call("GET", "/api/v1/users", undefined, viewerWith(["users.view"], ["members:read"]))).status
+    ).toBe(403)
   })
   it("folding the journal again gives the same tables", async () => {
     const before = await app.dump()

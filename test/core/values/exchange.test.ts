@@ -3,8 +3,14 @@ import { convertMoney, type ExchangeRate, findExchangeRate, inverseOf } from "..
 
 let lastId = 0
 const rate = (pair: string, value: string, over: Partial<ExchangeRate> = {}): ExchangeRate => ({
-  id: ++lastId, source_currency_code: pair.slice(0, 3), target_currency_code: pair.slice(4), rate: value, inverse_rate: null,
-  effective_at: "2026-01-01T00:00:00.000Z", expires_at: null, ...over
+  id: ++lastId,
+  source_currency_code: pair.slice(0, 3),
+  target_currency_code: pair.slice(4),
+  rate: value,
+  inverse_rate: null,
+  effective_at: "2026-01-01T00:00:00.000Z",
+  expires_at: null,
+  ...over
 })
 const ask = (rates: ReadonlyArray<ExchangeRate>, from: string, to: string, at = "2026-06-01T00:00:00.000Z") =>
   findExchangeRate(rates, { from, to, base_currency: "GBP", at })

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { formatTimestamp, isPlainDate, minuteOfDay, parseMoment, parseTimeOfDay, plainDateOf, startOfDay } from "../../../core/values/moment.ts"
+import {
+  formatTimestamp,
+  isPlainDate,
+  minuteOfDay,
+  parseMoment,
+  parseTimeOfDay,
+  plainDateOf,
+  startOfDay
+} from "../../../core/values/moment.ts"
 
 const read = (text: string) => {
   const moment = parseMoment(text)
@@ -21,10 +29,20 @@ describe("a moment", () => {
     expect(read(text)).toBe(instant)
   })
 
-  it.each(["", "soon", "2026-02-29", "2026-13-01", "2026-00-10", "2026-01-05T24:00", "2026-01-05T09:60", "2026-01-05T09:30+25:00", "05/01/2026", "2026-1-5"])(
-    "%j is none", (text) => {
-      expect(parseMoment(text)).toBeUndefined()
-    })
+  it.each([
+    "",
+    "soon",
+    "2026-02-29",
+    "2026-13-01",
+    "2026-00-10",
+    "2026-01-05T24:00",
+    "2026-01-05T09:60",
+    "2026-01-05T09:30+25:00",
+    "05/01/2026",
+    "2026-1-5"
+  ])("%j is none", (text) => {
+    expect(parseMoment(text)).toBeUndefined()
+  })
 
   it("keeps the clock it was written on for days and times of day", () => {
     const moment = parseMoment("2026-07-01T00:30:59+02:00")
@@ -42,13 +60,24 @@ describe("a moment", () => {
   })
 
   it("tells plain dates from anything longer", () => {
-    expect([isPlainDate("2026-06-30"), isPlainDate("2026-06-31"), isPlainDate("2026-06-30T00:00")]).toEqual([true, false, false])
+    expect([isPlainDate("2026-06-30"), isPlainDate("2026-06-31"), isPlainDate("2026-06-30T00:00")]).toEqual([
+      true,
+      false,
+      false
+    ])
   })
 })
 
 describe("a time of day", () => {
   it.each<[unknown, number | undefined]>([
-    ["00:00", 0], ["09:00", 540], ["23:59", 1439], ["24:00", undefined], ["9:00", undefined], ["09:00:00", undefined], ["", undefined], [900, undefined]
+    ["00:00", 0],
+    ["09:00", 540],
+    ["23:59", 1439],
+    ["24:00", undefined],
+    ["9:00", undefined],
+    ["09:00:00", undefined],
+    ["", undefined],
+    [900, undefined]
   ])("%j is minute %j", (text, minute) => {
     expect(parseTimeOfDay(text)).toBe(minute)
   })

@@ -2,7 +2,14 @@ import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { currencies, currencyOf, normaliseCurrency } from "../../../core/values/currency.ts"
-import { allocateMoney, formatMoney, MAX_MONEY_MINOR, parseMoney, percentOfMoney, timesMoney } from "../../../core/values/money.ts"
+import {
+  allocateMoney,
+  formatMoney,
+  MAX_MONEY_MINOR,
+  parseMoney,
+  percentOfMoney,
+  timesMoney
+} from "../../../core/values/money.ts"
 
 describe("money in a body", () => {
   // JSON value, currency, minor units or why not (rules/rates 7)
@@ -42,7 +49,9 @@ describe("money in a body", () => {
 
   it("may be negative only where deductions are", () => {
     expect(Result.merge(parseMoney("-10.00", "GBP", { signed: true }))).toBe(-1000)
-    expect(Result.merge(parseMoney("-30000000.00", "GBP", { signed: true }))).toBe("must not be greater than 2147483647 minor units.")
+    expect(Result.merge(parseMoney("-30000000.00", "GBP", { signed: true }))).toBe(
+      "must not be greater than 2147483647 minor units."
+    )
   })
 
   it("is a whole number only where a column takes minor units alone", () => {
@@ -51,9 +60,15 @@ describe("money in a body", () => {
   })
 
   it("comes back from what it was shown as", () => {
-    fc.assert(fc.property(fc.integer({ min: 0, max: MAX_MONEY_MINOR }), fc.constantFrom("GBP", "JPY", "KWD"), (minor, currency) => {
-      expect(Result.merge(parseMoney(formatMoney(minor, currency), currency))).toBe(minor)
-    }))
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: MAX_MONEY_MINOR }),
+        fc.constantFrom("GBP", "JPY", "KWD"),
+        (minor, currency) => {
+          expect(Result.merge(parseMoney(formatMoney(minor, currency), currency))).toBe(minor)
+        }
+      )
+    )
   })
 })
 
@@ -105,23 +120,31 @@ describe("splitting an amount by largest remainder", () => {
 
   const amount = fc.integer({ min: 0, max: MAX_MONEY_MINOR })
   it("adds up to the amount, within one unit of the exact share", () => {
-    fc.assert(fc.property(amount, fc.array(amount, { minLength: 1, maxLength: 30 }), (total, weights) => {
-      const parts = allocateMoney(total, weights)
-      const sum = weights.reduce((a, b) => a + b, 0)
-      expect(parts.reduce((a, b) => a + b, 0)).toBe(total)
-      if (sum > 0) {
-        parts.forEach((part, index) => {
-          expect(Math.abs(part - (total * (weights[index] ?? 0)) / sum)).toBeLessThan(1.001)
-        })
-      }
-    }))
+    fc.assert(
+      fc.property(amount, fc.array(amount, { minLength: 1, maxLength: 30 }), (total, weights) => {
+        const parts = allocateMoney(total, weights)
+        const sum = weights.reduce((a, b) => a + b, 0)
+        expect(parts.reduce((a, b) => a + b, 0)).toBe(total)
+        if (sum > 0) {
+          parts.forEach((part, index) => {
+            expect(Math.abs(part - (total * (weights[index] ?? 0)) / sum)).toBeLessThan(1.001)
+          })
+        }
+      })
+    )
   })
 
   it("never gives a part more than its weight when the amount fits the weights", () => {
-    fc.assert(fc.property(fc.array(amount, { minLength: 1, maxLength: 30 }), fc.double({ min: 0, max: 1, noNaN: true }), (weights, share) => {
-      const total = Math.floor(weights.reduce((a, b) => a + b, 0) * share)
-      allocateMoney(total, weights).forEach((part, index) => expect(part).toBeLessThanOrEqual(weights[index] ?? 0))
-    }))
+    fc.assert(
+      fc.property(
+        fc.array(amount, { minLength: 1, maxLength: 30 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (weights, share) => {
+          const total = Math.floor(weights.reduce((a, b) => a + b, 0) * share)
+          allocateMoney(total, weights).forEach((part, index) => expect(part).toBeLessThanOrEqual(weights[index] ?? 0))
+        }
+      )
+    )
   })
 })
 
@@ -129,16 +152,31 @@ describe("currencies", () => {
   it("are at least thirty, each code once, with pounds, dollars and euros switched on", () => {
     expect(currencies.length).toBeGreaterThanOrEqual(30)
     expect(new Set(currencies.map(({ code }) => code)).size).toBe(currencies.length)
-    expect(currencies.filter(({ is_enabled }) => is_enabled).map(({ code }) => code).sort()).toEqual(["EUR", "GBP", "USD"])
+    expect(
+      currencies
+        .filter(({ is_enabled }) => is_enabled)
+        .map(({ code }) => code)
+        .sort()
+    ).toEqual(["EUR", "GBP", "USD"])
   })
 
   it("tell separators apart", () => {
     for (const row of currencies) expect(row.thousand_separator).not.toBe(row.decimal_separator)
     expect(currencyOf("GBP")).toEqual({
-      code: "GBP", name: "Pound Sterling", symbol: "£", decimal_places: 2, symbol_position: "before",
-      thousand_separator: ",", decimal_separator: ".", is_enabled: true
+      code: "GBP",
+      name: "Pound Sterling",
+      symbol: "£",
+      decimal_places: 2,
+      symbol_position: "before",
+      thousand_separator: ",",
+      decimal_separator: ".",
+      is_enabled: true
     })
-    expect(currencyOf("SEK")).toMatchObject({ symbol_position: "after", thousand_separator: " ", decimal_separator: "," })
+    expect(currencyOf("SEK")).toMatchObject({
+      symbol_position: "after",
+      thousand_separator: " ",
+      decimal_separator: ","
+    })
   })
 
   it("are taken in any letter case and refused when unknown", () => {

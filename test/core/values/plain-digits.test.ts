@@ -6,31 +6,49 @@ import { parseMoney } from "../../../core/values/money.ts"
 
 const sign = fc.constantFrom("", "-")
 const digits = (max: number) => fc.string({ unit: fc.constantFrom(..."0123456789"), minLength: 1, maxLength: max })
-const written = fc.tuple(sign, digits(12), fc.option(digits(8))).map(([minus, whole, fraction]) => `${minus}${whole}${fraction === null ? "" : `.${fraction}`}`)
+const written = fc
+  .tuple(sign, digits(12), fc.option(digits(8)))
+  .map(([minus, whole, fraction]) => `${minus}${whole}${fraction === null ? "" : `.${fraction}`}`)
 const scale = fc.integer({ min: 0, max: 6 })
-const scaledExactly = (text: string, scale: number): string => roundHalfAway(exact(text).times(exact(10).pow(scale))).toFixed(0)
+const scaledExactly = (text: string, scale: number): string =>
+  roundHalfAway(exact(text).times(exact(10).pow(scale))).toFixed(0)
 
 describe("numbers written in plain digits", () => {
   it("scale as exact arithmetic scales them", () => {
-    fc.assert(fc.property(written, scale, (text, scale) => {
-      expect(toScaled(text, scale)).toBe(BigInt(scaledExactly(text, scale)))
-    }), { numRuns: 2_000 })
+    fc.assert(
+      fc.property(written, scale, (text, scale) => {
+        expect(toScaled(text, scale)).toBe(BigInt(scaledExactly(text, scale)))
+      }),
+      { numRuns: 2_000 }
+    )
   })
   it("are decimals when they have no more decimals than the scale and lie within the bounds", () => {
-    fc.assert(fc.property(written, scale, (text, scale) => {
-      const value = exact(text)
-      const fits = value.decimalPlaces() <= scale && value.greaterThanOrEqualTo("-20") && value.lessThanOrEqualTo("1000000.5")
-      const read = parseDecimal(text, { scale, min: "-20", max: "1000000.5" })
-      expect(Result.isSuccess(read)).toBe(fits)
-      if (Result.isSuccess(read)) expect(exact(read.success).equals(value) && (read.success.split(".")[1] ?? "").length === scale && !/^-0*\.?0*$/.test(read.success)).toBe(true)
-    }), { numRuns: 2_000 })
+    fc.assert(
+      fc.property(written, scale, (text, scale) => {
+        const value = exact(text)
+        const fits =
+          value.decimalPlaces() <= scale && value.greaterThanOrEqualTo("-20") && value.lessThanOrEqualTo("1000000.5")
+        const read = parseDecimal(text, { scale, min: "-20", max: "1000000.5" })
+        expect(Result.isSuccess(read)).toBe(fits)
+        if (Result.isSuccess(read))
+          expect(
+            exact(read.success).equals(value) &&
+              (read.success.split(".")[1] ?? "").length === scale &&
+              !/^-0*\.?0*$/.test(read.success)
+          ).toBe(true)
+      }),
+      { numRuns: 2_000 }
+    )
   })
   it("are money when they come to whole minor units in range", () => {
-    fc.assert(fc.property(written, fc.constantFrom("GBP", "JPY", "KWD"), fc.boolean(), (text, currency, signed) => {
-      const minor = exact(text).times({ GBP: 100, JPY: 1, KWD: 1_000 }[currency]!)
-      const fits = minor.isInteger() && minor.abs().lessThanOrEqualTo(2_147_483_647) && (signed || !minor.lessThan(0))
-      const read = parseMoney(text, currency, { signed })
-      expect(Result.isSuccess(read) ? read.success : undefined).toBe(fits ? minor.toNumber() + 0 : undefined)
-    }), { numRuns: 2_000 })
+    fc.assert(
+      fc.property(written, fc.constantFrom("GBP", "JPY", "KWD"), fc.boolean(), (text, currency, signed) => {
+        const minor = exact(text).times({ GBP: 100, JPY: 1, KWD: 1_000 }[currency]!)
+        const fits = minor.isInteger() && minor.abs().lessThanOrEqualTo(2_147_483_647) && (signed || !minor.lessThan(0))
+        const read = parseMoney(text, currency, { signed })
+        expect(Result.isSuccess(read) ? read.success : undefined).toBe(fits ? minor.toNumber() + 0 : undefined)
+      }),
+      { numRuns: 2_000 }
+    )
   })
 })

@@ -13,7 +13,12 @@ const seller: Viewer = { ...viewerWith(["members.view"], ["members:read"]), role
 describe.each(engines)("saved views on %s", (engine) => {
   let app: App
   const made = async (body: object, viewer: Viewer = owner): Promise<any> => {
-    const reply = await app.call("POST", path, { name: "V", entity_type: "members", columns: ["name"], ...body }, viewer)
+    const reply = await app.call(
+      "POST",
+      path,
+      { name: "V", entity_type: "members", columns: ["name"], ...body },
+      viewer
+    )
     expect(reply.status, JSON.stringify(reply.body)).toBe(201)
     return reply.body.custom_view
   }
@@ -28,10 +33,25 @@ describe.each(engines)("saved views on %s", (engine) => {
   beforeAll(async () => {
     app = await openApp(engine)
     const member = (body: object) => app.call("POST", "/api/v1/members", body)
-    const field = (name: string, more: object = {}) => app.call("POST", "/api/v1/custom_fields", { name, module_type: "Member", field_type: 0, is_searchable: true, ...more })
+    const field = (name: string, more: object = {}) =>
+      app.call("POST", "/api/v1/custom_fields", {
+        name,
+        module_type: "Member",
+        field_type: 0,
+        is_searchable: true,
+        ...more
+      })
     await field("po_reference")
     await field("colour")
-    await member({ name: "Stage Hire", membership_type: "organisation", rating: 5, tag_list: ["vip"], bookable: true, hour_cost: 1250, custom_fields: { po_reference: "PO-1", colour: "red" } })
+    await member({
+      name: "Stage Hire",
+      membership_type: "organisation",
+      rating: 5,
+      tag_list: ["vip"],
+      bookable: true,
+      hour_cost: 1250,
+      custom_fields: { po_reference: "PO-1", colour: "red" }
+    })
     await member({ name: "Ann", membership_type: "contact", rating: 3, custom_fields: { po_reference: "PO-2" } })
     await member({ name: "Town Hall", membership_type: "venue", is_active: false })
     await member({ name: "Audio Ltd", membership_type: "organisation", is_active: false, rating: 4 })
@@ -40,42 +60,106 @@ describe.each(engines)("saved views on %s", (engine) => {
 
   it("begin as the caller's own", async () => {
     expect(await made({})).toMatchObject({
-      visibility: "personal", user_id: 1, sort_column: null, sort_direction: "asc", per_page: 20, filters: [], columns: ["name"], role_ids: [], is_default: false, config: {},
-      description: null, entity_type: "members"
+      visibility: "personal",
+      user_id: 1,
+      sort_column: null,
+      sort_direction: "asc",
+      per_page: 20,
+      filters: [],
+      columns: ["name"],
+      role_ids: [],
+      is_default: false,
+      config: {},
+      description: null,
+      entity_type: "members"
     })
-    expect(await made({ visibility: "shared", description: "For the desk", role_ids: [3] })).toMatchObject({ user_id: null, role_ids: [3], description: "For the desk" })
+    expect(await made({ visibility: "shared", description: "For the desk", role_ids: [3] })).toMatchObject({
+      user_id: null,
+      role_ids: [3],
+      description: "For the desk"
+    })
   })
   it("need a token that may read, or change, views; applying one needs what its list needs", async () => {
     const { id } = await made({ visibility: "shared", role_ids: [3] })
-    const calls = [["GET", path, 200], ["GET", `${path}/${id}`, 200], ["POST", path, 201], ["POST", `${path}/${id}/clone`, 201], ["PUT", `${path}/${id}`, 200], ["DELETE", `${path}/${id}`, 204]] as const
+    const calls = [
+      ["GET", path, 200],
+      ["GET", `${path}/${id}`, 200],
+      ["POST", path, 201],
+      ["POST", `${path}/${id}/clone`, 201],
+      ["PUT", `${path}/${id}`, 200],
+      ["DELETE", `${path}/${id}`, 204]
+    ] as const
     const other = { ...owner, abilities: new Set(["members:read", "members:write", "settings:write", "sync:read"]) }
     const statuses = async (viewer: Viewer): Promise<ReadonlyArray<number>> => {
       const got: Array<number> = []
-      for (const [method, at] of calls) got.push((await app.call(method, at, method === "POST" ? { name: "V", entity_type: "members", columns: ["name"] } : method === "PUT" ? {} : undefined, viewer)).status)
+      for (const [method, at] of calls)
+        got.push(
+          (
+            await app.call(
+              method,
+              at,
+              method === "POST"
+                ? { name: "V", entity_type: "members", columns: ["name"] }
+                : method === "PUT"
+                  ? {}
+                  : undefined,
+              viewer
+            )
+          ).status
+        )
       return got
     }
     expect(await statuses(other)).toEqual([403, 403, 403, 403, 403, 403])
     expect((await app.call("GET", `/api/v1/members?view_id=${id}`, undefined, other)).status).toBe(200)
-    expect(await statuses({ ...owner, abilities: new Set(["custom-views:read"]) })).toEqual([200, 200, 403, 403, 403, 403])
+    expect(await statuses({ ...owner, abilities: new Set(["custom-views:read"]) })).toEqual([
+      200, 200, 403, 403, 403, 403
+    ])
     expect(await statuses({ ...owner, abilities: new Set(abilities) })).toEqual(calls.map(([, , status]) => status))
   })
   it.each<[object, ReadonlyArray<string>]>([
     [{ entity_type: "not_real" }, ["entity_type"]],
-    [{ per_page: 200 }, ["per_page"]], [{ per_page: 0 }, ["per_page"]], [{ sort_direction: "up" }, ["sort_direction"]],
-    [{ name: "" }, ["name"]], [{ name: "x".repeat(256) }, ["name"]], [{ description: "x".repeat(1001) }, ["description"]],
-    [{ columns: [] }, ["columns"]], [{ columns: null }, ["columns"]], [{ columns: ["name", "shoe_size"] }, ["columns"]], [{ columns: ["cf.unheard_of"] }, ["columns"]],
-    [{ columns: ["__proto__"] }, ["columns"]], [{ columns: "name" }, ["columns"]],
-    [{ sort_column: "shoe_size" }, ["sort_column"]], [{ visibility: "system" }, ["visibility"]], [{ role_ids: [99] }, ["role_ids.0"]],
+    [{ per_page: 200 }, ["per_page"]],
+    [{ per_page: 0 }, ["per_page"]],
+    [{ sort_direction: "up" }, ["sort_direction"]],
+    [{ name: "" }, ["name"]],
+    [{ name: "x".repeat(256) }, ["name"]],
+    [{ description: "x".repeat(1001) }, ["description"]],
+    [{ columns: [] }, ["columns"]],
+    [{ columns: null }, ["columns"]],
+    [{ columns: ["name", "shoe_size"] }, ["columns"]],
+    [{ columns: ["cf.unheard_of"] }, ["columns"]],
+    [{ columns: ["__proto__"] }, ["columns"]],
+    [{ columns: "name" }, ["columns"]],
+    [{ sort_column: "shoe_size" }, ["sort_column"]],
+    [{ visibility: "system" }, ["visibility"]],
+    [{ role_ids: [99] }, ["role_ids.0"]],
     [{ filters: [{ field: "name", predicate: "like", value: "x" }] }, ["filters.0.predicate"]],
     [{ filters: [{ field: "name", predicate: "eq" }] }, ["filters.0.value"]],
-    [{ filters: [{ field: "name", predicate: "null" }, { predicate: "eq", value: 1 }] }, ["filters.1.field"]],
+    [
+      {
+        filters: [
+          { field: "name", predicate: "null" },
+          { predicate: "eq", value: 1 }
+        ]
+      },
+      ["filters.1.field"]
+    ],
     [{ filters: [{ field: "name", predicate: "eq", value: "x", logic: "xor" }] }, ["filters.0.logic"]]
-  ])("refuse %j", async (body, fields) => { expect(await refused(body)).toEqual(fields) })
+  ])("refuse %j", async (body, fields) => {
+    expect(await refused(body)).toEqual(fields)
+  })
 
   it("show their columns only, of the rows they are for", async () => {
-    const view = await made({ name: "Companies", columns: ["name", "created_at"], filters: [{ field: "membership_type", predicate: "eq", value: "organisation" }] })
+    const view = await made({
+      name: "Companies",
+      columns: ["name", "created_at"],
+      filters: [{ field: "membership_type", predicate: "eq", value: "organisation" }]
+    })
     const { members, meta } = await listed("members", view.id)
-    expect(members.map((row: object) => Object.keys(row))).toEqual([["id", "name", "created_at"], ["id", "name", "created_at"]])
+    expect(members.map((row: object) => Object.keys(row))).toEqual([
+      ["id", "name", "created_at"],
+      ["id", "name", "created_at"]
+    ])
     expect(names(members)).toEqual(["Stage Hire", "Audio Ltd"])
     expect(meta).toEqual({ total: 2, per_page: 20, page: 1, view: { id: view.id, name: "Companies" } })
     expect(names((await listed("members", view.id, "&q[is_active_eq]=true")).members)).toEqual(["Stage Hire"])
@@ -84,67 +168,189 @@ describe.each(engines)("saved views on %s", (engine) => {
     // Another predicate of the same field is another question.
     expect((await listed("members", view.id, "&q[membership_type_in]=venue")).members).toEqual([])
     // What is not among the columns stays away, asked for or not.
-    expect(Object.keys((await listed("members", view.id, "&include=emails")).members[0])).toEqual(["id", "name", "created_at"])
+    expect(Object.keys((await listed("members", view.id, "&include=emails")).members[0])).toEqual([
+      "id",
+      "name",
+      "created_at"
+    ])
   })
   it("keep of the custom fields those they name", async () => {
-    const view = await made({ columns: ["name", "cf.po_reference"], filters: [{ field: "cf.po_reference", predicate: "present" }] })
+    const view = await made({
+      columns: ["name", "cf.po_reference"],
+      filters: [{ field: "cf.po_reference", predicate: "present" }]
+    })
     expect((await listed("members", view.id)).members).toEqual([
-      { id: expect.any(Number), name: "Stage Hire", custom_fields: { po_reference: "PO-1" } }, { id: expect.any(Number), name: "Ann", custom_fields: { po_reference: "PO-2" } }
+      { id: expect.any(Number), name: "Stage Hire", custom_fields: { po_reference: "PO-1" } },
+      { id: expect.any(Number), name: "Ann", custom_fields: { po_reference: "PO-2" } }
     ])
   })
   it("sort and page as they say, unless told otherwise", async () => {
-    const view = await made({ columns: ["name"], filters: [{ field: "membership_type", predicate: "not_eq", value: "user" }], sort_column: "rating", sort_direction: "desc", per_page: 3 })
+    const view = await made({
+      columns: ["name"],
+      filters: [{ field: "membership_type", predicate: "not_eq", value: "user" }],
+      sort_column: "rating",
+      sort_direction: "desc",
+      per_page: 3
+    })
     const first = await listed("members", view.id)
     expect(names(first.members)).toEqual(["Town Hall", "Stage Hire", "Audio Ltd"])
     expect(first.meta).toMatchObject({ total: 4, per_page: 3, page: 1 })
     expect(names((await listed("members", view.id, "&page=2")).members)).toEqual(["Ann"])
     expect(names((await listed("members", view.id, "&sort=name&per_page=2")).members)).toEqual(["Ann", "Audio Ltd"])
-    expect(names((await listed("members", view.id, "&q[s]=name desc")).members)).toEqual(["Town Hall", "Stage Hire", "Audio Ltd"])
+    expect(names((await listed("members", view.id, "&q[s]=name desc")).members)).toEqual([
+      "Town Hall",
+      "Stage Hire",
+      "Audio Ltd"
+    ])
   })
-  it.each<[string, ReadonlyArray<readonly [field: string, predicate: string, value: unknown, logic?: string]>, ReadonlyArray<string>]>([
-    ["and", [["membership_type", "eq", "organisation"], ["is_active", "true", null]], ["Stage Hire"]],
-    ["or", [["membership_type", "eq", "venue"], ["name", "cont", "ann", "or"]], ["Ann", "Town Hall"]],
-    ["and before or", [["membership_type", "eq", "contact"], ["name", "cont", "stage", "or"], ["is_active", "false", null, "and"]], ["Ann"]],
-    ["nand", [["membership_type", "in", ["organisation", "venue"]], ["is_active", "true", null, "nand"]], ["Town Hall", "Audio Ltd"]],
-    ["nor", [["membership_type", "eq", "contact"], ["is_active", "true", null, "nor"]], ["Ann", "Town Hall", "Audio Ltd"]],
+  it.each<
+    [
+      string,
+      ReadonlyArray<readonly [field: string, predicate: string, value: unknown, logic?: string]>,
+      ReadonlyArray<string>
+    ]
+  >([
+    [
+      "and",
+      [
+        ["membership_type", "eq", "organisation"],
+        ["is_active", "true", null]
+      ],
+      ["Stage Hire"]
+    ],
+    [
+      "or",
+      [
+        ["membership_type", "eq", "venue"],
+        ["name", "cont", "ann", "or"]
+      ],
+      ["Ann", "Town Hall"]
+    ],
+    [
+      "and before or",
+      [
+        ["membership_type", "eq", "contact"],
+        ["name", "cont", "stage", "or"],
+        ["is_active", "false", null, "and"]
+      ],
+      ["Ann"]
+    ],
+    [
+      "nand",
+      [
+        ["membership_type", "in", ["organisation", "venue"]],
+        ["is_active", "true", null, "nand"]
+      ],
+      ["Town Hall", "Audio Ltd"]
+    ],
+    [
+      "nor",
+      [
+        ["membership_type", "eq", "contact"],
+        ["is_active", "true", null, "nor"]
+      ],
+      ["Ann", "Town Hall", "Audio Ltd"]
+    ],
     ["the first one's logic said nothing", [["membership_type", "eq", "venue", "nor"]], ["Town Hall"]],
     ["commas in one text", [["membership_type", "in", "contact,venue"]], ["Ann", "Town Hall"]],
-    ["what the list does not offer passed over", [["shoe_size", "eq", 42], ["membership_type", "eq", "venue", "or"]], ["Town Hall"]]
+    [
+      "what the list does not offer passed over",
+      [
+        ["shoe_size", "eq", 42],
+        ["membership_type", "eq", "venue", "or"]
+      ],
+      ["Town Hall"]
+    ]
   ])("join filters: %s", async (_what, filters, expected) => {
-    const view = await made({ columns: ["name"], filters: filters.map(([field, predicate, value, logic]) => ({ field, predicate, value, ...(logic === undefined ? {} : { logic }) })) })
+    const view = await made({
+      columns: ["name"],
+      filters: filters.map(([field, predicate, value, logic]) => ({
+        field,
+        predicate,
+        value,
+        ...(logic === undefined ? {} : { logic })
+      }))
+    })
     expect(names((await listed("members", view.id, "&q[membership_type_not_eq]=user")).members)).toEqual(expected)
   })
   it("give every column of members a value", async () => {
-    const { body: { member: { id } } } = await app.call("POST", "/api/v1/members", { name: "Reachable", membership_type: "contact", tag_list: ["a"], bookable: true, hour_cost: 1250 })
+    const {
+      body: {
+        member: { id }
+      }
+    } = await app.call("POST", "/api/v1/members", {
+      name: "Reachable",
+      membership_type: "contact",
+      tag_list: ["a"],
+      bookable: true,
+      hour_cost: 1250
+    })
     const at = `/api/v1/members/${id}`
-    for (const address of ["first@example.com", "primary@example.com"]) await app.call("POST", `${at}/emails`, { address, is_primary: address.startsWith("primary") })
+    for (const address of ["first@example.com", "primary@example.com"])
+      await app.call("POST", `${at}/emails`, { address, is_primary: address.startsWith("primary") })
     for (const number of ["111", "222"]) await app.call("POST", `${at}/phones`, { number })
-    const { body: { countries } } = await app.call("GET", "/api/v1/countries?q[name_eq]=France")
-    await app.call("POST", `${at}/addresses`, { street: "1 Rue", city: "Lyon", country_id: countries[0].id, is_primary: true })
-    const columns = "name membership_type email phone is_active description tags account_number tax_number is_bookable rating cost_per_hour cost_per_day cost_per_distance charge_per_hour charge_per_day charge_per_distance city country created_at updated_at".split(" ")
+    const {
+      body: { countries }
+    } = await app.call("GET", "/api/v1/countries?q[name_eq]=France")
+    await app.call("POST", `${at}/addresses`, {
+      street: "1 Rue",
+      city: "Lyon",
+      country_id: countries[0].id,
+      is_primary: true
+    })
+    const columns =
+      "name membership_type email phone is_active description tags account_number tax_number is_bookable rating cost_per_hour cost_per_day cost_per_distance charge_per_hour charge_per_day charge_per_distance city country created_at updated_at".split(
+        " "
+      )
     const view = await made({ columns })
     const { members } = await listed("members", view.id, "&q[name_eq]=Reachable")
     expect(Object.keys(members[0])).toEqual(["id", ...columns])
     expect(members[0]).toMatchObject({
-      email: "primary@example.com", phone: "111", tags: ["a"], is_bookable: true, cost_per_hour: "12.50", cost_per_day: "0.00", charge_per_hour: null, city: "Lyon", country: "France"
+      email: "primary@example.com",
+      phone: "111",
+      tags: ["a"],
+      is_bookable: true,
+      cost_per_hour: "12.50",
+      cost_per_day: "0.00",
+      charge_per_hour: null,
+      city: "Lyon",
+      country: "France"
     })
     const ann = (await listed("members", view.id, "&q[name_eq]=Ann")).members[0]
     expect(ann).toMatchObject({ email: null, phone: null, city: null, country: null })
   })
-  it.each(["products", "product_groups", "stock_levels", "activities", "rate_definitions", "opportunities", "containers", "stores", "roles", "currencies"])(
-    "show %s by all their columns", async (entity_type) => {
-      const { body: { product_group } } = await app.call("POST", "/api/v1/product_groups", { name: `Group of ${entity_type}` })
-      await app.call("POST", "/api/v1/products", { name: `Lamp of ${entity_type}`, product_group_id: product_group.id })
-      await app.call("POST", "/api/v1/activities", { subject: "Call" })
-      await app.call("POST", "/api/v1/opportunities", { subject: "Gala", store_id: 1 })
-      await app.call("POST", "/api/v1/containers/temporary", { name: `Box of ${entity_type}`, barcode: `BOX-${entity_type}`, store_id: 1 })
-      const { columns } = (await app.call("GET", path)).body.custom_views.find((one: any) => one.entity_type === entity_type && one.is_default) ?? { columns: ["created_at", "updated_at"] }
-      const view = await made({ entity_type, columns })
-      const found = (await listed(entity_type, view.id))[entity_type]
-      expect(found.length).toBeGreaterThan(0)
-      expect(Object.keys(found[0])).toEqual(["id", ...columns])
-      if (entity_type === "product_groups") expect(found.at(-1).products_count).toBe(1)
+  it.each([
+    "products",
+    "product_groups",
+    "stock_levels",
+    "activities",
+    "rate_definitions",
+    "opportunities",
+    "containers",
+    "stores",
+    "roles",
+    "currencies"
+  ])("show %s by all their columns", async (entity_type) => {
+    const {
+      body: { product_group }
+    } = await app.call("POST", "/api/v1/product_groups", { name: `Group of ${entity_type}` })
+    await app.call("POST", "/api/v1/products", { name: `Lamp of ${entity_type}`, product_group_id: product_group.id })
+    await app.call("POST", "/api/v1/activities", { subject: "Call" })
+    await app.call("POST", "/api/v1/opportunities", { subject: "Gala", store_id: 1 })
+    await app.call("POST", "/api/v1/containers/temporary", {
+      name: `Box of ${entity_type}`,
+      barcode: `BOX-${entity_type}`,
+      store_id: 1
     })
+    const { columns } = (await app.call("GET", path)).body.custom_views.find(
+      (one: any) => one.entity_type === entity_type && one.is_default
+    ) ?? { columns: ["created_at", "updated_at"] }
+    const view = await made({ entity_type, columns })
+    const found = (await listed(entity_type, view.id))[entity_type]
+    expect(found.length).toBeGreaterThan(0)
+    expect(Object.keys(found[0])).toEqual(["id", ...columns])
+    if (entity_type === "product_groups") expect(found.at(-1).products_count).toBe(1)
+  })
   it("hide what their columns do not let this person see", async () => {
     await app.call("POST", "/api/v1/products", { name: "Dear", purchase_price: 9900 })
     const without = { ...viewerWith(["products.view"], ["products:read", ...abilities]) }
@@ -153,17 +359,28 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(Object.keys((await listed("products", view.id, "", without)).products[0])).toEqual(["id", "name", "weight"])
   })
   it("apply to nested and unpaged lists too", async () => {
-    const { body: { members: [ann] } } = await app.call("GET", "/api/v1/members?q[name_eq]=Ann")
+    const {
+      body: {
+        members: [ann]
+      }
+    } = await app.call("GET", "/api/v1/members?q[name_eq]=Ann")
     await app.call("POST", `/api/v1/members/${ann.id}/emails`, { address: "ann@example.com" })
     const view = await made({ entity_type: "emails", columns: ["address"] })
     expect(await listed(`members/${ann.id}/emails`, view.id)).toEqual({
-      emails: [{ id: expect.any(Number), address: "ann@example.com" }], meta: { total: 1, per_page: 1, page: 1, view: { id: view.id, name: "V" } }
+      emails: [{ id: expect.any(Number), address: "ann@example.com" }],
+      meta: { total: 1, per_page: 1, page: 1, view: { id: view.id, name: "V" } }
     })
-    const { body: { opportunity } } = await app.call("POST", "/api/v1/opportunities", { subject: "Gala", store_id: 1 })
+    const {
+      body: { opportunity }
+    } = await app.call("POST", "/api/v1/opportunities", { subject: "Gala", store_id: 1 })
     await app.call("POST", `/api/v1/opportunities/${opportunity.id}/convert_to_quotation`, {})
     await app.call("POST", `/api/v1/opportunities/${opportunity.id}/versions`, { version_type: 0 })
     const versions = await made({ entity_type: "opportunity_versions", columns: ["version_number", "status"] })
-    expect(Object.keys((await listed(`opportunities/${opportunity.id}/versions`, versions.id)).versions[0])).toEqual(["id", "version_number", "status"])
+    expect(Object.keys((await listed(`opportunities/${opportunity.id}/versions`, versions.id)).versions[0])).toEqual([
+      "id",
+      "version_number",
+      "status"
+    ])
   })
   it("are not found when unknown, of another list, or not for this person", async () => {
     const products = await made({ entity_type: "products" })
@@ -176,27 +393,50 @@ describe.each(engines)("saved views on %s", (engine) => {
   it("are not found by lists that no view is of", async () => {
     const view = await made({ name: "Of members" })
     const product = (await app.call("POST", "/api/v1/products", { name: "Lamp", product_type: "rental" })).body.product
-    const opportunity = (await app.call("POST", "/api/v1/opportunities", { subject: "Gig", store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T09:00:00Z" })).body.opportunity
+    const opportunity = (
+      await app.call("POST", "/api/v1/opportunities", {
+        subject: "Gig",
+        store_id: 1,
+        starts_at: "2026-07-01T09:00:00Z",
+        ends_at: "2026-07-02T09:00:00Z"
+      })
+    ).body.opportunity
     const span = "store_id=1&from=2026-07-01T00:00:00Z&to=2026-07-02T00:00:00Z"
     for (const list of [
-      "actions", "permissions", "abilities", "settings", "rate_engine/strategies", `opportunities/${opportunity.id}/activity`, `opportunities/${opportunity.id}/availability`,
-      `opportunities/${opportunity.id}/shortages`, `opportunities/${opportunity.id}/available_actions`, `products/${product.id}/available-assets?${span}`, `availability/shortages?${span}`, path.slice(8)
+      "actions",
+      "permissions",
+      "abilities",
+      "settings",
+      "rate_engine/strategies",
+      `opportunities/${opportunity.id}/activity`,
+      `opportunities/${opportunity.id}/availability`,
+      `opportunities/${opportunity.id}/shortages`,
+      `opportunities/${opportunity.id}/available_actions`,
+      `products/${product.id}/available-assets?${span}`,
+      `availability/shortages?${span}`,
+      path.slice(8)
     ]) {
       const mark = list.includes("?") ? "&" : "?"
       expect((await app.call("GET", `/api/v1/${list}`)).status, list).toBe(200)
       expect((await app.call("GET", `/api/v1/${list}${mark}view_id=`)).status, list).toBe(200)
-      for (const id of [view.id, 9999, "x"]) expect((await app.call("GET", `/api/v1/${list}${mark}view_id=${id}`)).status, list).toBe(404)
+      for (const id of [view.id, 9999, "x"])
+        expect((await app.call("GET", `/api/v1/${list}${mark}view_id=${id}`)).status, list).toBe(404)
     }
     // Who may not read the list hears nothing of views.
     expect((await app.call("GET", `/api/v1/actions?view_id=${view.id}`, undefined, anna)).status).toBe(403)
     const own = await made({ name: "Of views", entity_type: "custom_views" })
-    expect((await app.call("GET", `${path}?view_id=${own.id}`)).body.meta.view).toEqual({ id: own.id, name: "Of views" })
+    expect((await app.call("GET", `${path}?view_id=${own.id}`)).body.meta.view).toEqual({
+      id: own.id,
+      name: "Of views"
+    })
   })
   it("are seen by those they are for", async () => {
     const own = await made({ name: "Anna's" }, anna)
     const shared = await made({ name: "For sellers", visibility: "shared", role_ids: [3] }, anna)
     const seen = async (viewer: Viewer): Promise<ReadonlyArray<string>> =>
-      (await app.call("GET", `${path}?entity_type=members`, undefined, viewer)).body.custom_views.filter((one: any) => [own.id, shared.id, 1].includes(one.id)).map((one: any) => one.name)
+      (await app.call("GET", `${path}?entity_type=members`, undefined, viewer)).body.custom_views
+        .filter((one: any) => [own.id, shared.id, 1].includes(one.id))
+        .map((one: any) => one.name)
     expect(await seen(anna)).toEqual(["Anna's", "For sellers", "All"])
     expect(await seen(bert)).toEqual(["All"])
     expect(await seen(keeper)).toEqual(["For sellers", "All"])
@@ -209,21 +449,31 @@ describe.each(engines)("saved views on %s", (engine) => {
   it("are changed by their maker, or by who keeps the settings", async () => {
     const own = await made({ name: "Own", per_page: 50 }, anna)
     const put = (id: number, body: object, viewer: Viewer) => app.call("PUT", `${path}/${id}`, body, viewer)
-    expect((await put(own.id, { name: "Mine", per_page: null, entity_type: "products", description: null }, anna)).body.custom_view)
-      .toMatchObject({ name: "Mine", per_page: 50, entity_type: "members", columns: ["name"], user_id: anna.user_id })
+    expect(
+      (await put(own.id, { name: "Mine", per_page: null, entity_type: "products", description: null }, anna)).body
+        .custom_view
+    ).toMatchObject({ name: "Mine", per_page: 50, entity_type: "members", columns: ["name"], user_id: anna.user_id })
     expect((await put(own.id, { columns: ["shoe_size"] }, anna)).body.errors).toHaveProperty("columns")
     expect((await put(own.id, { name: "Theirs" }, owner)).status).toBe(403)
     const shared = (await put(own.id, { visibility: "shared", role_ids: [4] }, anna)).body.custom_view
     expect(shared).toMatchObject({ visibility: "shared", user_id: null })
     expect((await put(own.id, { name: "Again" }, anna)).status).toBe(403)
-    expect((await put(own.id, { visibility: "personal" }, keeper)).body.custom_view).toMatchObject({ visibility: "personal", user_id: keeper.user_id })
+    expect((await put(own.id, { visibility: "personal" }, keeper)).body.custom_view).toMatchObject({
+      visibility: "personal",
+      user_id: keeper.user_id
+    })
     expect((await put(1, { columns: ["name"] }, anna)).status).toBe(403)
     expect((await put(1, { visibility: "personal" }, keeper)).body.errors).toHaveProperty("visibility")
-    expect((await put(1, { per_page: 30 }, keeper)).body.custom_view).toMatchObject({ per_page: 30, visibility: "system", user_id: null })
+    expect((await put(1, { per_page: 30 }, keeper)).body.custom_view).toMatchObject({
+      per_page: 30,
+      visibility: "system",
+      user_id: null
+    })
   })
   it("are deleted by their maker or by who keeps the settings, never the system's", async () => {
     const remove = async (id: number, viewer: Viewer) => app.call("DELETE", `${path}/${id}`, undefined, viewer)
-    const own = await made({}, anna), shared = await made({ visibility: "shared" }, anna)
+    const own = await made({}, anna),
+      shared = await made({ visibility: "shared" }, anna)
     expect((await remove(own.id, bert)).status).toBe(403)
     expect((await remove(own.id, anna)).status).toBe(204)
     expect((await remove(shared.id, anna)).status).toBe(403)
@@ -232,21 +482,49 @@ describe.each(engines)("saved views on %s", (engine) => {
     const kept = await remove(2, owner)
     expect([kept.status, Object.keys(kept.body.errors)]).toEqual([422, ["view"]])
     expect((await app.call("GET", `${path}/2`)).status).toBe(200)
-    expect((await app.call("GET", `/api/v1/members?view_id=${own.id}`, undefined, { ...anna, permissions: new Set(["members.view"]), abilities: new Set(["*"]) })).status).toBe(404)
+    expect(
+      (
+        await app.call("GET", `/api/v1/members?view_id=${own.id}`, undefined, {
+          ...anna,
+          permissions: new Set(["members.view"]),
+          abilities: new Set(["*"])
+        })
+      ).status
+    ).toBe(404)
   })
   it("are copied for oneself", async () => {
     const copied = await app.call("POST", `${path}/2/clone`, {}, anna)
     expect(copied.status).toBe(201)
-    const { id: _a, created_at: _b, updated_at: _c, ...original } = (await app.call("GET", `${path}/2`)).body.custom_view
-    expect(copied.body.custom_view).toMatchObject({ ...original, name: "Organisations Only (Copy)", visibility: "personal", user_id: anna.user_id, is_default: false })
+    const {
+      id: _a,
+      created_at: _b,
+      updated_at: _c,
+      ...original
+    } = (await app.call("GET", `${path}/2`)).body.custom_view
+    expect(copied.body.custom_view).toMatchObject({
+      ...original,
+      name: "Organisations Only (Copy)",
+      visibility: "personal",
+      user_id: anna.user_id,
+      is_default: false
+    })
     const long = await made({ name: "x".repeat(255) })
     expect((await app.call("POST", `${path}/${long.id}/clone`, {})).body.custom_view.name).toHaveLength(255)
   })
   it("that come with the house work", async () => {
-    const { body: { custom_views } } = await app.call("GET", `${path}?entity_type=opportunities`)
-    expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual(["All", "Drafts", "Orders", "Quotations"])
+    const {
+      body: { custom_views }
+    } = await app.call("GET", `${path}?entity_type=opportunities`)
+    expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual([
+      "All",
+      "Drafts",
+      "Orders",
+      "Quotations"
+    ])
     const lists = new Map<string, any>()
-    for (const view of (await app.call("GET", path)).body.custom_views.filter((one: any) => one.visibility === "system" && one.entity_type !== "shortage_resolutions")) {
+    for (const view of (await app.call("GET", path)).body.custom_views.filter(
+      (one: any) => one.visibility === "system" && one.entity_type !== "shortage_resolutions"
+    )) {
       const { meta, [view.entity_type]: rows } = await listed(view.entity_type, view.id, "&per_page=100")
       expect(meta.view).toEqual({ id: view.id, name: view.name })
       lists.set(`${view.entity_type}: ${view.name}`, rows)

@@ -26,32 +26,49 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     (await server.ask("/api/v1/calendar_feeds", token === undefined ? {} : { token })).body.calendar_feeds
   /** The address as the server listens, without the host it calls its own. */
   const target = (url: string): string => url.slice(public_url.length)
-  const read = (url: string, headers: { readonly [name: string]: string } = {}) => server.ask(target(url), { token: null, headers })
-  const eventsIn = (text: string): ReadonlyArray<ICAL.Component> => new ICAL.Component(ICAL.parse(text) as any).getAllSubcomponents("vevent")
-  const subjects = (text: string): ReadonlyArray<string> => eventsIn(text).map((event) => String(event.getFirstPropertyValue("summary")))
+  const read = (url: string, headers: { readonly [name: string]: string } = {}) =>
+    server.ask(target(url), { token: null, headers })
+  const eventsIn = (text: string): ReadonlyArray<ICAL.Component> =>
+    new ICAL.Component(ICAL.parse(text) as any).getAllSubcomponents("vevent")
+  const subjects = (text: string): ReadonlyArray<string> =>
+    eventsIn(text).map((event) => String(event.getFirstPropertyValue("summary")))
 
   beforeAll(async () => {
     server = await serve(engine, { public_url })
     server.setClock(now)
-    alice = (await made("users", { name: "Alice", email: "alice@hire.example", roles: ["Sales"], active: true }, "user")).id
+    alice = (
+      await made("users", { name: "Alice", email: "alice@hire.example", roles: ["Sales"], active: true }, "user")
+    ).id
     alice_token = (await made("tokens", { name: "Alice's phone", abilities: ["*"], user_id: alice }, "token")).secret
     await made("activities", { subject: "Of Alice", starts_at: "2026-07-01T09:00:00Z", owned_by: alice }, "activity")
-    await made("activities", { subject: "Of the owner", starts_at: "2026-07-02T09:00:00Z", ends_at: "2026-07-02T10:00:00Z", owned_by: 1 }, "activity")
+    await made(
+      "activities",
+      { subject: "Of the owner", starts_at: "2026-07-02T09:00:00Z", ends_at: "2026-07-02T10:00:00Z", owned_by: 1 },
+      "activity"
+    )
   })
   afterAll(() => server?.close())
 
   it("tells an administrator the addresses of their own calendar and of everybody's, all others only their own", async () => {
-    expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([["user", 1], ["all", null]])
+    expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([
+      ["user", 1],
+      ["all", null]
+    ])
     const [own, ...more] = await feeds(alice_token)
     expect([own.scope, own.user_id, own.name, more]).toEqual(["user", alice, "Flightcase — Alice", []])
-    expect(own.url).toMatch(new RegExp(`^https://hire\\.example/calendar/feed/${alice}\\.ics\\?signature=[0-9a-f]{64}$`))
+    expect(own.url).toMatch(
+      new RegExp(`^https://hire\\.example/calendar/feed/${alice}\\.ics\\?signature=[0-9a-f]{64}$`)
+    )
   })
 
   it("open by their signature, without a token, as text/calendar with a fixed name", async () => {
     const [own, all] = await feeds()
     const everything = await read(all.url)
-    expect([everything.status, everything.headers["content-type"], everything.headers["content-disposition"]])
-      .toEqual([200, "text/calendar; charset=utf-8", "inline; filename=flightcase-calendar.ics"])
+    expect([everything.status, everything.headers["content-type"], everything.headers["content-disposition"]]).toEqual([
+      200,
+      "text/calendar; charset=utf-8",
+      "inline; filename=flightcase-calendar.ics"
+    ])
     expect(subjects(everything.text)).toEqual(["Of Alice", "Of the owner"])
     expect(everything.text).toContain("X-WR-CALNAME:Flightcase — All Activities\r\n")
     expect(everything.text).toMatch(/UID:activity-\d+@hire\.example\r\n/)
@@ -63,32 +80,60 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     const [own, all] = await feeds()
     const signature = all.url.slice(-64)
     const altered = [
-      "/calendar/feed.ics", "/calendar/feed.ics?signature=", `/calendar/feed.ics?signature=${signature.slice(1)}`,
-      `/calendar/feed.ics?signature=${signature.slice(0, -1)}${signature.endsWith("0") ? "1" : "0"}`, `/calendar/feed.ics?signature=${signature.toUpperCase()}`,
-      `/calendar/feed.ics?signature=${signature}&signature=${signature}`, `/calendar/feed.ics?signature=${signature}&user=2`, `/calendar/feed.ics?a=1&signature=${signature}`,
-      `/calendar/feed.ics?signature=é${"0".repeat(63)}`, `/calendar/feed/1.ics?signature=${signature}`, `/calendar/feed.ics?signature=${own.url.slice(-64)}`,
+      "/calendar/feed.ics",
+      "/calendar/feed.ics?signature=",
+      `/calendar/feed.ics?signature=${signature.slice(1)}`,
+      `/calendar/feed.ics?signature=${signature.slice(0, -1)}${signature.endsWith("0") ? "1" : "0"}`,
+      `/calendar/feed.ics?signature=${signature.toUpperCase()}`,
+      `/calendar/feed.ics?signature=${signature}&signature=${signature}`,
+      `/calendar/feed.ics?signature=${signature}&user=2`,
+      `/calendar/feed.ics?a=1&signature=${signature}`,
+      `/calendar/feed.ics?signature=é${"0".repeat(63)}`,
+      `/calendar/feed/1.ics?signature=${signature}`,
+      `/calendar/feed.ics?signature=${own.url.slice(-64)}`,
       `/calendar/feed/${alice}.ics?signature=${own.url.slice(-64)}`,
       // The application's key itself signs no feed.
       `/calendar/feed.ics?signature=${createHmac("sha256", "key-of-the-tests-which-is-long").update("/calendar/feed.ics").digest("hex")}`
     ]
-    for (const [at, path] of altered.entries()) expect((await server.ask(path, { token: null, from: `192.0.2.${at + 10}` })).status, path).toBe(403)
+    for (const [at, path] of altered.entries())
+      expect((await server.ask(path, { token: null, from: `192.0.2.${at + 10}` })).status, path).toBe(403)
   })
 
   it("do not tell whether a user is known without their signature, and answer 404 with it", async () => {
-    expect((await server.ask("/calendar/feed/999.ics?signature=00", { token: null, from: "192.0.2.99" })).status).toBe(403)
-    for (const path of ["/calendar/feed/7", "/calendar/feed/x.ics", "/calendar/feed/0.ics", "/calendar/feed/07.ics", "/calendar/feed/99999999999999999.ics"]) {
+    expect((await server.ask("/calendar/feed/999.ics?signature=00", { token: null, from: "192.0.2.99" })).status).toBe(
+      403
+    )
+    for (const path of [
+      "/calendar/feed/7",
+      "/calendar/feed/x.ics",
+      "/calendar/feed/0.ics",
+      "/calendar/feed/07.ics",
+      "/calendar/feed/99999999999999999.ics"
+    ]) {
       expect((await server.ask(path, { token: null, from: "192.0.2.98" })).status, path).toBe(404)
     }
     const { feedUrl } = await import("../../../server/feeds/signature.ts")
-    expect((await read(feedUrl(public_url, "key-of-the-tests-which-is-long", { scope: "user", user_id: 999 }, 999))).status).toBe(404)
+    expect(
+      (await read(feedUrl(public_url, "key-of-the-tests-which-is-long", { scope: "user", user_id: 999 }, 999))).status
+    ).toBe(404)
   })
 
   it("hold as long as their person is there and may see what they show, and hold again when that is so again", async () => {
-    const person = await made("users", { name: "Bert", email: "bert@hire.example", roles: ["Admin"], active: true }, "user")
+    const person = await made(
+      "users",
+      { name: "Bert", email: "bert@hire.example", roles: ["Admin"], active: true },
+      "user"
+    )
     const token = (await made("tokens", { name: "Bert's", abilities: ["*"], user_id: person.id }, "token")).secret
     const urls: ReadonlyArray<string> = (await feeds(token)).map(({ url }) => url)
-    const statuses = async () => await Promise.all(urls.map(async (url, at) => (await server.ask(target(url), { token: null, from: `192.0.2.${100 + at}` })).status))
-    const change = (method: string, path: string, json?: object) => server.ask(`/api/v1/${path}`, { method, ...(json === undefined ? {} : { json }) })
+    const statuses = async () =>
+      await Promise.all(
+        urls.map(
+          async (url, at) => (await server.ask(target(url), { token: null, from: `192.0.2.${100 + at}` })).status
+        )
+      )
+    const change = (method: string, path: string, json?: object) =>
+      server.ask(`/api/v1/${path}`, { method, ...(json === undefined ? {} : { json }) })
     expect(urls).toHaveLength(2)
     expect(urls[1]).not.toBe((await feeds())[1].url)
     expect(await statuses()).toEqual([200, 200])
@@ -110,8 +155,14 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
 
   it("made by earlier releases hold where they name their person, and no longer where they named nobody", async () => {
     const earlier = (path: string): string =>
-      createHmac("sha256", createHmac("sha256", "key-of-the-tests-which-is-long").update("flightcase calendar feeds").digest()).update(path).digest("hex")
-    const open = async (path: string) => (await server.ask(`${path}?signature=${earlier(path)}`, { token: null, from: "192.0.2.120" })).status
+      createHmac(
+        "sha256",
+        createHmac("sha256", "key-of-the-tests-which-is-long").update("flightcase calendar feeds").digest()
+      )
+        .update(path)
+        .digest("hex")
+    const open = async (path: string) =>
+      (await server.ask(`${path}?signature=${earlier(path)}`, { token: null, from: "192.0.2.120" })).status
     expect([await open(`/calendar/feed/${alice}.ics`), await open("/calendar/feed.ics")]).toEqual([200, 403])
   })
 
@@ -120,17 +171,30 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     const first = await read(all.url)
     const etag = first.headers["etag"]!
     // The interface lists a feed's headers: beside them there is what every answer carries, and the tag.
-    expect(Object.keys(first.headers).sort()).toEqual(
-      ["content-disposition", "content-type", "etag", "x-content-type-options", "x-ratelimit-limit", "x-ratelimit-remaining", "x-request-id"])
+    expect(Object.keys(first.headers).sort()).toEqual([
+      "content-disposition",
+      "content-type",
+      "etag",
+      "x-content-type-options",
+      "x-ratelimit-limit",
+      "x-ratelimit-remaining",
+      "x-request-id"
+    ])
     server.setClock(now + 3_600_000)
     const later = await read(all.url)
     expect(later.text).not.toBe(first.text)
     expect(later.headers["etag"]).toBe(etag)
     for (const held of [etag, etag.slice(2), `"other", ${etag}`, "*"]) {
       const again = await read(all.url, { "if-none-match": held })
-      expect([again.status, again.text, again.headers["etag"], again.headers["content-type"]], held).toEqual([304, "", etag, undefined])
+      expect([again.status, again.text, again.headers["etag"], again.headers["content-type"]], held).toEqual([
+        304,
+        "",
+        etag,
+        undefined
+      ])
     }
-    for (const other of ["\"other\"", "W/\"\"", "other", ""]) expect((await read(all.url, { "if-none-match": other })).status, other).toBe(200)
+    for (const other of ['"other"', 'W/""', "other", ""])
+      expect((await read(all.url, { "if-none-match": other })).status, other).toBe(200)
     const id = (await server.ask("/api/v1/activities?q[subject_eq]=Of%20Alice")).body.activities[0].id
     await server.ask(`/api/v1/activities/${id}`, { method: "PUT", json: { location: "Dock 3" } })
     const changed = await read(all.url, { "if-none-match": etag })
@@ -142,18 +206,31 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
 
   it("are the same text on a device, whatever address the device reaches the server by", async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
-    const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
-    const device = await enrolDevice(folder, { name: "counter", url: listening.url, token: owner_token, device: "counter" })
+    const listening: Listening = await listenOn({
+      host: "127.0.0.1",
+      port: 0,
+      log: silentLog,
+      answer: server.app.answer
+    })
+    const device = await enrolDevice(folder, {
+      name: "counter",
+      url: listening.url,
+      token: owner_token,
+      device: "counter"
+    })
     try {
       const stamped = /^DTSTAMP:.*\r\n/gm
       for (const query of [[], [["user_id", String(alice)]]] as const) {
         const here = await device.ask({ method: "GET", path: "/api/v1/calendar_feeds/export", query, body: undefined })
         const there = await server.ask(`/api/v1/calendar_feeds/export${query.length === 0 ? "" : `?user_id=${alice}`}`)
-        const [own] = await feeds(alice_token), [, all] = await feeds()
+        const [own] = await feeds(alice_token),
+          [, all] = await feeds()
         const text = String(here.content?.text)
         expect(text).toContain("UID:activity-")
         expect(text.replace(stamped, "")).toBe(there.text.replace(stamped, ""))
-        expect(text.replace(stamped, "")).toBe((await read(query.length === 0 ? all.url : own.url)).text.replace(stamped, ""))
+        expect(text.replace(stamped, "")).toBe(
+          (await read(query.length === 0 ? all.url : own.url)).text.replace(stamped, "")
+        )
       }
     } finally {
       await device.close()

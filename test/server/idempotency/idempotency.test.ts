@@ -11,15 +11,21 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     // What a request changes can be held up, or fail, after it was recorded and before it is committed.
-    server = await serve(engine, { slices: [{
-      name: "hold", recorded: (events) => Effect.suspend(() => {
-        const names = events.map(({ data }) => data["subject"])
-        if (names.includes("Breaks")) throw new Error("the power went")
-        if (!names.includes("Slow")) return Effect.void
-        started()
-        return Effect.promise(() => held)
-      })
-    }] })
+    server = await serve(engine, {
+      slices: [
+        {
+          name: "hold",
+          recorded: (events) =>
+            Effect.suspend(() => {
+              const names = events.map(({ data }) => data["subject"])
+              if (names.includes("Breaks")) throw new Error("the power went")
+              if (!names.includes("Slow")) return Effect.void
+              started()
+              return Effect.promise(() => held)
+            })
+        }
+      ]
+    })
   })
   afterAll(() => server.close())
   let started = (): void => {}
@@ -27,9 +33,15 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
 
   let count = 0
   const fresh = () => `key-${++count}`
-  const post = (key: string, json: unknown, sent: Sent = {}, path = deals) => server.ask(path, { method: "POST", json, headers: { "idempotency-key": key }, ...sent })
+  const post = (key: string, json: unknown, sent: Sent = {}, path = deals) =>
+    server.ask(path, { method: "POST", json, headers: { "idempotency-key": key }, ...sent })
   const total = async (subject: string) => (await server.ask(`${deals}?q[subject_eq]=${subject}`)).body.meta.total
-  const journalled = () => server.run(Effect.flatMap(Store, (store) => Effect.map(store.run<{ n: number }>("select count(*) as n from journal"), (rows) => Number(rows[0]!.n))))
+  const journalled = () =>
+    server.run(
+      Effect.flatMap(Store, (store) =>
+        Effect.map(store.run<{ n: number }>("select count(*) as n from journal"), (rows) => Number(rows[0]!.n))
+      )
+    )
 
   it("happen once; the answer is replayed word for word and says so", async () => {
     const key = fresh()
@@ -45,7 +57,16 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
   it("are refused for another body, another path or another query under the same key (conventions J2)", async () => {
     const key = fresh()
     await post(key, { subject: "Audio" })
-    for (const other of [await post(key, { subject: "Video" }), await post(key, { subject: "Audio" }, {}, `${deals}/${(await post(fresh(), { subject: "Other" })).body.opportunity.id}/clone`), await post(key, { subject: "Audio" }, {}, `${deals}?include=member`)]) {
+    for (const other of [
+      await post(key, { subject: "Video" }),
+      await post(
+        key,
+        { subject: "Audio" },
+        {},
+        `${deals}/${(await post(fresh(), { subject: "Other" })).body.opportunity.id}/clone`
+      ),
+      await post(key, { subject: "Audio" }, {}, `${deals}?include=member`)
+    ]) {
       expect([other.status, Object.keys(other.body.errors)]).toEqual([409, ["idempotency_key"]])
     }
     expect(await total("Video")).toBe(0)
@@ -58,10 +79,16 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
     expect(again.body).toEqual(refused.body)
     const missing = fresh()
     expect((await post(missing, {}, {}, "/api/v1/opportunities/99999/clone")).status).toBe(404)
-    expect((await post(missing, {}, {}, "/api/v1/opportunities/99999/clone")).headers["idempotent-replayed"]).toBeUndefined()
+    expect(
+      (await post(missing, {}, {}, "/api/v1/opportunities/99999/clone")).headers["idempotent-replayed"]
+    ).toBeUndefined()
   })
   it("belong to a user: another's same key is another key (conventions J6)", async () => {
-    const { body: { user } } = await server.ask("/api/v1/users", { json: { name: "Bea", email: "bea@example.com", roles: ["Admin"], active: true } })
+    const {
+      body: { user }
+    } = await server.ask("/api/v1/users", {
+      json: { name: "Bea", email: "bea@example.com", roles: ["Admin"], active: true }
+    })
     const { body } = await server.ask("/api/v1/tokens", { json: { name: "hers", abilities: ["*"], user_id: user.id } })
     const secret = body.secret ?? body.token.secret ?? body.token.token
     const key = fresh()
@@ -71,7 +98,8 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
     expect(hers.body.opportunity.id).not.toBe(mine.body.opportunity.id)
   })
   it("need a printable key of at most 255 characters, and a right to ask before anything is replayed", async () => {
-    for (const key of ["", "x".repeat(256), "naïve", "tab\tbed"]) expect((await post(key, { subject: "Never" })).body.errors).toHaveProperty("idempotency_key")
+    for (const key of ["", "x".repeat(256), "naïve", "tab\tbed"])
+      expect((await post(key, { subject: "Never" })).body.errors).toHaveProperty("idempotency_key")
     expect(await total("Never")).toBe(0)
     const key = fresh()
     expect((await post(key, { subject: "Once" })).status).toBe(201)
@@ -101,7 +129,11 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
     server.setClock(noon)
     // As a killed server leaves it: reserved, nothing done.
     await post(key, { subject: "Orphan" })
-    await server.run(Effect.flatMap(Store, (store) => store.run(`update idempotency_keys set state = 'in_flight', status = null, body = null where id = '1 ${key}'`)))
+    await server.run(
+      Effect.flatMap(Store, (store) =>
+        store.run(`update idempotency_keys set state = 'in_flight', status = null, body = null where id = '1 ${key}'`)
+      )
+    )
     server.setClock(noon + 59_000)
     const early = await post(key, { subject: "Orphan" })
     expect([early.status, early.headers["retry-after"]]).toEqual([425, "1"])
@@ -114,30 +146,47 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
     const key = fresh()
     const all = await Promise.all(Array.from({ length: 12 }, () => post(key, { subject: "Crowd" })))
     expect(all.every(({ status }) => status === 201 || status === 425)).toBe(true)
-    expect(all.filter(({ headers, status }) => status === 201 && headers["idempotent-replayed"] === undefined)).toHaveLength(1)
+    expect(
+      all.filter(({ headers, status }) => status === 201 && headers["idempotent-replayed"] === undefined)
+    ).toHaveLength(1)
     expect(await total("Crowd")).toBe(1)
   })
-  it.runIf(engine === "pg")("answer 425 while the first is at work; one that lost its key takes its change back", async () => {
-    const key = fresh()
-    let release = (): void => {}
-    held = new Promise((resolve) => { release = resolve })
-    const begun = new Promise<void>((resolve) => { started = resolve })
-    server.setClock(noon)
-    const slow = post(key, { subject: "Slow" })
-    await begun
-    expect((await post(key, { subject: "Slow" })).status).toBe(425)
-    // A minute on, another server takes the key over; the slow one must not commit under it.
-    await server.run(Effect.flatMap(Store, (store) => store.run(`update idempotency_keys set attempt = 2 where id = '1 ${key}'`)))
-    release()
-    expect((await slow).status).toBe(425)
-    expect(await total("Slow")).toBe(0)
-  })
+  it.runIf(engine === "pg")(
+    "answer 425 while the first is at work; one that lost its key takes its change back",
+    async () => {
+      const key = fresh()
+      let release = (): void => {}
+      held = new Promise((resolve) => {
+        release = resolve
+      })
+      const begun = new Promise<void>((resolve) => {
+        started = resolve
+      })
+      server.setClock(noon)
+      const slow = post(key, { subject: "Slow" })
+      await begun
+      expect((await post(key, { subject: "Slow" })).status).toBe(425)
+      // A minute on, another server takes the key over; the slow one must not commit under it.
+      await server.run(
+        Effect.flatMap(Store, (store) => store.run(`update idempotency_keys set attempt = 2 where id = '1 ${key}'`))
+      )
+      release()
+      expect((await slow).status).toBe(425)
+      expect(await total("Slow")).toBe(0)
+    }
+  )
   it("numbers of a body count as they are written, the order of its keys does not", async () => {
     const key = fresh()
     const send = (bytes: string) => server.ask(deals, { method: "POST", bytes, headers: { "idempotency-key": key } })
     expect((await send('{"subject":"Counted","rating":1,"unknown":12345678901234567890}')).status).toBe(201)
-    expect((await send('{"unknown":12345678901234567890,"rating":1,"subject":"Counted"}')).headers["idempotent-replayed"]).toBe("true")
-    for (const other of ['"rating":1.0,"unknown":12345678901234567890', '"rating":"1","unknown":12345678901234567890', '"rating":1,"unknown":12345678901234567891']) {
+    expect(
+      (await send('{"unknown":12345678901234567890,"rating":1,"subject":"Counted"}')).headers["idempotent-replayed"]
+    ).toBe("true")
+    for (const other of [
+      '"rating":1.0,"unknown":12345678901234567890',
+      '"rating":"1","unknown":12345678901234567890',
+      '"rating":1,"unknown":12345678901234567891'
+    ]) {
       expect([other, (await send(`{"subject":"Counted",${other}}`)).status]).toEqual([other, 409])
     }
     expect(await total("Counted")).toBe(1)
@@ -145,12 +194,20 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
   it("count where documents of trade are made, and are ignored by every other call", async () => {
     const key = fresh()
     const token = { name: "t", abilities: ["products:read"] }
-    for (const [path, json] of [["tokens", token], ["product_groups", { name: "Twice" }], ["members", { name: "Twice", membership_type: "organisation" }]] as const) {
+    for (const [path, json] of [
+      ["tokens", token],
+      ["product_groups", { name: "Twice" }],
+      ["members", { name: "Twice", membership_type: "organisation" }]
+    ] as const) {
       const [one, two] = [await post(key, json, {}, `/api/v1/${path}`), await post(key, json, {}, `/api/v1/${path}`)]
       expect([path, one.status, two.status, two.headers["idempotent-replayed"]]).toEqual([path, 201, 201, undefined])
       expect(two.text).not.toBe(one.text)
     }
-    expect(await server.run(Effect.flatMap(Store, (store) => store.run(`select id from idempotency_keys where id = '1 ${key}'`)))).toEqual([])
+    expect(
+      await server.run(
+        Effect.flatMap(Store, (store) => store.run(`select id from idempotency_keys where id = '1 ${key}'`))
+      )
+    ).toEqual([])
   })
   it("give numbers once: create and clone", async () => {
     const before = (await server.ask(deals)).body.meta.total as number
@@ -164,14 +221,19 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
   })
   it("erasing a person erases stored answers that may name them, and still nothing happens twice", async () => {
     const key = fresh()
-    const { member } = (await server.ask("/api/v1/members", { json: { name: "Ann Example", membership_type: "contact" } })).body
+    const { member } = (
+      await server.ask("/api/v1/members", { json: { name: "Ann Example", membership_type: "contact" } })
+    ).body
     const deal = { subject: "Spring tour", venue_id: member.id }
     const made = await post(key, deal, {}, `${deals}?include=venue`)
     expect([made.status, made.text]).toEqual([201, expect.stringContaining("Ann Example")])
     expect((await server.ask(`/api/v1/members/${member.id}/anonymise`, { json: {} })).status).toBe(200)
     const again = await post(key, deal, {}, `${deals}?include=venue`)
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([201, "true"])
-    expect(again.body.opportunity).toMatchObject({ id: made.body.opportunity.id, venue: { id: member.id, name: "Anonymised Member" } })
+    expect(again.body.opportunity).toMatchObject({
+      id: made.body.opportunity.id,
+      venue: { id: member.id, name: "Anonymised Member" }
+    })
     expect(again.text).not.toContain("Ann")
   })
   it("after an erasure answer with what their objects are by now, deleted ones too, and refuse as before", async () => {
@@ -185,10 +247,20 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
     const again = await post(kept, { subject: "Drapes" })
     expect([again.status, again.body, again.headers["idempotent-replayed"]]).toEqual([201, first.body, "true"])
     await server.ask(`${deals}/${first.body.opportunity.id}`, { method: "PUT", json: { description: "Black" } })
-    expect((await post(kept, { subject: "Drapes" })).body.opportunity).toMatchObject({ id: first.body.opportunity.id, description: "Black" })
-    expect(await post(gone, { subject: "Pipes" })).toMatchObject({ status: 201, body: { opportunity: { id: deleted.body.opportunity.id } } })
+    expect((await post(kept, { subject: "Drapes" })).body.opportunity).toMatchObject({
+      id: first.body.opportunity.id,
+      description: "Black"
+    })
+    expect(await post(gone, { subject: "Pipes" })).toMatchObject({
+      status: 201,
+      body: { opportunity: { id: deleted.body.opportunity.id } }
+    })
     const refused_again = await post(refused, { subject: "", description: "Bee Example" })
-    expect([refused_again.status, Object.keys(refused_again.body.errors), refused_again.headers["idempotent-replayed"]]).toEqual([422, Object.keys(no.body.errors), "true"])
+    expect([
+      refused_again.status,
+      Object.keys(refused_again.body.errors),
+      refused_again.headers["idempotent-replayed"]
+    ]).toEqual([422, Object.keys(no.body.errors), "true"])
     expect(refused_again.body.message).toContain("refused")
     // Another request under the key is refused as ever.
     expect((await post(kept, { subject: "Curtains" })).status).toBe(409)

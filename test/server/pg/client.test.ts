@@ -13,7 +13,10 @@ import { freshDatabase } from "../../postgres.ts"
 import { sqlClientContract } from "../../sync/sqlite/sql-client.contract.ts"
 
 const databaseUrl = Effect.map(
-  Effect.acquireRelease(Effect.promise(() => freshDatabase()), ({ drop }) => Effect.promise(drop)),
+  Effect.acquireRelease(
+    Effect.promise(() => freshDatabase()),
+    ({ drop }) => Effect.promise(drop)
+  ),
   ({ url }) => url
 )
 
@@ -23,7 +26,7 @@ const makeClient = Effect.flatMap(databaseUrl, (url) => Pg.make({ url }))
 
 /** Asks until the answer is yes, for at most 10 s. */
 const eventually = <E>(question: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     for (let tries = 0; tries < 500; tries++) {
       if (yield* question) return
       yield* Effect.sleep("20 millis")
@@ -40,45 +43,54 @@ const isRunning = (sql: SqlClient.SqlClient, text: string) =>
 
 describe("Postgres values", () => {
   it.live("reads times in UTC with milliseconds, dates and decimals as text, documents parsed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select
         timestamptz '2026-03-29 03:30:00.1239+02' as cut, timestamptz '2026-01-01 00:00:00Z' as whole,
         timestamptz 'infinity' as always, date '2026-02-28' as day, numeric '12.3400' as amount,
         '{"a":[1]}'::jsonb as doc, interval '1 day 2 hours' as span, count(*) as n, null::timestamptz as never`
-      assert.deepStrictEqual(rows, [{
-        cut: "2026-03-29T01:30:00.123Z",
-        whole: "2026-01-01T00:00:00.000Z",
-        always: "infinity",
-        day: "2026-02-28",
-        amount: "12.3400",
-        doc: { a: [1] },
-        span: "P1DT2H",
-        n: 1,
-        never: null
-      }])
-    }))
+      assert.deepStrictEqual(rows, [
+        {
+          cut: "2026-03-29T01:30:00.123Z",
+          whole: "2026-01-01T00:00:00.000Z",
+          always: "infinity",
+          day: "2026-02-28",
+          amount: "12.3400",
+          doc: { a: [1] },
+          span: "P1DT2H",
+          n: 1,
+          never: null
+        }
+      ])
+    })
+  )
 
   it.live("reads the elements of an array as the values they are", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select array[1, null, 9007199254740993] as large, array[numeric '1.50'] as amounts,
         array[timestamptz '2026-01-01 00:00:00Z'] as times, array[date '2026-01-02'] as days,
         array['{"a":1}'::jsonb] as docs, array[[1::bigint, 2], [3, 4]] as nested`
-      assert.deepStrictEqual(rows, [{
-        large: [1, null, 9007199254740993n],
-        amounts: ["1.50"],
-        times: ["2026-01-01T00:00:00.000Z"],
-        days: ["2026-01-02"],
-        docs: [{ a: 1 }],
-        nested: [[1, 2], [3, 4]]
-      }])
-      const list = ["a", null, "b,\"c"]
+      assert.deepStrictEqual(rows, [
+        {
+          large: [1, null, 9007199254740993n],
+          amounts: ["1.50"],
+          times: ["2026-01-01T00:00:00.000Z"],
+          days: ["2026-01-02"],
+          docs: [{ a: 1 }],
+          nested: [
+            [1, 2],
+            [3, 4]
+          ]
+        }
+      ])
+      const list = ["a", null, 'b,"c']
       assert.deepStrictEqual(yield* sql`select ${list}::text[] as list`, [{ list }])
-    }))
+    })
+  )
 
   it.live("speaks UTC and ISO whatever the database is set to, and keeps options given in the url", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const admin = yield* Pg.make({ url })
       const database = new URL(url).pathname.slice(1)
@@ -89,21 +101,25 @@ describe("Postgres values", () => {
         yield* sql`select timestamptz '2026-01-01 00:00:00Z' as at, current_setting('lock_timeout') as lock_timeout`,
         [{ at: "2026-01-01T00:00:00.000Z", lock_timeout: "1234ms" }]
       )
-    }))
+    })
+  )
 })
 
 /** Two rows, for two transactions to fight over. */
-const twoRows = Effect.gen(function*() {
+const twoRows = Effect.gen(function* () {
   const sql = yield* makeClient
   yield* sql`create table t (id integer primary key, n integer not null)`
-  yield* sql`insert into t ${sql.insert([{ id: 1, n: 0 }, { id: 2, n: 0 }])}`
+  yield* sql`insert into t ${sql.insert([
+    { id: 1, n: 0 },
+    { id: 2, n: 0 }
+  ])}`
   const touch = (id: number) => sql`update t set n = n + ${1} where id = ${id}`
   return { sql, touch }
 })
 
 describe("Postgres errors", () => {
   it.live("is a connection error when nobody listens, and when the database is not there", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = new URL(yield* databaseUrl)
       url.pathname = "/nowhere"
       const missing = yield* Effect.flip(Effect.scoped(Pg.make({ url: url.href })))
@@ -111,70 +127,86 @@ describe("Postgres errors", () => {
       const nobody = yield* Effect.flip(Effect.scoped(Pg.make({ url: "postgres://postgres@localhost:1/postgres" })))
       assert.strictEqual(nobody.reason._tag, "ConnectionError")
       assert.match(nobody.reason.message ?? "", /ECONNREFUSED/)
-    }))
+    })
+  )
 
   it.live("marks one of two transactions that wait for each other as worth another try", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const ready = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
       const crossing = (own: 0 | 1, other: 0 | 1) =>
-        sql.withTransaction(Effect.gen(function*() {
-          yield* touch(own + 1)
-          yield* Deferred.succeed(ready[own], undefined)
-          yield* Deferred.await(ready[other])
-          yield* touch(other + 1)
-          return "committed"
-        })).pipe(Effect.catch((error) => Effect.succeed(shape(error.reason))))
+        sql
+          .withTransaction(
+            Effect.gen(function* () {
+              yield* touch(own + 1)
+              yield* Deferred.succeed(ready[own], undefined)
+              yield* Deferred.await(ready[other])
+              yield* touch(other + 1)
+              return "committed"
+            })
+          )
+          .pipe(Effect.catch((error) => Effect.succeed(shape(error.reason))))
       const outcomes = yield* Effect.all([crossing(0, 1), crossing(1, 0)], { concurrency: 2 })
       assert.sameDeepMembers(outcomes, ["committed", { _tag: "DeadlockError", isRetryable: true }])
-    }))
+    })
+  )
 
   it.live("marks a serialization failure as worth another try", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
-      const overtaken = sql.withTransaction(Effect.gen(function*() {
-        yield* sql`select n from t where id = ${1}`
-        const other = yield* sql.reserve
-        yield* other.execute("update t set n = n + 1 where id = 1", [], undefined)
-        yield* touch(1)
-      })).pipe(Effect.provideService(SqlClient.BeginTransaction, "BEGIN ISOLATION LEVEL REPEATABLE READ"))
+      const overtaken = sql
+        .withTransaction(
+          Effect.gen(function* () {
+            yield* sql`select n from t where id = ${1}`
+            const other = yield* sql.reserve
+            yield* other.execute("update t set n = n + 1 where id = 1", [], undefined)
+            yield* touch(1)
+          })
+        )
+        .pipe(Effect.provideService(SqlClient.BeginTransaction, "BEGIN ISOLATION LEVEL REPEATABLE READ"))
       const { reason } = yield* Effect.flip(Effect.scoped(overtaken))
       assert.deepStrictEqual(shape(reason), { _tag: "SerializationError", isRetryable: true })
-    }))
+    })
+  )
 
   it.live("marks a lock that is taken as worth another try", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
-      const locked = sql.withTransaction(Effect.gen(function*() {
-        yield* touch(1)
-        const other = yield* sql.reserve
-        yield* other.execute("select n from t where id = 1 for update nowait", [], undefined)
-      }))
+      const locked = sql.withTransaction(
+        Effect.gen(function* () {
+          yield* touch(1)
+          const other = yield* sql.reserve
+          yield* other.execute("select n from t where id = 1 for update nowait", [], undefined)
+        })
+      )
       const { reason } = yield* Effect.flip(Effect.scoped(locked))
       assert.deepStrictEqual(shape(reason), { _tag: "LockTimeoutError", isRetryable: true })
-    }))
+    })
+  )
 
   it.live("fails a commit that Postgres turned into a rollback", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const swallowing = sql.withTransaction(Effect.andThen(touch(1), Effect.ignore(sql`insert into t values (1, 1)`)))
       assert.match((yield* Effect.flip(swallowing)).message, /rolled back at commit/)
       assert.deepStrictEqual(yield* sql`select n from t where id = ${1}`, [{ n: 0 }])
-    }))
+    })
+  )
 
   it.live("tells a statement timeout", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* makeClient
       const slow = sql.withTransaction(Effect.andThen(sql`set local statement_timeout = 20`, sql`select pg_sleep(20)`))
       assert.strictEqual((yield* Effect.flip(slow)).reason._tag, "StatementTimeoutError")
-    }))
+    })
+  )
 })
 
 const shape = ({ _tag, isRetryable }: SqlErrorReason) => ({ _tag, isRetryable })
 
 describe("Postgres connections", () => {
   it.live("stops an interrupted query on the server, inside and outside a transaction", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const endless = sql`select pg_sleep(60)`
       for (const hanging of [endless, sql.withTransaction(Effect.andThen(touch(1), endless))]) {
@@ -185,61 +217,77 @@ describe("Postgres connections", () => {
         yield* sql.withTransaction(touch(2))
       }
       assert.deepStrictEqual(yield* sql`select n from t order by id`, [{ n: 0 }, { n: 2 }])
-    }))
+    })
+  )
 
   it.live("returns every connection to the pool, whoever gave up waiting for it", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 5_000 })
       for (let round = 0; round < 20; round++) {
         const fibers = yield* Effect.forEach([1, 2, 3, 4], () => Effect.forkChild(sql.withTransaction(sql`select 1`)))
         yield* Effect.yieldNow
-        yield* Effect.forEach(fibers, (fiber, i) => i % 2 === round % 2 ? Fiber.interrupt(fiber) : Effect.void)
+        yield* Effect.forEach(fibers, (fiber, i) => (i % 2 === round % 2 ? Fiber.interrupt(fiber) : Effect.void))
         yield* Fiber.awaitAll(fibers)
       }
       assert.deepStrictEqual(yield* sql`select 1 as one`, [{ one: 1 }])
-    }))
+    })
+  )
 
   it.live("fails with a connection error when the pool stays empty", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 50 })
       const held = Effect.scoped(Effect.andThen(sql.reserve, sql.withTransaction(sql`select 1`)))
       assert.strictEqual((yield* Effect.flip(held)).reason._tag, "ConnectionError")
       assert.deepStrictEqual(yield* sql.withTransaction(sql`select 1 as one`), [{ one: 1 }])
-    }))
+    })
+  )
 
   it.live("answers readers while every connection for transactions is taken", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 4, connection_timeout_ms: 600_000 })
       const release = yield* Deferred.make<void>()
-      const writing = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () => Effect.forkChild(sql.withTransaction(Effect.andThen(sql`select 'writer'`, Deferred.await(release)))))
-      yield* eventually(Effect.map(sql`select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`, (rows) => rows.length === 2))
+      const writing = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () =>
+        Effect.forkChild(sql.withTransaction(Effect.andThen(sql`select 'writer'`, Deferred.await(release))))
+      )
+      yield* eventually(
+        Effect.map(
+          sql`select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+          (rows) => rows.length === 2
+        )
+      )
       assert.deepStrictEqual(yield* sql`select 1 as one`, [{ one: 1 }])
       yield* Deferred.succeed(release, undefined)
       yield* Fiber.awaitAll(writing)
-    }))
+    })
+  )
 
   it.live("breaks off what waits for a lock, or takes, longer than it may", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, lock_timeout_ms: 50 })
       yield* sql`create table t (id integer primary key, n integer not null)`
       yield* sql`insert into t values (1, 0)`
       const touch = sql`update t set n = n + 1 where id = 1`
-      yield* Effect.scoped(Effect.gen(function*() {
-        const holder = yield* sql.reserve
-        for (const text of ["begin", "select 1 from t where id = 1 for update"]) yield* holder.execute(text, [], undefined)
-        for (const waiting of [touch, sql.withTransaction(touch)]) assert.strictEqual((yield* Effect.flip(waiting)).reason._tag, "LockTimeoutError")
-      }))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const holder = yield* sql.reserve
+          for (const text of ["begin", "select 1 from t where id = 1 for update"])
+            yield* holder.execute(text, [], undefined)
+          for (const waiting of [touch, sql.withTransaction(touch)])
+            assert.strictEqual((yield* Effect.flip(waiting)).reason._tag, "LockTimeoutError")
+        })
+      )
       yield* eventually(Effect.isSuccess(touch))
       const hurried = yield* Pg.make({ url, statement_timeout_ms: 50 })
       assert.strictEqual((yield* Effect.flip(hurried`select pg_sleep(60)`)).reason._tag, "StatementTimeoutError")
-    }))
+    })
+  )
 
   it.live("survives the server closing idle and busy connections", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 2 })
       const admin = yield* Pg.make({ url })
@@ -257,23 +305,27 @@ describe("Postgres connections", () => {
         assert.strictEqual(typeof error === "string" ? error : error.reason._tag, "ConnectionError")
         yield* eventually(Effect.isSuccess(sql`select 1`))
       }
-    }))
+    })
+  )
 
   it.live("reports what went wrong inside a transaction, not that its connection was gone at the rollback", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })
-      const failing = sql.withTransaction(Effect.gen(function*() {
-        const [row] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
-        const other = yield* sql.reserve
-        yield* other.execute("select pg_terminate_backend($1)", [row?.pid], undefined)
-        return yield* Effect.fail("out of stock")
-      }))
+      const failing = sql.withTransaction(
+        Effect.gen(function* () {
+          const [row] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
+          const other = yield* sql.reserve
+          yield* other.execute("select pg_terminate_backend($1)", [row?.pid], undefined)
+          return yield* Effect.fail("out of stock")
+        })
+      )
       assert.strictEqual(yield* Effect.flip(Effect.scoped(failing)), "out of stock")
-    }))
+    })
+  )
 
   it.live("replans what it had prepared when another process changes the schema", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1 })
       const other = yield* Pg.make({ url })
@@ -290,25 +342,26 @@ describe("Postgres connections", () => {
       const refused = yield* Effect.flip(sql.withTransaction(read))
       assert.deepInclude(shape(refused.reason), { _tag: "SerializationError", isRetryable: true })
       assert.deepStrictEqual(yield* sql.withTransaction(read), [{ id: 1, open: true }])
-    }))
+    })
+  )
 
   it.live("prepares a text from its second use on, under one name", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1 })
-      const prepared = Effect.map(
-        sql<{ statement: string }>`select statement from pg_prepared_statements`,
-        (rows) => rows.map((row) => row.statement)
+      const prepared = Effect.map(sql<{ statement: string }>`select statement from pg_prepared_statements`, (rows) =>
+        rows.map((row) => row.statement)
       )
       yield* sql`select ${1}::integer as once`
       yield* Effect.repeat(sql`select ${2}::integer as often`, { times: 5 })
       assert.deepStrictEqual(yield* prepared, ["select $1::integer as often"])
-    }))
+    })
+  )
 })
 
 describe("LISTEN", () => {
   it.live("hears what is notified at commit, and listens again after its connection broke", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })
       const notices = yield* Stream.toQueue(listen({ url, channel: "journal", reconnect_after_ms: 10 }), {
@@ -324,18 +377,20 @@ describe("LISTEN", () => {
       assert.deepStrictEqual(yield* Queue.take(notices), { _tag: "Listening" })
       yield* notify("43")
       assert.deepStrictEqual(yield* Queue.take(notices), { _tag: "Notified", payload: "43" })
-    }))
+    })
+  )
 
   it.live("closes its connection when its reader stops", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })
       const listeners = Effect.map(
         sql`select 1 from pg_stat_activity where datname = current_database() and query like 'LISTEN%'`,
         (rows) => rows.length
       )
-      const heard = yield* Stream.runCollect(Stream.take(listen({ url, channel: "Odd \"name\"" }), 1))
+      const heard = yield* Stream.runCollect(Stream.take(listen({ url, channel: 'Odd "name"' }), 1))
       assert.deepStrictEqual(heard, [{ _tag: "Listening" }])
       yield* eventually(Effect.map(listeners, (n) => n === 0))
-    }))
+    })
+  )
 })

@@ -8,7 +8,9 @@ import { owner_token, serve, type Serving } from "../serving.ts"
 
 describe.each(engines)("tokens on %s", (engine) => {
   let server: Serving
-  beforeAll(async () => { server = await serve(engine) })
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
   afterAll(() => server.close())
   const issue = async (json: object = {}) => {
     const made = await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"], ...json } })
@@ -17,7 +19,14 @@ describe.each(engines)("tokens on %s", (engine) => {
   }
 
   it("without a token, with a malformed, an unknown or an empty one nothing opens", async () => {
-    for (const headers of [{}, { authorization: "Bearer" }, { authorization: "Bearer " }, { authorization: "Basic b3duZXI6" }, { authorization: "Bearer nobody-knows-this-token" }, { authorization: `Bearer ${"x".repeat(100_000)}` }]) {
+    for (const headers of [
+      {},
+      { authorization: "Bearer" },
+      { authorization: "Bearer " },
+      { authorization: "Basic b3duZXI6" },
+      { authorization: "Bearer nobody-knows-this-token" },
+      { authorization: `Bearer ${"x".repeat(100_000)}` }
+    ]) {
       const got = await server.ask("/api/v1/products", { token: null, headers })
       expect(got.status).toBe(401)
       expect(got.headers["content-type"]).toBe("application/json")
@@ -26,19 +35,46 @@ describe.each(engines)("tokens on %s", (engine) => {
     }
   })
   it("the scheme is Bearer in any letter case", async () => {
-    expect((await server.ask("/api/v1/products", { token: null, headers: { authorization: `bEARER  ${owner_token}` } })).status).toBe(200)
+    expect(
+      (await server.ask("/api/v1/products", { token: null, headers: { authorization: `bEARER  ${owner_token}` } }))
+        .status
+    ).toBe(200)
   })
   it("a token is issued with its id in its secret, which is told once and kept nowhere", async () => {
     const token = await issue({ name: "Till 1" })
-    expect(token).toMatchObject({ name: "Till 1", abilities: ["products:read"], user_id: 1, expires_at: null, rate_limit_per_minute: null, last_used_at: null })
+    expect(token).toMatchObject({
+      name: "Till 1",
+      abilities: ["products:read"],
+      user_id: 1,
+      expires_at: null,
+      rate_limit_per_minute: null,
+      last_used_at: null
+    })
     expect(token.secret).toMatch(new RegExp(`^${token.id}\\|[A-Za-z0-9_-]{43}$`))
     expect(token.hash).toBeUndefined()
-    const listed = (await server.ask(`/api/v1/tokens?per_page=100`)).body.tokens.find((one: { id: number }) => one.id === token.id)
-    expect(Object.keys(listed).sort()).toEqual(["abilities", "created_at", "expires_at", "id", "last_used_at", "name", "rate_limit_per_minute", "updated_at", "user_id"])
-    const { row, events } = await server.run(Effect.gen(function*() {
-      const store = yield* Store
-      return { row: yield* store.get(tokens, token.id), events: yield* store.find(journal, { stream: `token:${token.id}` }) }
-    }))
+    const listed = (await server.ask(`/api/v1/tokens?per_page=100`)).body.tokens.find(
+      (one: { id: number }) => one.id === token.id
+    )
+    expect(Object.keys(listed).sort()).toEqual([
+      "abilities",
+      "created_at",
+      "expires_at",
+      "id",
+      "last_used_at",
+      "name",
+      "rate_limit_per_minute",
+      "updated_at",
+      "user_id"
+    ])
+    const { row, events } = await server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return {
+          row: yield* store.get(tokens, token.id),
+          events: yield* store.find(journal, { stream: `token:${token.id}` })
+        }
+      })
+    )
     expect(row!.hash).toBe(hashOf(token.secret))
     expect(events.map((event) => event.type)).toEqual(["token.issued"])
     expect(JSON.stringify(events)).not.toContain(token.secret.split("|")[1])
@@ -73,7 +109,10 @@ describe.each(engines)("tokens on %s", (engine) => {
   it("the setting for expiry bounds what is issued from then on", async () => {
     const now = Date.parse("2026-06-18T12:00:00.000Z")
     server.setClock(now)
-    expect((await server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { token_expiration_days: 30 } } })).status).toBe(200)
+    expect(
+      (await server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { token_expiration_days: 30 } } }))
+        .status
+    ).toBe(200)
     expect((await issue()).expires_at).toBe("2026-07-18T12:00:00.000Z")
     expect((await issue({ expires_at: "2026-06-20T00:00:00Z" })).expires_at).toBe("2026-06-20T00:00:00.000Z")
     expect((await issue({ expires_at: "2027-06-20T00:00:00Z" })).expires_at).toBe("2026-07-18T12:00:00.000Z")
@@ -82,10 +121,18 @@ describe.each(engines)("tokens on %s", (engine) => {
   it("a token cannot pass on more than it has, nor for longer", async () => {
     const ends = new Date(Date.parse("2026-06-18T13:00:00.000Z")).toISOString()
     const { secret } = await issue({ abilities: ["tokens:write", "products:read"], expires_at: ends })
-    const more = await server.ask("/api/v1/tokens", { token: secret, json: { name: "More", abilities: ["products:read", "products:write"] } })
+    const more = await server.ask("/api/v1/tokens", {
+      token: secret,
+      json: { name: "More", abilities: ["products:read", "products:write"] }
+    })
     expect(more.status).toBe(403)
-    expect((await server.ask("/api/v1/tokens", { token: secret, json: { name: "All", abilities: ["*"] } })).status).toBe(403)
-    const same = await server.ask("/api/v1/tokens", { token: secret, json: { name: "Same", abilities: ["products:read"] } })
+    expect(
+      (await server.ask("/api/v1/tokens", { token: secret, json: { name: "All", abilities: ["*"] } })).status
+    ).toBe(403)
+    const same = await server.ask("/api/v1/tokens", {
+      token: secret,
+      json: { name: "Same", abilities: ["products:read"] }
+    })
     expect(same.status).toBe(201)
     expect(same.body.token.expires_at).toBe(ends)
   })
@@ -93,11 +140,19 @@ describe.each(engines)("tokens on %s", (engine) => {
     const empty = await server.ask("/api/v1/tokens", { json: {} })
     expect(empty.status).toBe(422)
     expect(Object.keys(empty.body.errors).sort()).toEqual(["abilities", "name"])
-    const wrong = await server.ask("/api/v1/tokens", { json: {
-      name: "x".repeat(256), abilities: [], user_id: "x", expires_at: "soon", rate_limit_per_minute: 0
-    } })
-    expect(Object.keys(wrong.body.errors).sort()).toEqual(["abilities", "expires_at", "name", "rate_limit_per_minute", "user_id"])
-    const unknown = await server.ask("/api/v1/tokens", { json: { name: "x", abilities: ["products:read", "products:fly"], user_id: 99_999, expires_at: "2001-01-01" } })
+    const wrong = await server.ask("/api/v1/tokens", {
+      json: { name: "x".repeat(256), abilities: [], user_id: "x", expires_at: "soon", rate_limit_per_minute: 0 }
+    })
+    expect(Object.keys(wrong.body.errors).sort()).toEqual([
+      "abilities",
+      "expires_at",
+      "name",
+      "rate_limit_per_minute",
+      "user_id"
+    ])
+    const unknown = await server.ask("/api/v1/tokens", {
+      json: { name: "x", abilities: ["products:read", "products:fly"], user_id: 99_999, expires_at: "2001-01-01" }
+    })
     expect(Object.keys(unknown.body.errors).sort()).toEqual(["abilities.1", "expires_at", "user_id"])
   })
   it("a token remembers when it was last used, at most once a minute", async () => {
@@ -123,7 +178,9 @@ describe.each(engines)("tokens on %s", (engine) => {
   })
 
   const invited = async (name: string, roles: ReadonlyArray<string>): Promise<number> => {
-    const made = await server.ask("/api/v1/users", { json: { name, email: `${name.toLowerCase()}@example.com`, roles, active: true } })
+    const made = await server.ask("/api/v1/users", {
+      json: { name, email: `${name.toLowerCase()}@example.com`, roles, active: true }
+    })
     expect(made.status).toBe(201)
     return made.body.user.id
   }
@@ -141,7 +198,9 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { secret } = await issue({ user_id, abilities: ["*"] })
     const create = () => server.ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })
     expect((await create()).status).toBe(403)
-    expect((await server.ask(`/api/v1/users/${user_id}`, { method: "PUT", json: { roles: ["Warehouse"] } })).status).toBe(200)
+    expect(
+      (await server.ask(`/api/v1/users/${user_id}`, { method: "PUT", json: { roles: ["Warehouse"] } })).status
+    ).toBe(200)
     expect((await create()).status).toBe(201)
     expect((await server.ask(`/api/v1/users/${user_id}`, { method: "PUT", json: { roles: [] } })).status).toBe(200)
     expect((await create()).status).toBe(403)
@@ -162,14 +221,25 @@ describe.each(engines)("tokens on %s", (engine) => {
   })
   it("only the owner and administrators issue tokens, whatever permissions others hold", async () => {
     const everything = (await server.ask("/api/v1/permissions")).body.permissions.map(({ key }: { key: string }) => key)
-    expect((await server.ask("/api/v1/roles", { json: { name: "Nearly admin", permissions: everything } })).status).toBe(201)
-    for (const [name, roles] of [["Selma", ["Sales"]], ["Olga", ["Operations Manager"]], ["Nora", ["Nearly admin"]]] as const) {
+    expect(
+      (await server.ask("/api/v1/roles", { json: { name: "Nearly admin", permissions: everything } })).status
+    ).toBe(201)
+    for (const [name, roles] of [
+      ["Selma", ["Sales"]],
+      ["Olga", ["Operations Manager"]],
+      ["Nora", ["Nearly admin"]]
+    ] as const) {
       const { secret } = await issue({ user_id: await invited(name, roles), abilities: ["*"] })
-      const refused = await server.ask("/api/v1/tokens", { token: secret, json: { name: "x", abilities: ["products:read"] } })
+      const refused = await server.ask("/api/v1/tokens", {
+        token: secret,
+        json: { name: "x", abilities: ["products:read"] }
+      })
       expect([name, refused.status]).toEqual([name, 403])
     }
     const { secret } = await issue({ user_id: await invited("Adam", ["Admin"]), abilities: ["*"] })
-    expect((await server.ask("/api/v1/tokens", { token: secret, json: { name: "x", abilities: ["products:read"] } })).status).toBe(201)
+    expect(
+      (await server.ask("/api/v1/tokens", { token: secret, json: { name: "x", abilities: ["products:read"] } })).status
+    ).toBe(201)
   })
   it("a token is not taken away by one that may do less", async () => {
     const { id } = await issue({ abilities: ["products:read", "members:read"] })
@@ -177,7 +247,9 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await server.ask(`/api/v1/tokens/${id}`, { method: "DELETE", token: narrow.secret })).status).toBe(403)
     const wide = await issue({ abilities: ["tokens:write", "products:read", "members:read"] })
     expect((await server.ask(`/api/v1/tokens/${id}`, { method: "DELETE", token: wide.secret })).status).toBe(204)
-    expect((await server.ask(`/api/v1/tokens/${narrow.id}`, { method: "DELETE", token: narrow.secret })).status).toBe(204)
+    expect((await server.ask(`/api/v1/tokens/${narrow.id}`, { method: "DELETE", token: narrow.secret })).status).toBe(
+      204
+    )
   })
   it("everybody sees and takes away their own tokens, and only managers of users others'", async () => {
     const user_id = await invited("Sam", ["Sales"])
@@ -186,14 +258,17 @@ describe.each(engines)("tokens on %s", (engine) => {
     const own = await server.ask("/api/v1/tokens", { token: secret })
     expect(own.body.tokens.map((one: { id: number }) => one.id)).toEqual([id])
     expect((await server.ask(`/api/v1/tokens/${owners}`, { method: "DELETE", token: secret })).status).toBe(403)
-    expect((await server.ask("/api/v1/tokens", { token: secret, json: { name: "x", abilities: ["*"], user_id: 1 } })).status).toBe(403)
+    expect(
+      (await server.ask("/api/v1/tokens", { token: secret, json: { name: "x", abilities: ["*"], user_id: 1 } })).status
+    ).toBe(403)
     const second = await issue({ name: "Sam's second", user_id, abilities: ["opportunities:read"] })
     expect((await server.ask(`/api/v1/tokens/${second.id}`, { method: "DELETE", token: secret })).status).toBe(204)
   })
   it("an admin issues tokens for those who may do no more, never for the owner", async () => {
     const admin = await issue({ user_id: await invited("Ada", ["Admin"]), abilities: ["*"] })
     const sales = await invited("Sid", ["Sales"])
-    const asAdmin = (user_id: number) => server.ask("/api/v1/tokens", { token: admin.secret, json: { name: "x", abilities: ["*"], user_id } })
+    const asAdmin = (user_id: number) =>
+      server.ask("/api/v1/tokens", { token: admin.secret, json: { name: "x", abilities: ["*"], user_id } })
     expect((await asAdmin(sales)).status).toBe(201)
     expect((await asAdmin(1)).status).toBe(403)
     const { id } = await issue({ name: "The owner's" })

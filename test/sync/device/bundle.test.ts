@@ -9,17 +9,26 @@ import { newSeed } from "../../../sync/protocol/signature.ts"
 import { engines } from "../../app.ts"
 import { type DeviceTestServer, openDeviceTestServer, token } from "../server.ts"
 
-const write = (device: Device, method: string, path: string, body: JsonObject) => device.ask({ method, path, query: [], body })
-const read = async (device: Device, path: string): Promise<any> => (await device.ask({ method: "GET", path, query: [], body: undefined })).body
+const write = (device: Device, method: string, path: string, body: JsonObject) =>
+  device.ask({ method, path, query: [], body })
+const read = async (device: Device, path: string): Promise<any> =>
+  (await device.ask({ method: "GET", path, query: [], body: undefined })).body
 
 describe.each(engines)("a bundle and a server on %s", (engine) => {
   let test_server: DeviceTestServer
-  beforeEach(async () => { test_server = await openDeviceTestServer(engine) })
-  afterEach(async () => { await test_server.close() })
-  const deliver = (text: string, as?: string) => test_server.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse(text) }, as)
+  beforeEach(async () => {
+    test_server = await openDeviceTestServer(engine)
+  })
+  afterEach(async () => {
+    await test_server.close()
+  })
+  const deliver = (text: string, as?: string) =>
+    test_server.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse(text) }, as)
 
   it("carries commands to the server and its verdicts and news back, a refusal among them", async () => {
-    const { body: { product } } = await test_server.ask("POST", "/api/v1/products", { name: "Moving head", stock_method: 2 })
+    const {
+      body: { product }
+    } = await test_server.ask("POST", "/api/v1/products", { name: "Moving head", stock_method: 2 })
     const unit = { product_id: product.id, store_id: 1, asset_number: "MH-1" }
     const device = await test_server.enrol("van")
     await write(device, "POST", "/api/v1/product_groups", { name: "Lighting" })
@@ -34,7 +43,9 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(body.delivered).toMatchObject({ device: "van", commands: 2, accepted: 1, rejected: 1, complete: true })
     const report = await device.bundleIn(JSON.stringify(body.bundle))
     expect(report).toMatchObject({ accepted: 1, rejected: 1, pending: 0, conflicts: 1, known: false, complete: true })
-    expect(await device.conflicts()).toMatchObject([{ name: "stock_levels.create", n: 2, error: { status: 422, errors: { asset_number: [expect.any(String)] } } }])
+    expect(await device.conflicts()).toMatchObject([
+      { name: "stock_levels.create", n: 2, error: { status: 422, errors: { asset_number: [expect.any(String)] } } }
+    ])
     expect((await read(device, "/api/v1/products")).products).toMatchObject([{ name: "Moving head" }, { sku: "SP-1" }])
     expect(await test_server.replicaTables("van")).toEqual(await test_server.serverTables())
     // The network comes back: nothing is sent twice.
@@ -50,7 +61,11 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(second.delivered).toMatchObject({ accepted: 1, rejected: 0 })
     expect((await test_server.ask("GET", "/api/v1/product_groups")).body.meta.total).toBe(1)
     expect(await device.bundleIn(JSON.stringify(first.bundle))).toMatchObject({ accepted: 1, known: false })
-    expect(await device.bundleIn(JSON.stringify(first.bundle))).toMatchObject({ accepted: 0, known: true, applied_events: 0 })
+    expect(await device.bundleIn(JSON.stringify(first.bundle))).toMatchObject({
+      accepted: 0,
+      known: true,
+      applied_events: 0
+    })
     expect(await device.bundleIn(JSON.stringify(second.bundle))).toMatchObject({ accepted: 0, known: true })
     // One made before the answer came names commands that are decided: they are answered, not decided again.
     expect((await deliver(out.text)).body.delivered).toMatchObject({ accepted: 1 })
@@ -63,23 +78,41 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     const out = await device.bundleOut()
     expect(readBundle(out.text).body["leases"]).toEqual([{ entity: "product_groups", request_no: 2 }])
     await device.bundleIn(JSON.stringify((await deliver(out.text)).body.bundle))
-    for (let at = 0; at < 60; at++) expect((await write(device, "POST", "/api/v1/product_groups", { name: `More ${at}` })).status).toBe(201)
+    for (let at = 0; at < 60; at++)
+      expect((await write(device, "POST", "/api/v1/product_groups", { name: `More ${at}` })).status).toBe(201)
     expect(await device.sync()).toMatchObject({ accepted: 60, rejected: 0 })
   })
 
   it("is decided as the device's user stands now, whoever carries it", async () => {
-    const { body: { user } } = await test_server.ask("POST", "/api/v1/users", { name: "Ann", email: "ann@example.com", roles: ["Admin"], active: true })
-    const { body: { token: hers } } = await test_server.ask("POST", "/api/v1/tokens", { name: "hers", abilities: ["*"], user_id: user.id })
+    const {
+      body: { user }
+    } = await test_server.ask("POST", "/api/v1/users", {
+      name: "Ann",
+      email: "ann@example.com",
+      roles: ["Admin"],
+      active: true
+    })
+    const {
+      body: { token: hers }
+    } = await test_server.ask("POST", "/api/v1/tokens", { name: "hers", abilities: ["*"], user_id: user.id })
     const device = await test_server.enrol("hers", hers.secret)
     await write(device, "POST", "/api/v1/product_groups", { name: "Lighting" })
     const out = await device.bundleOut()
-    const { body: { token: courier } } = await test_server.ask("POST", "/api/v1/tokens", { name: "courier", abilities: ["products:read"] })
+    const {
+      body: { token: courier }
+    } = await test_server.ask("POST", "/api/v1/tokens", { name: "courier", abilities: ["products:read"] })
     expect((await deliver(out.text, courier.secret)).status).toBe(403)
     await test_server.ask("DELETE", `/api/v1/users/${user.id}`)
-    expect(await deliver(out.text)).toMatchObject({ status: 403, body: { message: expect.stringContaining("deactivated") } })
+    expect(await deliver(out.text)).toMatchObject({
+      status: 403,
+      body: { message: expect.stringContaining("deactivated") }
+    })
     await test_server.ask("POST", `/api/v1/users/${user.id}/activate`)
     // Her tokens died with the account, the device's own too.
-    expect(await deliver(out.text)).toMatchObject({ status: 403, body: { message: expect.stringContaining("log in anew") } })
+    expect(await deliver(out.text)).toMatchObject({
+      status: 403,
+      body: { message: expect.stringContaining("log in anew") }
+    })
   })
 
   it("does no more than the token its device enrolled with opens, whatever the courier's opens", async () => {
@@ -89,14 +122,25 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
       const { body, made_at } = readBundle((await device.bundleOut()).text)
       return JSON.stringify(signBundle("commands", { ...body, commands }, device.profile.key!, made_at))
     }
-    const command = (n: number, name: string, body: JsonObject): JsonObject => ({ n, id: `sealed-${n}`, name, payload: { params: {}, body }, ids: {}, issued_at: "2026-06-18T12:00:00.000Z" })
+    const command = (n: number, name: string, body: JsonObject): JsonObject => ({
+      n,
+      id: `sealed-${n}`,
+      name,
+      payload: { params: {}, body },
+      ids: {},
+      issued_at: "2026-06-18T12:00:00.000Z"
+    })
     const till = await enrolledWith("till", ["sync:read", "sync:write", "members:write"])
-    const { status, body } = await deliver(await sealedBy(till, [
-      command(1, "product_groups.create", { name: "Lighting" }), command(2, "members.create", { name: "Client", membership_type: "organisation" })
-    ]))
+    const { status, body } = await deliver(
+      await sealedBy(till, [
+        command(1, "product_groups.create", { name: "Lighting" }),
+        command(2, "members.create", { name: "Client", membership_type: "organisation" })
+      ])
+    )
     expect(status).toBe(200)
     expect(body.bundle.body.verdicts).toMatchObject([
-      { status: "rejected", error: { status: 403, message: expect.stringContaining("products:write") } }, { status: "accepted" }
+      { status: "rejected", error: { status: 403, message: expect.stringContaining("products:write") } },
+      { status: "accepted" }
     ])
     expect((await test_server.ask("GET", "/api/v1/product_groups")).body.meta.total).toBe(0)
   })
@@ -111,22 +155,40 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
       const { status, body } = await test_server.ask("POST", "/api/v1/sync/bundles", { bundle })
       return [status, body.message]
     }
-    const commands = (sealed.body["commands"] as ReadonlyArray<JsonObject>).map((one) => ({ ...one, payload: { params: {}, body: { name: "Forged" } } }))
-    expect(await refusal({ ...sealed, body: { ...sealed.body, commands } })).toEqual([422, expect.stringContaining("changed after it was made")])
-    expect(await refusal({ ...sealed, body: { ...sealed.body, replica_id: other.profile.replica_id } })).toEqual([422, expect.stringContaining("another device")])
-    expect(await refusal({ ...signBundle("commands", { ...sealed.body, commands }, newSeed(), sealed.made_at) })).toEqual([422, expect.stringContaining("another device")])
-    expect(await refusal({ ...sealed, body: { ...sealed.body, replica_id: 999 } })).toEqual([404, expect.stringContaining("another server")])
+    const commands = (sealed.body["commands"] as ReadonlyArray<JsonObject>).map((one) => ({
+      ...one,
+      payload: { params: {}, body: { name: "Forged" } }
+    }))
+    expect(await refusal({ ...sealed, body: { ...sealed.body, commands } })).toEqual([
+      422,
+      expect.stringContaining("changed after it was made")
+    ])
+    expect(await refusal({ ...sealed, body: { ...sealed.body, replica_id: other.profile.replica_id } })).toEqual([
+      422,
+      expect.stringContaining("another device")
+    ])
+    expect(
+      await refusal({ ...signBundle("commands", { ...sealed.body, commands }, newSeed(), sealed.made_at) })
+    ).toEqual([422, expect.stringContaining("another device")])
+    expect(await refusal({ ...sealed, body: { ...sealed.body, replica_id: 999 } })).toEqual([
+      404,
+      expect.stringContaining("another server")
+    ])
     expect(await refusal({ ...sealed, flightcase_bundle: 2 })).toEqual([422, expect.stringContaining("newer release")])
     expect(await refusal({ hello: 1 })).toEqual([422, expect.stringContaining("no bundle")])
     expect((await test_server.ask("GET", "/api/v1/product_groups")).body.meta.total).toBe(0)
     const answered = JSON.stringify((await deliver(text)).body.bundle)
     await expect(device.bundleIn(answered.slice(0, -40))).rejects.toThrow("cut off")
-    await expect(device.bundleIn(answered.replace("Lighting", "Frightening"))).rejects.toThrow("changed after it was made")
+    await expect(device.bundleIn(answered.replace("Lighting", "Frightening"))).rejects.toThrow(
+      "changed after it was made"
+    )
     await expect(other.bundleIn(answered)).rejects.toThrow(`this device is replica ${other.profile.replica_id}`)
     await expect(device.bundleIn(text)).rejects.toThrow("This bundle was made here")
     await expect(other.bundleIn(text)).rejects.toThrow("comes from another device")
     const { body, made_at } = JSON.parse(answered) as SignedBundle
-    await expect(device.bundleIn(JSON.stringify(signBundle("events", body, newSeed(), made_at)))).rejects.toThrow("not signed by the server")
+    await expect(device.bundleIn(JSON.stringify(signBundle("events", body, newSeed(), made_at)))).rejects.toThrow(
+      "not signed by the server"
+    )
     expect(await device.status()).toMatchObject({ pending: 1 })
     expect(await device.bundleIn(answered)).toMatchObject({ accepted: 1, pending: 0 })
   })
@@ -144,9 +206,14 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
   it("fills a device that never came to its first sync's end, and one whose grants changed", async () => {
     const device = await test_server.enrol("van")
     await test_server.ask("POST", "/api/v1/products", { name: "Speaker", sku: "SP-1" })
-    const stale = { ...JSON.parse((await device.bundleOut()).text) as SignedBundle }
+    const stale = { ...(JSON.parse((await device.bundleOut()).text) as SignedBundle) }
     // As a device that has nothing yet would say it.
-    const empty = signBundle("commands", { ...stale.body, position: 0, offset: "-1", handle: null }, device.profile.key!, stale.made_at)
+    const empty = signBundle(
+      "commands",
+      { ...stale.body, position: 0, offset: "-1", handle: null },
+      device.profile.key!,
+      stale.made_at
+    )
     const { body } = await deliver(JSON.stringify(empty))
     expect(body.bundle.body.pages[0]).toMatchObject({ anew: true, from: "-1" })
     expect(await device.bundleIn(JSON.stringify(body.bundle))).toMatchObject({ complete: true })

@@ -1,41 +1,82 @@
 /** When a watcher syncs, waits, and ends; driven by hand, so that nothing depends on how fast the machine is. */
 import { describe, expect, it } from "vitest"
 import { RemoteError, Unreachable } from "../../../sync/device/remote.ts"
-import { type WatchOutcome, type WatchRefusal, backoffMillis, watch, type WatchEvent } from "../../../sync/device/watch.ts"
+import {
+  type WatchOutcome,
+  type WatchRefusal,
+  backoffMillis,
+  watch,
+  type WatchEvent
+} from "../../../sync/device/watch.ts"
 
-const nothing: WatchOutcome = { sent: 0, accepted: 0, rejected: 0, pending: 0, pulled_events: 0, position: 7, conflicts: 0, warnings: [] }
+const nothing: WatchOutcome = {
+  sent: 0,
+  accepted: 0,
+  rejected: 0,
+  pending: 0,
+  pulled_events: 0,
+  position: 7,
+  conflicts: 0,
+  warnings: []
+}
 
 /** A watcher whose surroundings are changed between its syncs; each sync takes the next answer, the last one stops it. */
-const watched = async (syncs: ReadonlyArray<(world: WatchFixture) => WatchOutcome | Error>, chance = 0): Promise<{ readonly told: ReadonlyArray<WatchEvent>; readonly ended: string; readonly failed?: unknown }> => {
+const watched = async (
+  syncs: ReadonlyArray<(world: WatchFixture) => WatchOutcome | Error>,
+  chance = 0
+): Promise<{ readonly told: ReadonlyArray<WatchEvent>; readonly ended: string; readonly failed?: unknown }> => {
   const told: Array<WatchEvent> = []
   const stop = new AbortController()
-  const world: WatchFixture = { now: 1_000_000, pending: 0, conflicts: [], upgraded: false, onNews: undefined, news: "quiet", stop: () => stop.abort() }
+  const world: WatchFixture = {
+    now: 1_000_000,
+    pending: 0,
+    conflicts: [],
+    upgraded: false,
+    onNews: undefined,
+    news: "quiet",
+    stop: () => stop.abort()
+  }
   let at = 0
   try {
     const ended = await watch({
-      tick_millis: 2, chance: () => chance, clock: () => world.now, stop: stop.signal, tell: (event) => told.push(event), upgraded: () => world.upgraded,
-      lastPending: () => world.pending, conflicts: async () => world.conflicts,
+      tick_millis: 2,
+      chance: () => chance,
+      clock: () => world.now,
+      stop: stop.signal,
+      tell: (event) => told.push(event),
+      upgraded: () => world.upgraded,
+      lastPending: () => world.pending,
+      conflicts: async () => world.conflicts,
       sync: async () => {
         const step = syncs[at++]
-        if (step === undefined) { stop.abort(); return nothing }
+        if (step === undefined) {
+          stop.abort()
+          return nothing
+        }
         const answer = step(world)
         if (answer instanceof Error) throw answer
         return answer
       },
-      news: (signal) => new Promise((resolve, reject) => {
-        signal.addEventListener("abort", () => reject(new Error("aborted")))
-        // Once all is played, the first quiet moment ends it.
-        if (world.onNews !== undefined) world.onNews()
-        else if (at >= syncs.length) stop.abort()
-        if (world.news === "some") resolve()
-        if (world.news === "gone") reject(new Unreachable("http://server", undefined))
-      })
+      news: (signal) =>
+        new Promise((resolve, reject) => {
+          signal.addEventListener("abort", () => reject(new Error("aborted")))
+          // Once all is played, the first quiet moment ends it.
+          if (world.onNews !== undefined) world.onNews()
+          else if (at >= syncs.length) stop.abort()
+          if (world.news === "some") resolve()
+          if (world.news === "gone") reject(new Unreachable("http://server", undefined))
+        })
     })
     return { told, ended }
-  } catch (failed) { return { told, ended: "failed", failed } }
+  } catch (failed) {
+    return { told, ended: "failed", failed }
+  }
 }
 interface WatchFixture {
-  now: number; pending: number; conflicts: ReadonlyArray<WatchRefusal>; upgraded: boolean
+  now: number
+  pending: number
+  conflicts: ReadonlyArray<WatchRefusal>
+  upgraded: boolean
   news: "some" | "gone" | "quiet"
   onNews: (() => void) | undefined
   readonly stop: () => void
@@ -44,7 +85,13 @@ const names = (told: ReadonlyArray<WatchEvent>): ReadonlyArray<string> => told.m
 
 describe("a watcher", () => {
   it("syncs at once, then when the server has news", async () => {
-    const { told, ended } = await watched([(world) => { world.news = "some"; return { ...nothing, pulled_events: 3, position: 10 } }, () => ({ ...nothing, pulled_events: 1, position: 11 })])
+    const { told, ended } = await watched([
+      (world) => {
+        world.news = "some"
+        return { ...nothing, pulled_events: 3, position: 10 }
+      },
+      () => ({ ...nothing, pulled_events: 1, position: 11 })
+    ])
     expect(ended).toBe("stopped")
     expect(told).toEqual([
       { event: "started", conflicts: 0 },
@@ -57,9 +104,22 @@ describe("a watcher", () => {
   it("syncs when a command is recorded, and not again for one it knew of", async () => {
     let syncs = 0
     const { told } = await watched([
-      (world) => { syncs++; world.onNews = () => { world.pending = 4; world.onNews = undefined }; return nothing },
+      (world) => {
+        syncs++
+        world.onNews = () => {
+          world.pending = 4
+          world.onNews = undefined
+        }
+        return nothing
+      },
       // Still pending afterwards (its verdict has not come): waits for something else.
-      (world) => { syncs++; world.onNews = () => { world.stop() }; return { ...nothing, sent: 1, pending: 1 } }
+      (world) => {
+        syncs++
+        world.onNews = () => {
+          world.stop()
+        }
+        return { ...nothing, sent: 1, pending: 1 }
+      }
     ])
     expect(syncs).toBe(2)
     expect(names(told)).toEqual(["started", "stopped"])
@@ -74,39 +134,91 @@ describe("a watcher", () => {
   })
 
   it("takes a server that is busy or restarting for one that does not answer", async () => {
-    const { told } = await watched([() => new RemoteError(503, { message: "The server is stopping; try again." }), () => new RemoteError(429, { message: "Too many." }), () => nothing])
+    const { told } = await watched([
+      () => new RemoteError(503, { message: "The server is stopping; try again." }),
+      () => new RemoteError(429, { message: "Too many." }),
+      () => nothing
+    ])
     expect(names(told)).toEqual(["started", "offline", "online", "stopped"])
   })
 
   it("tells of each conflict once, not of those that were open before", async () => {
-    const conflict = (n: number): WatchRefusal => ({ id: `c${n}`, n, name: "products.create", error: { message: `No ${n}.` } })
+    const conflict = (n: number): WatchRefusal => ({
+      id: `c${n}`,
+      n,
+      name: "products.create",
+      error: { message: `No ${n}.` }
+    })
     const { told } = await watched([
-      (world) => { world.conflicts = [conflict(1)]; world.news = "some"; return { ...nothing, rejected: 1, sent: 1, conflicts: 1 } },
-      (world) => { world.conflicts = [conflict(1), conflict(2)]; return { ...nothing, rejected: 1, sent: 1, conflicts: 2 } }
+      (world) => {
+        world.conflicts = [conflict(1)]
+        world.news = "some"
+        return { ...nothing, rejected: 1, sent: 1, conflicts: 1 }
+      },
+      (world) => {
+        world.conflicts = [conflict(1), conflict(2)]
+        return { ...nothing, rejected: 1, sent: 1, conflicts: 2 }
+      }
     ])
     expect(told.filter(({ event }) => event === "conflict")).toEqual([
-      { event: "conflict", id: "c1", n: 1, name: "products.create", message: "No 1." }, { event: "conflict", id: "c2", n: 2, name: "products.create", message: "No 2." }])
+      { event: "conflict", id: "c1", n: 1, name: "products.create", message: "No 1." },
+      { event: "conflict", id: "c2", n: 2, name: "products.create", message: "No 2." }
+    ])
   })
 
   it("looks for news at once after a sleep, in the middle of a long wait too", async () => {
-    const { told } = await watched([
-      (world) => { world.onNews = () => { world.now += 3_600_000; world.onNews = undefined }; return nothing },
-      (world) => {
-        // The wait that follows would last up to a minute; the machine sleeps for two hours meanwhile.
-        setTimeout(() => { world.now += 7_200_000 }, 10)
-        return new Unreachable("http://server", undefined)
-      },
-      () => nothing
-    ], 60)
+    const { told } = await watched(
+      [
+        (world) => {
+          world.onNews = () => {
+            world.now += 3_600_000
+            world.onNews = undefined
+          }
+          return nothing
+        },
+        (world) => {
+          // The wait that follows would last up to a minute; the machine sleeps for two hours meanwhile.
+          setTimeout(() => {
+            world.now += 7_200_000
+          }, 10)
+          return new Unreachable("http://server", undefined)
+        },
+        () => nothing
+      ],
+      60
+    )
     expect(told).toEqual([
-      { event: "started", conflicts: 0 }, { event: "woke", slept_seconds: 3_600 }, { event: "offline", message: expect.any(String), retry_seconds: 60 },
-      { event: "woke", slept_seconds: 7_200 }, { event: "online" }, { event: "stopped" }
+      { event: "started", conflicts: 0 },
+      { event: "woke", slept_seconds: 3_600 },
+      { event: "offline", message: expect.any(String), retry_seconds: 60 },
+      { event: "woke", slept_seconds: 7_200 },
+      { event: "online" },
+      { event: "stopped" }
     ])
   })
 
   it("ends when it was replaced, wherever it waits", async () => {
-    expect(await watched([(world) => { world.onNews = () => { world.upgraded = true }; return nothing }])).toMatchObject({ ended: "upgraded", told: [{}, { event: "upgraded" }] })
-    expect(await watched([(world) => { world.upgraded = true; return new Unreachable("http://server", undefined) }], 60)).toMatchObject({ ended: "upgraded" })
+    expect(
+      await watched([
+        (world) => {
+          world.onNews = () => {
+            world.upgraded = true
+          }
+          return nothing
+        }
+      ])
+    ).toMatchObject({ ended: "upgraded", told: [{}, { event: "upgraded" }] })
+    expect(
+      await watched(
+        [
+          (world) => {
+            world.upgraded = true
+            return new Unreachable("http://server", undefined)
+          }
+        ],
+        60
+      )
+    ).toMatchObject({ ended: "upgraded" })
   })
 
   it("ends with what a person must see to: a device that was revoked, a token that opens nothing", async () => {
@@ -118,7 +230,13 @@ describe("a watcher", () => {
 
   it("goes on fetching when it is too old to send, and says so once", async () => {
     const old = new RemoteError(426, { message: "Too old." })
-    const { told, ended } = await watched([(world) => { world.news = "some"; return old }, () => old])
+    const { told, ended } = await watched([
+      (world) => {
+        world.news = "some"
+        return old
+      },
+      () => old
+    ])
     expect(ended).toBe("stopped")
     expect(names(told)).toEqual(["started", "warning", "stopped"])
   })
@@ -131,7 +249,9 @@ describe("a watcher", () => {
 
 describe("the wait between tries", () => {
   it("is anything up to twice the last, a minute at most", () => {
-    expect([0, 1, 2, 3, 5, 6, 40].map((tries) => backoffMillis(tries, () => 1))).toEqual([1_000, 2_000, 4_000, 8_000, 32_000, 60_000, 60_000])
+    expect([0, 1, 2, 3, 5, 6, 40].map((tries) => backoffMillis(tries, () => 1))).toEqual([
+      1_000, 2_000, 4_000, 8_000, 32_000, 60_000, 60_000
+    ])
     expect(backoffMillis(3, () => 0)).toBe(0)
     expect(backoffMillis(3, () => 0.25)).toBe(2_000)
   })

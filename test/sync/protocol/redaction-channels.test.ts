@@ -27,15 +27,29 @@ import { seed_data } from "../../sim/seed-data.ts"
 import type { Filled, Hooks } from "../filling.ts"
 import { businessOfEachTest } from "../business.ts"
 
-const fills = [["from rows", 0], ["from events", Number.POSITIVE_INFINITY]] as const
+const fills = [
+  ["from rows", 0],
+  ["from events", Number.POSITIVE_INFINITY]
+] as const
 
 describe("devices of people with few rights", () => {
   const of = businessOfEachTest("sqlite")
   const { business, make, person } = of
   const enrol = (token: string, hooks: Hooks): Promise<Filled> => of.filled(hooks, token)
-  const examined = async (device: Filled, snapshot_beyond: number) => (await examineDevice({
-    profile: { replica_id: device.id }, outbox: device.outbox, replica: device.replica(), remote: device.remote, run: device.run, snapshot_beyond
-  }, false)).filter((one) => !one.ok)
+  const examined = async (device: Filled, snapshot_beyond: number) =>
+    (
+      await examineDevice(
+        {
+          profile: { replica_id: device.id },
+          outbox: device.outbox,
+          replica: device.replica(),
+          remote: device.remote,
+          run: device.run,
+          snapshot_beyond
+        },
+        false
+      )
+    ).filter((one) => !one.ok)
 
   it.each(fills)("are told of nobody's tokens, filled %s", async (_, snapshot_beyond) => {
     await make("tokens", { name: "Laptop of the auditor", abilities: ["*"] })
@@ -44,16 +58,27 @@ describe("devices of people with few rights", () => {
     await make("tokens", { name: "Phone of the auditor", abilities: ["*"] })
     await device.sync()
     expect(device.holds("of the auditor", "")).toEqual([])
-    const auditor = await enrol((await person(["action-log.view"])).token, { snapshot_beyond: Number.POSITIVE_INFINITY })
+    const auditor = await enrol((await person(["action-log.view"])).token, {
+      snapshot_beyond: Number.POSITIVE_INFINITY
+    })
     expect(auditor.holds("of the auditor")).not.toEqual([])
   })
 
   it.each(fills)("keep nothing of a person erased before they were filled anew, %s", async (_, snapshot_beyond) => {
     const rights = ["members.access", "members.view", "members.edit"]
     const { token, grant } = await person(rights)
-    const member = await make("members", { name: "Zacharias Quill", membership_type: "contact", tax_number: "TAX-8177" })
+    const member = await make("members", {
+      name: "Zacharias Quill",
+      membership_type: "contact",
+      tax_number: "TAX-8177"
+    })
     let open = true
-    const device = await enrol(token, { snapshot_beyond, before_push: () => { if (!open) throw new RemoteError(500, { message: "The server is out of order." }) } })
+    const device = await enrol(token, {
+      snapshot_beyond,
+      before_push: () => {
+        if (!open) throw new RemoteError(500, { message: "The server is out of order." })
+      }
+    })
     open = false
     expect((await device.ask("PUT", `members/${member.id}`, { rating: 3 })).status).toBe(200)
     expect(device.holds("TAX-8177", "").some((file) => file.startsWith("outbox"))).toBe(true)
@@ -64,38 +89,63 @@ describe("devices of people with few rights", () => {
     expect([device.holds("TAX-8177", ""), device.holds("Zacharias", "")]).toEqual([[], []])
     expect(device.outbox.counts()).toEqual({ pending: 1 })
   })
-  it.each(fills)("keep nothing of an erased person in their outbox, nor does the server of what was sent, filled %s", async (_, snapshot_beyond) => {
-    const { token } = await person(["members.access", "members.view", "members.create", "members.edit"])
-    let open = true
-    const device = await enrol(token, { snapshot_beyond, before_push: () => { if (!open) throw new RemoteError(500, { message: "The server is out of order." }) } })
-    expect((await device.ask("POST", "members", { name: "Zacharias Quill", membership_type: "contact", tax_number: "TAX-8177" })).status).toBe(201)
-    await device.sync()
-    const [member] = (await business.tables())["members"]!.filter((row) => row["name"] === "Zacharias Quill")
-    open = false
-    expect((await device.ask("PUT", `members/${String(member!["id"])}`, { rating: 3 })).status).toBe(200)
-    await expect(device.sync()).rejects.toThrow("out of order")
-    expect(device.holds("TAX-8177", "").length).toBeGreaterThan(0)
-    expect((await business.ask("POST", `members/${String(member!["id"])}/anonymise`, {})).status).toBe(200)
-    await expect(device.sync()).rejects.toThrow("out of order")
-    expect([device.holds("TAX-8177", ""), device.holds("Zacharias", "")]).toEqual([[], []])
-    expect(device.outbox.counts()).toEqual({ accepted: 1, pending: 1 })
-    const kept = await business.run(Effect.flatMap(Store, (store) => store.find(replica_verdicts, {})))
-    expect(kept).toHaveLength(1)
-    expect(JSON.stringify(kept)).not.toContain("Zacharias")
-    open = true
-    await device.sync()
-    expect(device.outbox.counts()).toEqual({ accepted: 2 })
-    expect((await business.tables())["members"]).toContainEqual(expect.objectContaining({ id: member!["id"], name: "Anonymised Member", rating: 3 }))
-  })
+  it.each(fills)(
+    "keep nothing of an erased person in their outbox, nor does the server of what was sent, filled %s",
+    async (_, snapshot_beyond) => {
+      const { token } = await person(["members.access", "members.view", "members.create", "members.edit"])
+      let open = true
+      const device = await enrol(token, {
+        snapshot_beyond,
+        before_push: () => {
+          if (!open) throw new RemoteError(500, { message: "The server is out of order." })
+        }
+      })
+      expect(
+        (
+          await device.ask("POST", "members", {
+            name: "Zacharias Quill",
+            membership_type: "contact",
+            tax_number: "TAX-8177"
+          })
+        ).status
+      ).toBe(201)
+      await device.sync()
+      const [member] = (await business.tables())["members"]!.filter((row) => row["name"] === "Zacharias Quill")
+      open = false
+      expect((await device.ask("PUT", `members/${String(member!["id"])}`, { rating: 3 })).status).toBe(200)
+      await expect(device.sync()).rejects.toThrow("out of order")
+      expect(device.holds("TAX-8177", "").length).toBeGreaterThan(0)
+      expect((await business.ask("POST", `members/${String(member!["id"])}/anonymise`, {})).status).toBe(200)
+      await expect(device.sync()).rejects.toThrow("out of order")
+      expect([device.holds("TAX-8177", ""), device.holds("Zacharias", "")]).toEqual([[], []])
+      expect(device.outbox.counts()).toEqual({ accepted: 1, pending: 1 })
+      const kept = await business.run(Effect.flatMap(Store, (store) => store.find(replica_verdicts, {})))
+      expect(kept).toHaveLength(1)
+      expect(JSON.stringify(kept)).not.toContain("Zacharias")
+      open = true
+      await device.sync()
+      expect(device.outbox.counts()).toEqual({ accepted: 2 })
+      expect((await business.tables())["members"]).toContainEqual(
+        expect.objectContaining({ id: member!["id"], name: "Anonymised Member", rating: 3 })
+      )
+    }
+  )
 
   it("say what was believed earlier as the server does, of products merged since, too", async () => {
     const [lamp, twin] = [await make("products", { name: "Lamp" }), await make("products", { name: "Lantern" })]
-    for (const [level, quantity_held] of [[1, 5], [2, 3]] as const) expect((await business.ask("PUT", `stock_levels/${level}`, { quantity_held })).status).toBe(200)
+    for (const [level, quantity_held] of [
+      [1, 5],
+      [2, 3]
+    ] as const)
+      expect((await business.ask("PUT", `stock_levels/${level}`, { quantity_held })).status).toBe(200)
     const moment = new Date().toISOString()
     expect((await business.ask("POST", `products/${lamp.id}/merge`, { secondary_id: twin.id })).status).toBe(200)
     const { token } = await person(["availability.view"])
     const device = await enrol(token, { snapshot_beyond: Number.POSITIVE_INFINITY })
-    for (const [as_of, quantity] of [[moment, "5"], [new Date().toISOString(), "8"]] as const) {
+    for (const [as_of, quantity] of [
+      [moment, "5"],
+      [new Date().toISOString(), "8"]
+    ] as const) {
       const asked = `availability?product_id=${lamp.id}&store_id=1&from=2026-12-01T00:00:00Z&to=2026-12-02T00:00:00Z&as_of=${as_of}`
       const there = await business.ask("GET", asked, undefined, token)
       expect([there.status, JSON.stringify(there.body)]).toEqual([200, expect.stringContaining(quantity)])
@@ -109,25 +159,44 @@ describe("devices of people with few rights", () => {
     const folder = join(business.folder, "laptop")
     const device = await enrolDevice(folder, { name: "one", url: business.url, token, device: "laptop" })
     try {
-      expect((await device.ask({ method: "PUT", path: `/api/v1/products/${product.id}`, query: [], body: { sku: "L-1" } })).status).toBe(200)
+      expect(
+        (await device.ask({ method: "PUT", path: `/api/v1/products/${product.id}`, query: [], body: { sku: "L-1" } }))
+          .status
+      ).toBe(200)
       expect((await business.ask("DELETE", `users/${user_id}`)).status).toBeLessThan(300)
       await expect(device.sync()).rejects.toMatchObject({ kind: "revoked" })
       expect(readdirSync(folder).filter((name) => name.startsWith("replica"))).toEqual([])
-      expect(readUnsent(folder)).toMatchObject({ commands: [{ n: 1, state: "pending", payload: { body: { sku: "L-1" } } }] })
-    } finally { await device.close() }
+      expect(readUnsent(folder)).toMatchObject({
+        commands: [{ n: 1, state: "pending", payload: { body: { sku: "L-1" } } }]
+      })
+    } finally {
+      await device.close()
+    }
   })
 
   it("hear no more, while they wait for news, than their person still may when it comes", async () => {
     const { token, user_id, grant } = await person(["products.view", "products.access", "costs.view"])
-    const viewer = await business.run(Effect.gen(function*() {
-      const store = yield* Store
-      return viewerOf((yield* store.get(users, user_id))!, yield* store.find(roles, {}), { id: 1, abilities: ["*"] })
-    }))
-    const read = (query: ReadonlyArray<readonly [string, string]>, meanwhile: () => Promise<unknown>) => business.run(
-      shapeAnswer(catalogue, { viewer, replica_id: 0, query: [["table", "journal"], ...query] }).pipe(
-        Effect.provideService(JournalTail, { mark: Effect.succeed(0), grown: () => Effect.asVoid(Effect.promise(meanwhile)) })))
+    const viewer = await business.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return viewerOf((yield* store.get(users, user_id))!, yield* store.find(roles, {}), { id: 1, abilities: ["*"] })
+      })
+    )
+    const read = (query: ReadonlyArray<readonly [string, string]>, meanwhile: () => Promise<unknown>) =>
+      business.run(
+        shapeAnswer(catalogue, { viewer, replica_id: 0, query: [["table", "journal"], ...query] }).pipe(
+          Effect.provideService(JournalTail, {
+            mark: Effect.succeed(0),
+            grown: () => Effect.asVoid(Effect.promise(meanwhile))
+          })
+        )
+      )
     const first = await read([["offset", "-1"]], async () => {})
-    const place = [["offset", first.headers!["electric-offset"]!], ["handle", first.headers!["electric-handle"]!], ["live", "true"]] as const
+    const place = [
+      ["offset", first.headers!["electric-offset"]!],
+      ["handle", first.headers!["electric-handle"]!],
+      ["live", "true"]
+    ] as const
     const answer = await read(place, async () => {
       await make("products", { name: "Before", purchase_price: "1.11" })
       await grant(["products.view", "products.access"])
@@ -135,7 +204,12 @@ describe("devices of people with few rights", () => {
     })
     const told = JSON.stringify(answer.body)
     expect([told.includes("Before"), told.includes("After"), told.includes("up-to-date")]).toEqual([true, false, false])
-    const next = await business.ask("GET", `sync/shape?table=journal&offset=${answer.headers!["electric-offset"]!}&handle=${place[1][1]}`, undefined, token)
+    const next = await business.ask(
+      "GET",
+      `sync/shape?table=journal&offset=${answer.headers!["electric-offset"]!}&handle=${place[1][1]}`,
+      undefined,
+      token
+    )
     expect(next.status).toBe(409)
   })
 
@@ -146,10 +220,23 @@ describe("devices of people with few rights", () => {
     const rows = async () => (await device.tables())["products"]!.map((row) => [row["id"], row["name"], row["weight"]])
     expect(await rows()).toEqual([[product.id, "Lamp", "1.5000"]])
     // As a release told it that knew no weight of products.
-    await device.run(Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
-      expect(yield* store.run("update journal set data = json_remove(data, '$.changes[0].row.weight') where type = 'rows.told' and stream = ? returning position", [`product:${product.id}`])).toHaveLength(1)
-      yield* store.run("update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'")
-    }))))
+    await device.run(
+      Effect.flatMap(Store, (store) =>
+        store.transaction(
+          Effect.gen(function* () {
+            expect(
+              yield* store.run(
+                "update journal set data = json_remove(data, '$.changes[0].row.weight') where type = 'rows.told' and stream = ? returning position",
+                [`product:${product.id}`]
+              )
+            ).toHaveLength(1)
+            yield* store.run(
+              "update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'"
+            )
+          })
+        )
+      )
+    )
     await device.restart()
     expect(await rows()).toEqual([[product.id, "Lamp", null]])
     await device.sync()
@@ -157,26 +244,36 @@ describe("devices of people with few rights", () => {
     expect(await examined(device, Number.POSITIVE_INFINITY)).toEqual([])
   })
 
-  it.each(["Sales", "Warehouse", "Read Only"].flatMap((name) => fills.map((fill) => [name, ...fill] as const)))("%s: rows are as the server has them after all kinds of commands, filled %s", async (name, _, snapshot_beyond) => {
-    for (const { method, path, body } of seed_data) await business.ask(method, path.slice("/api/v1/".length), body)
-    const held = systemRoles.find((role) => role.name === name)!.permissions
-    const device = await enrol((await person(held)).token, { snapshot_beyond, limit: 1_000 })
-    const chance = randomOf(11)
-    const look: Look = (sql, values = []) => business.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
-    let taken = 0
-    for (const endpoint of [...commandKinds, ...commandKinds]) {
-      const request = await anyCommand(chance, look, endpoint)
-      if ((await business.ask(request.method, request.path.slice("/api/v1/".length), request.body)).status < 300) taken++
-    }
-    expect(taken).toBeGreaterThan(100)
-    await device.sync()
-    expect(await examined(device, snapshot_beyond)).toEqual([])
-  }, 60_000)
+  it.each(["Sales", "Warehouse", "Read Only"].flatMap((name) => fills.map((fill) => [name, ...fill] as const)))(
+    "%s: rows are as the server has them after all kinds of commands, filled %s",
+    async (name, _, snapshot_beyond) => {
+      for (const { method, path, body } of seed_data) await business.ask(method, path.slice("/api/v1/".length), body)
+      const held = systemRoles.find((role) => role.name === name)!.permissions
+      const device = await enrol((await person(held)).token, { snapshot_beyond, limit: 1_000 })
+      const chance = randomOf(11)
+      const look: Look = (sql, values = []) =>
+        business.run(
+          Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))
+        ) as ReturnType<Look>
+      let taken = 0
+      for (const endpoint of [...commandKinds, ...commandKinds]) {
+        const request = await anyCommand(chance, look, endpoint)
+        if ((await business.ask(request.method, request.path.slice("/api/v1/".length), request.body)).status < 300)
+          taken++
+      }
+      expect(taken).toBeGreaterThan(100)
+      await device.sync()
+      expect(await examined(device, snapshot_beyond)).toEqual([])
+    },
+    60_000
+  )
 })
 
 describe("what a device keeps of commands, cut to what its person sees", () => {
   const kept = (held: ReadonlyArray<string>, one: JsonObject, viewer: Partial<Viewer> = {}) =>
-    redactionOfOutbox(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7)).account({ changes: [one] })["changes"]
+    redactionOfOutbox(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7)).account({
+      changes: [one]
+    })["changes"]
   const change = { who: "Kim", when: "2026-06-18T12:00:00.000Z", event: "member.updated" }
   it("names nobody whose name is not for them", () => {
     const told = { ...change, what: "member 7 Quillon Industries", field: null, from: null, to: null }
@@ -184,29 +281,40 @@ describe("what a device keeps of commands, cut to what its person sees", () => {
     expect(kept(["stock.view"], told)).toEqual([{ ...told, what: "member 7" }])
     expect(kept(["products.view"], told)).toBeUndefined()
     expect(kept([], { ...told, what: "role 3 Counter" })).toEqual([{ ...told, what: "role 3" }])
-    expect(kept([], { ...told, what: "role 3 Counter" }, { role_ids: [3] })).toEqual([{ ...told, what: "role 3 Counter" }])
+    expect(kept([], { ...told, what: "role 3 Counter" }, { role_ids: [3] })).toEqual([
+      { ...told, what: "role 3 Counter" }
+    ])
   })
   it("tells nothing of custom fields of rows seen in part", () => {
     const told = { ...change, what: "product 7 Lamp", field: "custom_fields.supplier", from: null, to: "Shady & Sons" }
     expect(kept(["products.view"], told)).toEqual([told])
     expect(kept(["stock.view"], told)).toBeUndefined()
   })
-  it.each([["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"], ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]])("does not say of %s that it is held by what they do not see", (what, to) => {
+  it.each([
+    ["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"],
+    ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]
+  ])("does not say of %s that it is held by what they do not see", (what, to) => {
     const told = { ...change, what, field: "held_by", from: null, to }
     expect(kept(["opportunities.view"], told)).toEqual([told])
     expect(kept(["products.view"], told)).toBeUndefined()
     expect(kept(["products.view", "availability.view"], told)).toEqual([told])
   })
   it("tells of somebody erased what does not identify them", () => {
-    const scrub = { streams: ["member:7"], placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" } }
-    const account = (one: JsonObject, also: ReadonlyArray<string> = []) => redactionOfOutbox(
-      catalogue, redactionFor(catalogue, viewerWith(["members.view"], ["*"]), 7),
-      { scrubs: [{ ...scrub, streams: [...scrub.streams, ...also], kept: { custom_fields: ["4", "diet"] } }], user_names: new Set([change.who, "Kim"]) }
-    ).account({ merged: [one] })["merged"]
+    const scrub = {
+      streams: ["member:7"],
+      placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" }
+    }
+    const account = (one: JsonObject, also: ReadonlyArray<string> = []) =>
+      redactionOfOutbox(catalogue, redactionFor(catalogue, viewerWith(["members.view"], ["*"]), 7), {
+        scrubs: [{ ...scrub, streams: [...scrub.streams, ...also], kept: { custom_fields: ["4", "diet"] } }],
+        user_names: new Set([change.who, "Kim"])
+      }).account({ merged: [one] })["merged"]
     const told = { ...change, what: "member 7 Quillon", field: "rating", was: 1, theirs: 2, mine: 3 }
     expect(account(told)).toEqual([{ ...told, what: "member 7" }])
     expect(account({ ...told, field: "description", theirs: "Pays late" })).toBeUndefined()
-    expect(account({ ...told, what: "member 8 Kim", field: "description" })).toEqual([{ ...told, what: "member 8 Kim", field: "description" }])
+    expect(account({ ...told, what: "member 8 Kim", field: "description" })).toEqual([
+      { ...told, what: "member 8 Kim", field: "description" }
+    ])
     expect(account({ ...told, what: "phone 3", field: "number", theirs: "0171 1" })).toBeUndefined()
     expect(account({ ...told, what: "product 7 Lamp" })).toBeUndefined()
     expect(account({ ...told, field: "custom_fields.blood_group", theirs: "AB" })).toBeUndefined()
@@ -220,27 +328,55 @@ describe("what a device keeps of commands, cut to what its person sees", () => {
     const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
     expect(kept(["settings.view"], told)).toEqual([told])
     expect(kept(["stock.view"], told)).toBeUndefined()
-    expect(kept(["stock.view"], { ...told, what: "setting company.timezone" })).toEqual([{ ...told, what: "setting company.timezone" }])
+    expect(kept(["stock.view"], { ...told, what: "setting company.timezone" })).toEqual([
+      { ...told, what: "setting company.timezone" }
+    ])
     expect(kept(["stock.view"], { ...told, what: "secret 7" })).toBeUndefined()
   })
 })
 
 describe("redaction", () => {
-  const tablesWith = (change: (name: string) => object): Catalogue => ({ ...catalogue, tables: catalogue.tables.map((table) => ({ ...table, ...change(table.name) })) })
-  const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) => redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
+  const tablesWith = (change: (name: string) => object): Catalogue => ({
+    ...catalogue,
+    tables: catalogue.tables.map((table) => ({ ...table, ...change(table.name) }))
+  })
+  const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) =>
+    redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
   it("is another where a release shows more or less for the same permissions, but for those it concerns not", () => {
-    const less = tablesWith((name) => name === "opportunities" ? { visibility: { whole: ["opportunities.*"], lent: [{ to: ["containers.*"], columns: ["subject"] }] } } : {})
+    const less = tablesWith((name) =>
+      name === "opportunities"
+        ? { visibility: { whole: ["opportunities.*"], lent: [{ to: ["containers.*"], columns: ["subject"] }] } }
+        : {}
+    )
     expect(fingerprint(["containers.view"], less)).not.toBe(fingerprint(["containers.view"]))
     expect(fingerprint(["action-log.view", "costs.view"], less)).toBe(fingerprint(["action-log.view", "costs.view"]))
-    const guards = tablesWith((name) => name === "stores" ? { columns: { ...catalogue.table("stores").columns, phone: { ...catalogue.table("stores").columns["phone"], visible_to: "costs.view" } } } : {})
+    const guards = tablesWith((name) =>
+      name === "stores"
+        ? {
+            columns: {
+              ...catalogue.table("stores").columns,
+              phone: { ...catalogue.table("stores").columns["phone"], visible_to: "costs.view" }
+            }
+          }
+        : {}
+    )
     expect(fingerprint(["action-log.view"], guards)).not.toBe(fingerprint(["action-log.view"]))
-    const more = tablesWith((name) => name === "stores" ? { columns: { ...catalogue.table("stores").columns, fax: catalogue.table("stores").columns["phone"] } } : {})
+    const more = tablesWith((name) =>
+      name === "stores"
+        ? { columns: { ...catalogue.table("stores").columns, fax: catalogue.table("stores").columns["phone"] } }
+        : {}
+    )
     expect(fingerprint(["containers.view"], more)).not.toBe(fingerprint(["containers.view"]))
     expect(fingerprint(["containers.view"])).toBe(fingerprint(["containers.view"]))
   })
   it("takes views away of which an event of old says only what changed", () => {
-    const see = (data: JsonObject) => redactionFor(catalogue, { ...viewerWith([], ["*"]), role_ids: [3] }, 7)
-      .see({ type: "custom_view.updated", data, replica_id: null, recorded_at: "2026-06-18T12:00:00.000Z" })?.data["changes"]
+    const see = (data: JsonObject) =>
+      redactionFor(catalogue, { ...viewerWith([], ["*"]), role_ids: [3] }, 7).see({
+        type: "custom_view.updated",
+        data,
+        replica_id: null,
+        recorded_at: "2026-06-18T12:00:00.000Z"
+      })?.data["changes"]
     const gone = [{ op: "delete", table: "custom_views", key: 6 }]
     expect(see({ id: 6, name: "My rivals" })).toEqual(gone)
     expect(see({ id: 6, visibility: "shared", user_id: null, role_ids: [3] })).toEqual(gone)

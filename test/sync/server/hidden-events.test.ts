@@ -18,38 +18,71 @@ const catalogue = catalogueOf([...shopSlices, syncSlice])
 
 describe.each(engines)("events on %s", (engine) => {
   let shop: Shop
-  beforeAll(async () => { shop = await openShop(engine, catalogue) })
+  beforeAll(async () => {
+    shop = await openShop(engine, catalogue)
+  })
   afterAll(() => shop.close())
-  const read = (query: ReadonlyArray<readonly [string, string]>) => shop.run(shapeAnswer(catalogue, { viewer: owner, replica_id: 0, query: [["table", "journal"], ...query] }))
+  const read = (query: ReadonlyArray<readonly [string, string]>) =>
+    shop.run(shapeAnswer(catalogue, { viewer: owner, replica_id: 0, query: [["table", "journal"], ...query] }))
 
   it("move the place of those who may not see them", async () => {
-    const { body: { replica: { id } } } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
-    const commands = [1, 2, 3].map((n) => ({ n, id: `c${n}`, name: "lamps.create", payload: { params: {}, body: { name: "" } }, ids: {}, issued_at: "2026-06-18T12:00:00.000Z" }))
-    expect((await shop.call("POST", "/api/v1/sync/commands", { replica_id: id, commands })).body.verdicts).toHaveLength(3)
-    const end = await shop.run(Effect.flatMap(Store, (store) => Effect.flatMap(lastPosition(store), (head) => offsetOf(store, head))))
+    const {
+      body: {
+        replica: { id }
+      }
+    } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
+    const commands = [1, 2, 3].map((n) => ({
+      n,
+      id: `c${n}`,
+      name: "lamps.create",
+      payload: { params: {}, body: { name: "" } },
+      ids: {},
+      issued_at: "2026-06-18T12:00:00.000Z"
+    }))
+    expect((await shop.call("POST", "/api/v1/sync/commands", { replica_id: id, commands })).body.verdicts).toHaveLength(
+      3
+    )
+    const end = await shop.run(
+      Effect.flatMap(Store, (store) => Effect.flatMap(lastPosition(store), (head) => offsetOf(store, head)))
+    )
     // Three verdicts, all of them another reader's.
     const { body, headers = {} } = await read([["offset", "-1"]])
     expect(body).toEqual([{ headers: { control: "up-to-date", global_last_seen_lsn: end.split("_")[0] } }])
     expect([headers["electric-offset"], headers["electric-up-to-date"]]).toEqual([end, ""])
-    expect((await read([["offset", end], ["handle", headers["electric-handle"]!]])).headers?.["electric-offset"]).toBe(end)
+    expect(
+      (
+        await read([
+          ["offset", end],
+          ["handle", headers["electric-handle"]!]
+        ])
+      ).headers?.["electric-offset"]
+    ).toBe(end)
   })
 
   it("that happen between the look at the journal and the rows come with them", async () => {
     const { headers = {} } = await read([["offset", "-1"]])
     const [handle, offset] = [headers["electric-handle"]!, headers["electric-offset"]!]
     const from = Number(offset.split("_")[0])
-    const { body } = await shop.run(Effect.gen(function*() {
-      const store = yield* Store
-      let meddled = false
-      const run = <Row extends object>(text: string, values?: ReadonlyArray<unknown>) => {
-        if (meddled || !text.includes("page_head")) return store.run<Row>(text, values)
-        meddled = true
-        const somebodyWrites = Effect.orDie(answer(catalogue, { method: "POST", path: "/api/v1/lamps", query: [], body: { name: "Meanwhile" } }, owner))
-        return Effect.andThen(Effect.provide(somebodyWrites, site), store.run<Row>(text, values))
-      }
-      const site = yield* Effect.context<CommandRuntime | Store>()
-      return yield* Effect.provideService(rowsAnswer(catalogue, { viewer: owner, replica_id: 0, handle, offset, after: "" }), Store, { ...store, run })
-    }))
+    const { body } = await shop.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        let meddled = false
+        const run = <Row extends object>(text: string, values?: ReadonlyArray<unknown>) => {
+          if (meddled || !text.includes("page_head")) return store.run<Row>(text, values)
+          meddled = true
+          const somebodyWrites = Effect.orDie(
+            answer(catalogue, { method: "POST", path: "/api/v1/lamps", query: [], body: { name: "Meanwhile" } }, owner)
+          )
+          return Effect.andThen(Effect.provide(somebodyWrites, site), store.run<Row>(text, values))
+        }
+        const site = yield* Effect.context<CommandRuntime | Store>()
+        return yield* Effect.provideService(
+          rowsAnswer(catalogue, { viewer: owner, replica_id: 0, handle, offset, after: "" }),
+          Store,
+          { ...store, run }
+        )
+      })
+    )
     const { page } = body as unknown as { page: SnapshotPage }
     expect(page.position).toBe(from + 1)
     expect(page.events.map((event) => [event.position, event.data["name"]])).toEqual([[from + 1, "Meanwhile"]])

@@ -16,7 +16,12 @@ describe("ids asked for by a request and its repetition at once", () => {
   const seed = newSeed()
   beforeAll(async () => {
     database = await freshDatabase()
-    const options = { database: { kind: "pg", url: database.url, connections_max: 3 }, key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000 } as const
+    const options = {
+      database: { kind: "pg", url: database.url, connections_max: 3 },
+      key: "key-of-the-tests-which-is-long",
+      owner_token,
+      rate_limit: 1_000_000
+    } as const
     one = await openServerApp(options)
     other = await openServerApp(options)
     // What is asked within a transaction of who waits is answered as it was at first: another connection looks.
@@ -29,22 +34,36 @@ describe("ids asked for by a request and its repetition at once", () => {
     await Promise.all([one.close(), other.close()])
     await database.drop()
   })
-  const enrol = async (): Promise<number> => (await askOf(one, "/api/v1/sync/replicas", { json: { name: "van", public_key: publicKeyOf(seed) } })).body.replica.id
-  const waiting = async (): Promise<number> => Number((await observer.query(
-    "select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")).rows[0].count)
+  const enrol = async (): Promise<number> =>
+    (await askOf(one, "/api/v1/sync/replicas", { json: { name: "van", public_key: publicKeyOf(seed) } })).body.replica
+      .id
+  const waiting = async (): Promise<number> =>
+    Number(
+      (
+        await observer.query(
+          "select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        )
+      ).rows[0].count
+    )
   /** Sent to both servers; neither can write a block before both wait, one of them for the other or for the table. */
   const sentToBoth = async (target: string, json: object): Promise<ReadonlyArray<any>> => {
     await holder.query("begin")
     await holder.query("lock table id_leases in share row exclusive mode")
     const answers = Promise.all([one, other].map((app) => askOf(app, target, { json })))
-    for (let tries = 0; tries < 500 && (await waiting()) < 2; tries++) await new Promise((resolve) => setTimeout(resolve, 10))
+    for (let tries = 0; tries < 500 && (await waiting()) < 2; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 10))
     const met = await waiting()
     await holder.query("commit")
     expect(met).toBe(2)
     return await answers
   }
-  const blocks = async (replica_id: number) => (await observer.query(
-    `select "from", "to" from id_leases where replica_id = $1 and entity = 'product_groups' and request_no = 2 order by "from"`, [replica_id])).rows
+  const blocks = async (replica_id: number) =>
+    (
+      await observer.query(
+        `select "from", "to" from id_leases where replica_id = $1 and entity = 'product_groups' and request_no = 2 order by "from"`,
+        [replica_id]
+      )
+    ).rows
 
   it("are one block over the network", async () => {
     const replica_id = await enrol()
@@ -55,7 +74,18 @@ describe("ids asked for by a request and its repetition at once", () => {
   })
   it("are one block in a bundle", async () => {
     const replica_id = await enrol()
-    const body = { replica_id, device: "van", server: "", schema_version, position: 0, offset: "-1", handle: null, commands: [], more: false, leases: [{ entity: "product_groups", request_no: 2 }] }
+    const body = {
+      replica_id,
+      device: "van",
+      server: "",
+      schema_version,
+      position: 0,
+      offset: "-1",
+      handle: null,
+      commands: [],
+      more: false,
+      leases: [{ entity: "product_groups", request_no: 2 }]
+    }
     const bundle = signBundle("commands", body, seed, "2026-06-18T12:00:00.000Z")
     const answers = await sentToBoth("/api/v1/sync/bundles", { bundle })
     expect(answers.map(({ status }) => status)).toEqual([200, 200])

@@ -15,20 +15,36 @@ const clerk = viewerWith(["lamps.create", "lamps.edit", "lamps.delete"], ["sync:
 
 describe.each(engines)("commands pushed to %s", (engine) => {
   let shop: Shop
-  beforeAll(async () => { shop = await openShop(engine, catalogue) })
+  beforeAll(async () => {
+    shop = await openShop(engine, catalogue)
+  })
   afterAll(() => shop.close())
   const call = (method: string, path: string, body?: unknown, viewer = clerk) => shop.call(method, path, body, viewer)
-  interface Device { readonly id: number; readonly from: number }
+  interface Device {
+    readonly id: number
+    readonly from: number
+  }
   const enrol = async (): Promise<Device> => {
     const { body } = await call("POST", "/api/v1/sync/replicas", { name: "device" })
     return { id: body.replica.id, from: body.lease.find((range: any) => range.entity === "lamps").from }
   }
   let made = 0
-  const create = (n: number, lamp: number | ReadonlyArray<number>, body: object = {}, more: Partial<WireCommand> = {}): WireCommand => ({
-    n, id: `command ${++made}`, name: "lamps.create", payload: { params: {}, body: { name: `Lamp ${made}`, ...body } },
-    ids: { lamps: typeof lamp === "number" ? [lamp] : lamp }, issued_at: "2026-06-18T12:00:00.000Z", ...more
+  const create = (
+    n: number,
+    lamp: number | ReadonlyArray<number>,
+    body: object = {},
+    more: Partial<WireCommand> = {}
+  ): WireCommand => ({
+    n,
+    id: `command ${++made}`,
+    name: "lamps.create",
+    payload: { params: {}, body: { name: `Lamp ${made}`, ...body } },
+    ids: { lamps: typeof lamp === "number" ? [lamp] : lamp },
+    issued_at: "2026-06-18T12:00:00.000Z",
+    ...more
   })
-  const push = (device: Device, ...commands: ReadonlyArray<unknown>) => call("POST", "/api/v1/sync/commands", { replica_id: device.id, commands })
+  const push = (device: Device, ...commands: ReadonlyArray<unknown>) =>
+    call("POST", "/api/v1/sync/commands", { replica_id: device.id, commands })
   const verdicts = async (device: Device, ...commands: ReadonlyArray<unknown>) => {
     const { status, body } = await push(device, ...commands)
     expect([status, body.message]).toEqual([200, undefined])
@@ -39,13 +55,31 @@ describe.each(engines)("commands pushed to %s", (engine) => {
 
   it("are decided in order, each with the ids it drew offline, and told in the journal too", async () => {
     const device = await enrol()
-    const commands = [create(1, device.from), create(2, device.from + 1), { ...create(3, []), name: "lamps.update", payload: { params: { id: String(device.from) }, body: { label: "moved" } } }]
+    const commands = [
+      create(1, device.from),
+      create(2, device.from + 1),
+      {
+        ...create(3, []),
+        name: "lamps.update",
+        payload: { params: { id: String(device.from) }, body: { label: "moved" } }
+      }
+    ]
     const told = await verdicts(device, ...commands)
     expect(told.map((one: any) => [one.id, one.status])).toEqual(commands.map((one) => [one.id, "accepted"]))
-    expect((await lamps()).filter((lamp) => lamp.id >= device.from).map((lamp) => [lamp.id, lamp.label])).toEqual([[device.from, "moved"], [device.from + 1, null]])
+    expect((await lamps()).filter((lamp) => lamp.id >= device.from).map((lamp) => [lamp.id, lamp.label])).toEqual([
+      [device.from, "moved"],
+      [device.from + 1, null]
+    ])
     const own = (await events()).filter((event) => event.replica_id === device.id)
-    expect(own.map((event) => [event.type, event.command_id])).toEqual(commands.flatMap((one, at) => [[at === 2 ? "lamp.updated" : "lamp.created", one.id], [commandDecided.type, one.id]]))
-    expect(own.filter((event) => event.type === commandDecided.type).map((event) => event.position)).toEqual(told.map((one: any) => one.position))
+    expect(own.map((event) => [event.type, event.command_id])).toEqual(
+      commands.flatMap((one, at) => [
+        [at === 2 ? "lamp.updated" : "lamp.created", one.id],
+        [commandDecided.type, one.id]
+      ])
+    )
+    expect(own.filter((event) => event.type === commandDecided.type).map((event) => event.position)).toEqual(
+      told.map((one: any) => one.position)
+    )
   })
   it("sent again, in part or whole, get the same verdicts and change nothing", async () => {
     const device = await enrol()
@@ -56,13 +90,19 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, ...commands)).toEqual(first)
     expect(await verdicts(device, commands[2], commands[0])).toEqual([first[2], first[0]])
     expect(await shop.dump()).toEqual(before)
-    expect((await verdicts(device, ...commands, create(4, device.from + 3))).map((one: any) => one.status)).toEqual(["accepted", "rejected", "accepted", "accepted"])
+    expect((await verdicts(device, ...commands, create(4, device.from + 3))).map((one: any) => one.status)).toEqual([
+      "accepted",
+      "rejected",
+      "accepted",
+      "accepted"
+    ])
   })
   it("sent by two at once are decided once", async () => {
     const device = await enrol()
     const commands = [1, 2, 3].map((n) => create(n, device.from + n))
     const replies = await Promise.all([1, 2, 3, 4].map(() => push(device, ...commands)))
-    for (const { status, body } of replies) expect([status, body.verdicts.map((one: any) => one.status)]).toEqual([200, ["accepted", "accepted", "accepted"]])
+    for (const { status, body } of replies)
+      expect([status, body.verdicts.map((one: any) => one.status)]).toEqual([200, ["accepted", "accepted", "accepted"]])
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1)
     expect((await lamps()).filter((lamp) => lamp.id > device.from && lamp.id <= device.from + 3)).toHaveLength(3)
   })
@@ -70,53 +110,113 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     const device = await enrol()
     await call("POST", "/api/v1/lamps", { name: "Taken", asset_number: `T-${engine}` })
     const count = (await lamps()).length
-    const told = await verdicts(device,
-      create(1, device.from, { asset_number: `T-${engine}` }), create(2, device.from + 1, { rack_id: 4711, weight: "heavy" }),
-      { ...create(3, []), name: "lamps.update", payload: { params: { id: "999999" }, body: {} } }, { ...create(4, []), name: "lamps.nonsense" }, { ...create(5, []), name: "lamps.list" },
-      { ...create(6, []), name: "replicas.push" }, { ...create(7, []), name: "__proto__" }, { ...create(8, []), name: "lamps.crash", payload: { params: { id: String(device.from + 2) }, body: { at: "respond_refusal" } } },
-      create(9, device.from + 2))
+    const told = await verdicts(
+      device,
+      create(1, device.from, { asset_number: `T-${engine}` }),
+      create(2, device.from + 1, { rack_id: 4711, weight: "heavy" }),
+      { ...create(3, []), name: "lamps.update", payload: { params: { id: "999999" }, body: {} } },
+      { ...create(4, []), name: "lamps.nonsense" },
+      { ...create(5, []), name: "lamps.list" },
+      { ...create(6, []), name: "replicas.push" },
+      { ...create(7, []), name: "__proto__" },
+      {
+        ...create(8, []),
+        name: "lamps.crash",
+        payload: { params: { id: String(device.from + 2) }, body: { at: "respond_refusal" } }
+      },
+      create(9, device.from + 2)
+    )
     expect(told.map((one: any) => [one.status, one.error?.status, Object.keys(one.error?.errors ?? {})])).toEqual([
-      ["rejected", 422, ["asset_number"]], ["rejected", 422, ["weight", "rack_id"]], ["rejected", 404, []], ["rejected", 422, ["name"]], ["rejected", 422, ["name"]],
-      ["rejected", 422, ["name"]], ["rejected", 422, ["name"]], ["rejected", 404, []], ["accepted", undefined, []]
+      ["rejected", 422, ["asset_number"]],
+      ["rejected", 422, ["weight", "rack_id"]],
+      ["rejected", 404, []],
+      ["rejected", 422, ["name"]],
+      ["rejected", 422, ["name"]],
+      ["rejected", 422, ["name"]],
+      ["rejected", 422, ["name"]],
+      ["rejected", 404, []],
+      ["accepted", undefined, []]
     ])
     expect((await lamps()).length).toBe(count + 1)
     const api = (await call("POST", "/api/v1/lamps", { name: "x", asset_number: `T-${engine}` })).body
     expect(told[0].error).toEqual({ status: 422, ...api })
-    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === commandDecided.type)
+    const decided = (await events()).filter(
+      (event) => event.replica_id === device.id && event.type === commandDecided.type
+    )
     expect(decided.map((event) => (event.data as any).n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   })
   it("that claim ids they do not have, or have used, are refused", async () => {
     const [device, other] = [await enrol(), await enrol()]
-    const told = await verdicts(device,
-      create(1, other.from), create(2, 999_999_999), create(3, device.from), create(4, device.from),
-      { ...create(5, []), name: "lamps.create_many", payload: { params: {}, body: { count: 2 } }, ids: { lamps: [device.from + 1, device.from + 1] } },
-      create(6, device.from + 1, {}, { ids: { lamps: [device.from + 1], nonsense: [1] } }), create(7, device.from + 1))
-    expect(told.map((one: any) => one.status)).toEqual(["rejected", "rejected", "accepted", "rejected", "rejected", "rejected", "accepted"])
+    const told = await verdicts(
+      device,
+      create(1, other.from),
+      create(2, 999_999_999),
+      create(3, device.from),
+      create(4, device.from),
+      {
+        ...create(5, []),
+        name: "lamps.create_many",
+        payload: { params: {}, body: { count: 2 } },
+        ids: { lamps: [device.from + 1, device.from + 1] }
+      },
+      create(6, device.from + 1, {}, { ids: { lamps: [device.from + 1], nonsense: [1] } }),
+      create(7, device.from + 1)
+    )
+    expect(told.map((one: any) => one.status)).toEqual([
+      "rejected",
+      "rejected",
+      "accepted",
+      "rejected",
+      "rejected",
+      "rejected",
+      "accepted"
+    ])
     for (const at of [0, 1, 3, 4, 5]) expect([at, Object.keys(told[at].error.errors)]).toEqual([at, ["ids"]])
   })
   it("that build on a refused one are not decided but told its cause, down the whole chain, and hold up nobody", async () => {
     const device = await enrol()
     const refused = create(1, device.from, { name: "" })
-    const child = { ...create(2, []), name: "lamps.update", payload: { params: { id: String(device.from) }, body: { label: "x" } }, needs: [refused.id] }
+    const child = {
+      ...create(2, []),
+      name: "lamps.update",
+      payload: { params: { id: String(device.from) }, body: { label: "x" } },
+      needs: [refused.id]
+    }
     const grandchild = { ...create(3, device.from + 1), needs: [child.id] }
     const free = { ...create(4, device.from + 2), needs: ["never sent"] }
     const commands = [refused, child, grandchild, free, { ...create(5, device.from + 3), needs: [free.id] }]
     const told = await verdicts(device, ...commands)
     expect(told.map((one: any) => [one.status, one.error?.status, one.error?.cause])).toEqual([
-      ["rejected", 422, undefined], ["rejected", 424, refused.id], ["rejected", 424, refused.id], ["accepted", undefined, undefined], ["accepted", undefined, undefined]
+      ["rejected", 422, undefined],
+      ["rejected", 424, refused.id],
+      ["rejected", 424, refused.id],
+      ["accepted", undefined, undefined],
+      ["accepted", undefined, undefined]
     ])
     expect(told[1].error.message).toContain("command 1")
-    expect((await lamps()).filter((lamp) => lamp.id >= device.from && lamp.id <= device.from + 3).map((lamp) => lamp.id)).toEqual([device.from + 2, device.from + 3])
+    expect(
+      (await lamps()).filter((lamp) => lamp.id >= device.from && lamp.id <= device.from + 3).map((lamp) => lamp.id)
+    ).toEqual([device.from + 2, device.from + 3])
     // Told again the same, and told in the journal: whoever missed the reply learns the cause by pulling.
     expect(await verdicts(device, ...commands)).toEqual(told)
-    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === commandDecided.type)
-    expect(decided.map((event) => [(event.data as any).n, (event.data as any).error?.cause])).toEqual([[1, undefined], [2, refused.id], [3, refused.id], [4, undefined], [5, undefined]])
+    const decided = (await events()).filter(
+      (event) => event.replica_id === device.id && event.type === commandDecided.type
+    )
+    expect(decided.map((event) => [(event.data as any).n, (event.data as any).error?.cause])).toEqual([
+      [1, undefined],
+      [2, refused.id],
+      [3, refused.id],
+      [4, undefined],
+      [5, undefined]
+    ])
   })
   it("are held by their own device's commands alone", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const theirs = create(1, other.from, { name: "" })
     await verdicts(other, theirs)
-    expect(await verdicts(device, { ...create(1, device.from), needs: [theirs.id] })).toMatchObject([{ status: "accepted" }])
+    expect(await verdicts(device, { ...create(1, device.from), needs: [theirs.id] })).toMatchObject([
+      { status: "accepted" }
+    ])
   })
   it("that leave a gap wait for what is missing; what came before it is decided", async () => {
     const device = await enrol()
@@ -135,16 +235,24 @@ describe.each(engines)("commands pushed to %s", (engine) => {
   })
   it("under an id that another device has used are decided as ever, on both", async () => {
     const [device, other] = [await enrol(), await enrol()]
-    const mine = create(1, device.from), child = { ...create(2, device.from + 1), needs: [mine.id] }
+    const mine = create(1, device.from),
+      child = { ...create(2, device.from + 1), needs: [mine.id] }
     const theirs = { ...create(1, other.from, { name: "" }), id: mine.id }
     expect(await verdicts(other, theirs)).toMatchObject([{ id: mine.id, status: "rejected" }])
     const told = await verdicts(device, mine, child)
-    expect(told).toMatchObject([{ id: mine.id, status: "accepted" }, { id: child.id, status: "accepted" }])
+    expect(told).toMatchObject([
+      { id: mine.id, status: "accepted" },
+      { id: child.id, status: "accepted" }
+    ])
     expect(await verdicts(device, mine, child)).toEqual(told)
     expect((await verdicts(other, theirs))[0].status).toBe("rejected")
     const known = await call("POST", `/api/v1/sync/replicas/${other.id}/verdicts`, { ids: [mine.id, child.id] })
     expect(known.body.verdicts.map((one: any) => [one.id, one.status])).toEqual([[mine.id, "rejected"]])
-    const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, { schema_version: 2, last_n: 2, pending: [{ n: 1, id: mine.id }] })
+    const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, {
+      schema_version: 2,
+      last_n: 2,
+      pending: [{ n: 1, id: mine.id }]
+    })
     expect(hello.body.copied).toBe(false)
   })
   it("under an id the device has used for something else are refused by themselves, and hold up nobody", async () => {
@@ -155,58 +263,118 @@ describe.each(engines)("commands pushed to %s", (engine) => {
     // Under its own number again, then under the next one.
     for (const n of [1, 3]) {
       const told = await verdicts(device, { ...other, n }, create(n + 1, device.from + n))
-      expect(told).toMatchObject([{ id: first.id, status: "rejected", error: { status: 409, errors: { command_id: [expect.stringContaining("number 1, accepted")] } } }, { status: "accepted" }])
+      expect(told).toMatchObject([
+        {
+          id: first.id,
+          status: "rejected",
+          error: { status: 409, errors: { command_id: [expect.stringContaining("number 1, accepted")] } }
+        },
+        { status: "accepted" }
+      ])
       expect(await verdicts(device, { ...other, n })).toMatchObject([{ status: "rejected", error: told[0].error }])
     }
     expect(await verdicts(device, first)).toEqual([accepted])
     expect((await lamps()).filter((lamp) => lamp.name === "Other")).toEqual([])
-    const decided = (await events()).filter((event) => event.replica_id === device.id && event.type === commandDecided.type)
+    const decided = (await events()).filter(
+      (event) => event.replica_id === device.id && event.type === commandDecided.type
+    )
     expect(decided.map(({ data }: any) => [data.n, data.status, data.error?.status])).toEqual([
-      [1, "accepted", undefined], [2, "accepted", undefined], [3, "rejected", 409], [4, "accepted", undefined]
+      [1, "accepted", undefined],
+      [2, "accepted", undefined],
+      [3, "rejected", 409],
+      [4, "accepted", undefined]
     ])
     // A device that missed the reply is not taken for a copy of itself.
-    const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, { schema_version: 2, last_n: 4, pending: [{ n: 3, id: first.id }] })
+    const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, {
+      schema_version: 2,
+      last_n: 4,
+      pending: [{ n: 3, id: first.id }]
+    })
     expect(hello.body.copied).toBe(false)
   })
   it("longer than one request may be are refused by themselves, and hold up nobody", async () => {
     const device = await enrol()
-    const long = create(1, device.from, { label: "x".repeat(2 * json_body_bytes_max) }), next = create(2, device.from + 1)
+    const long = create(1, device.from, { label: "x".repeat(2 * json_body_bytes_max) }),
+      next = create(2, device.from + 1)
     const told = await verdicts(device, long, next)
-    expect(told).toMatchObject([{ status: "rejected", error: { status: 413, message: expect.stringContaining("Record it in parts") } }, { status: "accepted" }])
+    expect(told).toMatchObject([
+      { status: "rejected", error: { status: 413, message: expect.stringContaining("Record it in parts") } },
+      { status: "accepted" }
+    ])
     expect(await verdicts(device, long, next)).toEqual(told)
   })
   it("of a device that is another's, unknown or revoked are not taken", async () => {
     const device = await enrol()
     const stranger = { ...clerk, user_id: 77 }
-    expect((await call("POST", "/api/v1/sync/commands", { replica_id: device.id, commands: [create(1, device.from)] }, stranger)).status).toBe(404)
+    expect(
+      (
+        await call(
+          "POST",
+          "/api/v1/sync/commands",
+          { replica_id: device.id, commands: [create(1, device.from)] },
+          stranger
+        )
+      ).status
+    ).toBe(404)
     expect((await push({ id: 999_999, from: 1 }, create(1, 1))).status).toBe(404)
     expect((await call("DELETE", `/api/v1/sync/replicas/${device.id}`, undefined, stranger)).status).toBe(403)
     expect((await call("DELETE", `/api/v1/sync/replicas/${device.id}`)).status).toBe(204)
     expect((await push(device, create(1, device.from))).status).toBe(403)
-    expect((await call("POST", "/api/v1/sync/leases", { replica_id: device.id, entity: "lamps", request_no: 2 })).status).toBe(403)
+    expect(
+      (await call("POST", "/api/v1/sync/leases", { replica_id: device.id, entity: "lamps", request_no: 2 })).status
+    ).toBe(403)
   })
   it.each<[string, (device: Device) => unknown, string]>([
-    ["no commands", () => [], "commands"], ["too many", (device) => Array.from({ length: 501 }, (_, at) => create(at + 1, device.from)), "commands"], ["no list", () => "x", "commands"],
-    ["no number", (device) => [{ ...create(1, device.from), n: undefined }], "commands.0.n"], ["a number below one", (device) => [create(0, device.from)], "commands.0.n"],
-    ["no body", (device) => [{ ...create(1, device.from), payload: { params: {}, body: "x" } }], "commands.0.payload"], ["params that are no texts", (device) => [{ ...create(1, device.from), payload: { params: { id: 5 }, body: {} } }], "commands.0.payload"],
-    ["ids that are no numbers", () => [create(1, ["x"] as never)], "commands.0.ids"], ["ids that are no lists", () => [{ ...create(1, []), ids: { lamps: 5 } }], "commands.0.ids"],
+    ["no commands", () => [], "commands"],
+    ["too many", (device) => Array.from({ length: 501 }, (_, at) => create(at + 1, device.from)), "commands"],
+    ["no list", () => "x", "commands"],
+    ["no number", (device) => [{ ...create(1, device.from), n: undefined }], "commands.0.n"],
+    ["a number below one", (device) => [create(0, device.from)], "commands.0.n"],
+    ["no body", (device) => [{ ...create(1, device.from), payload: { params: {}, body: "x" } }], "commands.0.payload"],
+    [
+      "params that are no texts",
+      (device) => [{ ...create(1, device.from), payload: { params: { id: 5 }, body: {} } }],
+      "commands.0.payload"
+    ],
+    ["ids that are no numbers", () => [create(1, ["x"] as never)], "commands.0.ids"],
+    ["ids that are no lists", () => [{ ...create(1, []), ids: { lamps: 5 } }], "commands.0.ids"],
     ["needs that are no texts", (device) => [{ ...create(1, device.from), needs: [5] }], "commands.0.needs.0"],
     ["a time that is none", (device) => [{ ...create(1, device.from), issued_at: "yesterday" }], "commands.0.issued_at"]
   ])("%s: the push is refused as a whole", async (_name, commands, field) => {
     const device = await enrol()
-    const { status, body } = await call("POST", "/api/v1/sync/commands", { replica_id: device.id, commands: commands(device) })
+    const { status, body } = await call("POST", "/api/v1/sync/commands", {
+      replica_id: device.id,
+      commands: commands(device)
+    })
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })
   it("leases asked for under one number are one block, under the next another, never overlapping", async () => {
     const [device, other] = [await enrol(), await enrol()]
-    const lease = async ({ id }: Device, request_no: number) => (await call("POST", "/api/v1/sync/leases", { replica_id: id, entity: "lamps", request_no })).body.lease
-    const blocks = await Promise.all([lease(device, 2), lease(device, 2), lease(other, 2), lease(device, 3), lease(other, 1)])
+    const lease = async ({ id }: Device, request_no: number) =>
+      (await call("POST", "/api/v1/sync/leases", { replica_id: id, entity: "lamps", request_no })).body.lease
+    const blocks = await Promise.all([
+      lease(device, 2),
+      lease(device, 2),
+      lease(other, 2),
+      lease(device, 3),
+      lease(other, 1)
+    ])
     expect(blocks[1]).toEqual(blocks[0])
-    const ids = [blocks[0], blocks[2], blocks[3], blocks[4]].flat().flatMap(({ from, to }: any) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
+    const ids = [blocks[0], blocks[2], blocks[3], blocks[4]]
+      .flat()
+      .flatMap(({ from, to }: any) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
     expect(new Set(ids).size).toBe(ids.length)
     expect(blocks[4][0].from).toBe(other.from)
-    for (const [entity, field] of [["nonsense", "entity"], ["settings", "entity"], ["replicas", "entity"]]) {
-      expect(Object.keys((await call("POST", "/api/v1/sync/leases", { replica_id: device.id, entity, request_no: 9 })).body.errors)).toEqual([field])
+    for (const [entity, field] of [
+      ["nonsense", "entity"],
+      ["settings", "entity"],
+      ["replicas", "entity"]
+    ]) {
+      expect(
+        Object.keys(
+          (await call("POST", "/api/v1/sync/leases", { replica_id: device.id, entity, request_no: 9 })).body.errors
+        )
+      ).toEqual([field])
     }
     // What the server makes itself is never out of a block.
     const { body } = await call("POST", "/api/v1/lamps", { name: "Server's" })

@@ -1,7 +1,14 @@
 /** The journal as Electric's client follows it: the real ShapeStream against our answers over real HTTP. */
 import { once } from "node:events"
 import { createServer, type Server } from "node:http"
-import { type ChangeMessage, isChangeMessage, isControlMessage, type Message, type Row, ShapeStream } from "@electric-sql/client"
+import {
+  type ChangeMessage,
+  isChangeMessage,
+  isControlMessage,
+  type Message,
+  type Row,
+  ShapeStream
+} from "@electric-sql/client"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogueOf } from "../../../core/kernel/catalogue.ts"
@@ -20,7 +27,12 @@ const catalogue = catalogueOf([...shopSlices, syncSlice])
 const shape = "/api/v1/sync/shape"
 
 /** node:http around the catalogue; who asks is known by the token, and may change while the server runs. */
-interface Site { readonly shop: Shop; readonly url: string; readonly viewers: Map<string, Viewer>; readonly close: () => Promise<void> }
+interface Site {
+  readonly shop: Shop
+  readonly url: string
+  readonly viewers: Map<string, Viewer>
+  readonly close: () => Promise<void>
+}
 const openSite = async (engine: Engine): Promise<Site> => {
   const shop = await openShop(engine, catalogue)
   const { tail, wake } = makeJournalTail()
@@ -31,19 +43,32 @@ const openSite = async (engine: Engine): Promise<Site> => {
     const viewer = viewers.get((request.headers.authorization ?? "").replace("Bearer ", ""))
     const url = new URL(request.url!, "http://site")
     const send = (status: number, body: unknown, headers: { readonly [name: string]: string } = {}): void => {
-      response.writeHead(status, { "content-type": "application/json", ...headers }).end(body === undefined ? undefined : JSON.stringify(body))
+      response
+        .writeHead(status, { "content-type": "application/json", ...headers })
+        .end(body === undefined ? undefined : JSON.stringify(body))
     }
     if (viewer === undefined) return send(401, { message: "Unauthenticated." })
     const parts: Array<Buffer> = []
     for await (const part of request) parts.push(part)
     const text = Buffer.concat(parts).toString("utf8")
-    const asked = { method: request.method!, path: url.pathname, query: [...url.searchParams], body: text === "" ? undefined : JSON.parse(text) as Json }
-    await shop.run(answer(catalogue, asked, viewer).pipe(
-      Effect.provideService(JournalTail, patient),
-      Effect.match({
-        onSuccess: (reply) => send(reply.status, reply.body, reply.headers),
-        onFailure: (failure) => failure instanceof Rejection ? send(statusOf[failure.kind], bodyOf(failure)) : send(500, { message: String(failure) })
-      })))
+    const asked = {
+      method: request.method!,
+      path: url.pathname,
+      query: [...url.searchParams],
+      body: text === "" ? undefined : (JSON.parse(text) as Json)
+    }
+    await shop.run(
+      answer(catalogue, asked, viewer).pipe(
+        Effect.provideService(JournalTail, patient),
+        Effect.match({
+          onSuccess: (reply) => send(reply.status, reply.body, reply.headers),
+          onFailure: (failure) =>
+            failure instanceof Rejection
+              ? send(statusOf[failure.kind], bodyOf(failure))
+              : send(500, { message: String(failure) })
+        })
+      )
+    )
     if (request.method !== "GET") wake()
   })
   server.listen(0, "127.0.0.1")
@@ -51,7 +76,9 @@ const openSite = async (engine: Engine): Promise<Site> => {
   const address = server.address()
   if (address === null || typeof address === "string") throw new Error("no port")
   return {
-    shop, viewers, url: `http://127.0.0.1:${address.port}`,
+    shop,
+    viewers,
+    url: `http://127.0.0.1:${address.port}`,
     close: async () => {
       server.closeAllConnections()
       server.close()
@@ -72,16 +99,30 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     for (const { stop } of streams.splice(0)) stop()
     await site.close()
   })
-  const seller = (seesCosts: boolean): Viewer => viewerWith(["lamps.create", "lamps.edit", ...(seesCosts ? ["costs.view"] : [])], ["sync:read", "sync:write", "lamps:write"])
+  const seller = (seesCosts: boolean): Viewer =>
+    viewerWith(
+      ["lamps.create", "lamps.edit", ...(seesCosts ? ["costs.view"] : [])],
+      ["sync:read", "sync:write", "lamps:write"]
+    )
   const head = (): Promise<number> => site.shop.run(Effect.flatMap(Store, lastPosition))
   const recorded = (after = 0) => site.shop.run(Effect.flatMap(Store, (store) => eventsAfter(store, after, 100_000)))
-  const call = async (method: string, path: string, body?: unknown, token = "owner"): Promise<{ readonly status: number; readonly body: any; readonly headers: Headers }> => {
-    const response = await fetch(site.url + path, { method, headers: { authorization: `Bearer ${token}` }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  const call = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    token = "owner"
+  ): Promise<{ readonly status: number; readonly body: any; readonly headers: Headers }> => {
+    const response = await fetch(site.url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
     const text = await response.text()
     return { status: response.status, body: text === "" ? undefined : JSON.parse(text), headers: response.headers }
   }
   const makeLamps = async (count: number): Promise<void> => {
-    for (let left = count; left > 0; left -= 500) expect((await call("POST", "/api/v1/lamps/many", { count: Math.min(500, left) })).status).toBe(200)
+    for (let left = count; left > 0; left -= 500)
+      expect((await call("POST", "/api/v1/lamps/many", { count: Math.min(500, left) })).status).toBe(200)
   }
   const ask = (query: string, token = "owner") => call("GET", `${shape}?table=journal&${query}`, undefined, token)
 
@@ -94,39 +135,74 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     readonly until: (enough: () => boolean) => Promise<void>
     readonly stop: () => void
   }
-  const follow = (options: { readonly token?: string; readonly live?: boolean; readonly from?: { readonly offset: string; readonly handle: string }; readonly params?: { readonly [name: string]: string } } = {}): Following => {
+  const follow = (
+    options: {
+      readonly token?: string
+      readonly live?: boolean
+      readonly from?: { readonly offset: string; readonly handle: string }
+      readonly params?: { readonly [name: string]: string }
+    } = {}
+  ): Following => {
     const stopped = new AbortController()
     const batches: Array<ReadonlyArray<Message<Row>>> = []
     const asked: Array<{ query: URLSearchParams; status: number }> = []
     let look = (): void => {}
     const stream = new ShapeStream<Row>({
-      url: `${site.url}${shape}`, params: { table: "journal", scope: options.token ?? "owner", ...options.params }, headers: { authorization: `Bearer ${options.token ?? "owner"}` },
-      subscribe: options.live ?? false, signal: stopped.signal, parser: { int8: Number },
-      ...(options.from === undefined ? {} : { offset: options.from.offset as `${number}_${number}`, handle: options.from.handle }),
+      url: `${site.url}${shape}`,
+      params: { table: "journal", scope: options.token ?? "owner", ...options.params },
+      headers: { authorization: `Bearer ${options.token ?? "owner"}` },
+      subscribe: options.live ?? false,
+      signal: stopped.signal,
+      parser: { int8: Number },
+      ...(options.from === undefined
+        ? {}
+        : { offset: options.from.offset as `${number}_${number}`, handle: options.from.handle }),
       fetchClient: async (input, init) => {
         const response = await fetch(input, init)
         asked.push({ query: new URL(String(input)).searchParams, status: response.status })
         return response
       },
-      onError: (error) => { throw error }
+      onError: (error) => {
+        throw error
+      }
     })
-    stream.subscribe((messages) => { batches.push([...messages]); look() }, () => look())
+    stream.subscribe(
+      (messages) => {
+        batches.push([...messages])
+        look()
+      },
+      () => look()
+    )
     const until = async (enough: () => boolean): Promise<void> => {
       while (!enough()) {
         if (stream.error instanceof Error) throw stream.error
-        await new Promise<void>((resolve) => { look = resolve })
+        await new Promise<void>((resolve) => {
+          look = resolve
+        })
       }
     }
     const following: Following = {
-      stream, batches, asked, until,
-      upToDate: () => until(() => batches.flat().some((message) => isControlMessage(message) && message.headers.control === "up-to-date")),
-      stop: () => { stream.unsubscribeAll(); stopped.abort() }
+      stream,
+      batches,
+      asked,
+      until,
+      upToDate: () =>
+        until(() =>
+          batches.flat().some((message) => isControlMessage(message) && message.headers.control === "up-to-date")
+        ),
+      stop: () => {
+        stream.unsubscribeAll()
+        stopped.abort()
+      }
     }
     streams.push(following)
     return following
   }
   const changes = (following: Following): ReadonlyArray<Row> =>
-    following.batches.flat().filter((message): message is ChangeMessage<Row> => isChangeMessage(message)).map((message) => message.value)
+    following.batches
+      .flat()
+      .filter((message): message is ChangeMessage<Row> => isChangeMessage(message))
+      .map((message) => message.value)
   const positionOf = (offset: string): number => Number(offset.split("_")[0])
   const place = ({ stream }: Following) => ({ offset: stream.lastOffset, handle: stream.shapeHandle! })
 
@@ -136,7 +212,11 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     await following.upToDate()
     const all = await recorded()
     expect(changes(following)).toEqual(all.map((event) => ({ ...event })))
-    expect(following.asked.map(({ query }) => query.get("offset"))).toEqual(["-1", expect.stringMatching(/^2000_/), expect.stringMatching(/^4000_/)])
+    expect(following.asked.map(({ query }) => query.get("offset"))).toEqual([
+      "-1",
+      expect.stringMatching(/^2000_/),
+      expect.stringMatching(/^4000_/)
+    ])
     expect(positionOf(place(following).offset)).toBe(await head())
   })
   it("goes on from a place kept, and answers an empty catch-up with nothing but the end", async () => {
@@ -150,7 +230,9 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     await makeLamps(3)
     const more = follow({ from: kept, params: { round: "3" } })
     await more.upToDate()
-    expect(changes(more).map((row) => row["position"])).toEqual((await recorded(Number(kept.offset.split("_")[0]))).map((event) => event.position))
+    expect(changes(more).map((row) => row["position"])).toEqual(
+      (await recorded(Number(kept.offset.split("_")[0]))).map((event) => event.position)
+    )
     expect(changes(more)).toHaveLength(3)
     expect(place(more)).toEqual({ offset: expect.stringMatching(new RegExp(`^${await head()}_`)), handle: kept.handle })
   })
@@ -184,7 +266,12 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const handle = headers.get("electric-handle")!
     for (const query of ["offset=2_0&handle=other", "offset=2_0"]) {
       const stale = await ask(query)
-      expect([query, stale.status, stale.headers.get("electric-handle"), stale.body]).toEqual([query, 409, handle, [{ headers: { control: "must-refetch" } }]])
+      expect([query, stale.status, stale.headers.get("electric-handle"), stale.body]).toEqual([
+        query,
+        409,
+        handle,
+        [{ headers: { control: "must-refetch" } }]
+      ])
     }
     let known = handle
     for (const live of ["", "&live=true"]) {
@@ -209,29 +296,71 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     await makeLamps(4)
     expect((await ask(kept)).status).toBe(200)
     // Another third event than the one the reader has seen.
-    await site.shop.run(Effect.flatMap(Store, (store) => store.run("update journal set command_id = 'of-another-day' where position = 3")))
+    await site.shop.run(
+      Effect.flatMap(Store, (store) => store.run("update journal set command_id = 'of-another-day' where position = 3"))
+    )
     const stale = await ask(kept)
-    expect([stale.status, stale.headers.get("electric-handle") === headers.get("electric-handle")]).toEqual([409, false])
+    expect([stale.status, stale.headers.get("electric-handle") === headers.get("electric-handle")]).toEqual([
+      409,
+      false
+    ])
   })
   it("answers with the headers the client relies on", async () => {
     await makeLamps(2)
     const snapshot = await ask("offset=-1&log=full")
-    expect(Object.fromEntries(["electric-offset", "electric-up-to-date", "electric-cursor", "cache-control", "vary"].map((name) => [name, snapshot.headers.get(name)])))
-      .toEqual({ "electric-offset": expect.stringMatching(/^2_[1-9]/), "electric-up-to-date": "", "electric-cursor": null, "cache-control": "private, no-cache", vary: "authorization" })
-    expect(JSON.parse(snapshot.headers.get("electric-schema")!)).toMatchObject({ position: { type: "int8" }, data: { type: "jsonb" }, actor_id: { type: "int8" } })
+    expect(
+      Object.fromEntries(
+        ["electric-offset", "electric-up-to-date", "electric-cursor", "cache-control", "vary"].map((name) => [
+          name,
+          snapshot.headers.get(name)
+        ])
+      )
+    ).toEqual({
+      "electric-offset": expect.stringMatching(/^2_[1-9]/),
+      "electric-up-to-date": "",
+      "electric-cursor": null,
+      "cache-control": "private, no-cache",
+      vary: "authorization"
+    })
+    expect(JSON.parse(snapshot.headers.get("electric-schema")!)).toMatchObject({
+      position: { type: "int8" },
+      data: { type: "jsonb" },
+      actor_id: { type: "int8" }
+    })
     expect(snapshot.body.at(-1)).toEqual({ headers: { control: "up-to-date", global_last_seen_lsn: "2" } })
-    expect(snapshot.body[0]).toMatchObject({ key: `"public"."journal"/"1"`, headers: { operation: "insert" }, value: { position: "1", version: "1", replica_id: null } })
+    expect(snapshot.body[0]).toMatchObject({
+      key: `"public"."journal"/"1"`,
+      headers: { operation: "insert" },
+      value: { position: "1", version: "1", replica_id: null }
+    })
     const waiting = ask(`offset=2_0&live=true&handle=${snapshot.headers.get("electric-handle")}`)
     await makeLamps(1)
     const live = await waiting
-    expect([live.status, live.headers.get("electric-schema"), live.headers.get("electric-cursor"), live.headers.get("electric-offset")]).toEqual([200, null, "4", expect.stringMatching(/^3_[1-9]/)])
+    expect([
+      live.status,
+      live.headers.get("electric-schema"),
+      live.headers.get("electric-cursor"),
+      live.headers.get("electric-offset")
+    ]).toEqual([200, null, "4", expect.stringMatching(/^3_[1-9]/)])
     const now = await ask("offset=now")
-    expect([now.body, now.headers.get("electric-offset")]).toEqual([[{ headers: { control: "up-to-date", global_last_seen_lsn: "3" } }], expect.stringMatching(/^3_[1-9]/)])
+    expect([now.body, now.headers.get("electric-offset")]).toEqual([
+      [{ headers: { control: "up-to-date", global_last_seen_lsn: "3" } }],
+      expect.stringMatching(/^3_[1-9]/)
+    ])
   })
   it.each([
-    ["", "table"], ["table=lamps&offset=-1", "table"], ["table=journal", "offset"], ["table=journal&offset=", "offset"], ["table=journal&offset=5", "offset"],
-    ["table=journal&offset=-2", "offset"], ["table=journal&offset=1_", "offset"], ["table=journal&offset=1_0;drop", "offset"], ["table=journal&offset=-1&live=true", "live"],
-    ["table=journal&offset=now&live=true", "live"], ["table=journal&offset=-1&replica_id=mine", "replica_id"], ["table=journal&offset=-1&replica_id=1.5", "replica_id"],
+    ["", "table"],
+    ["table=lamps&offset=-1", "table"],
+    ["table=journal", "offset"],
+    ["table=journal&offset=", "offset"],
+    ["table=journal&offset=5", "offset"],
+    ["table=journal&offset=-2", "offset"],
+    ["table=journal&offset=1_", "offset"],
+    ["table=journal&offset=1_0;drop", "offset"],
+    ["table=journal&offset=-1&live=true", "live"],
+    ["table=journal&offset=now&live=true", "live"],
+    ["table=journal&offset=-1&replica_id=mine", "replica_id"],
+    ["table=journal&offset=-1&replica_id=1.5", "replica_id"],
     ["table=journal&offset=-1&replica_id=-1", "replica_id"]
   ])("?%s is refused at %s", async (query, field) => {
     const { status, body } = await call("GET", `${shape}?${query}`)
@@ -253,7 +382,8 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     await call("POST", "/api/v1/lamps", { name: "Dear", price: "9.00", cost: "5.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "6.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "7.00", label: "dearer" })
-    const data = async (token: string) => (await ask("offset=-1", token)).body.slice(0, -1).map((message: any) => JSON.parse(message.value.data))
+    const data = async (token: string) =>
+      (await ask("offset=-1", token)).body.slice(0, -1).map((message: any) => JSON.parse(message.value.data))
     const [made, changed, both] = await data("seller")
     expect(made).toMatchObject({ name: "Dear", price: 900 })
     expect(made).not.toHaveProperty("cost")
@@ -289,27 +419,54 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
   it("verdicts are for the device that asked; for others they only move the place", async () => {
     const enrol = async (name: string) => (await call("POST", "/api/v1/sync/replicas", { name }, "seller")).body
     const [one, other] = [await enrol("one"), await enrol("other")]
-    const push = (enrolled: any, body: object) => call("POST", "/api/v1/sync/commands", {
-      replica_id: enrolled.replica.id, commands: [{
-        n: 1, id: `command-of-${enrolled.replica.id}`, name: "lamps.create", payload: { params: {}, body },
-        ids: { lamps: [enrolled.lease.find((range: any) => range.entity === "lamps").from] }, issued_at: "2026-06-18T12:00:00.000Z"
-      }]
-    }, "seller")
+    const push = (enrolled: any, body: object) =>
+      call(
+        "POST",
+        "/api/v1/sync/commands",
+        {
+          replica_id: enrolled.replica.id,
+          commands: [
+            {
+              n: 1,
+              id: `command-of-${enrolled.replica.id}`,
+              name: "lamps.create",
+              payload: { params: {}, body },
+              ids: { lamps: [enrolled.lease.find((range: any) => range.entity === "lamps").from] },
+              issued_at: "2026-06-18T12:00:00.000Z"
+            }
+          ]
+        },
+        "seller"
+      )
     expect((await push(one, { name: "Lamp" })).body.verdicts).toMatchObject([{ status: "accepted" }])
-    expect((await push(other, { name: "" })).body.verdicts).toMatchObject([{ status: "rejected", error: { status: 422 } }])
+    expect((await push(other, { name: "" })).body.verdicts).toMatchObject([
+      { status: "rejected", error: { status: 422 } }
+    ])
     const seen = async (replica_id: number) => {
       const following = follow({ token: "seller", params: { replica_id: String(replica_id) } })
       await following.upToDate()
-      return { types: changes(following).map((row) => `${String(row["type"])} ${String(row["stream"])}`), offset: following.stream.lastOffset }
+      return {
+        types: changes(following).map((row) => `${String(row["type"])} ${String(row["stream"])}`),
+        offset: following.stream.lastOffset
+      }
     }
     const end = (await ask("offset=now")).headers.get("electric-offset")!
     const lamp = `lamp.created lamp:${one.lease.find((range: any) => range.entity === "lamps").from}`
-    expect(await seen(one.replica.id)).toEqual({ types: [lamp, `command.decided replica:${one.replica.id}`], offset: end })
-    expect(await seen(other.replica.id)).toEqual({ types: [lamp, `command.decided replica:${other.replica.id}`], offset: end })
+    expect(await seen(one.replica.id)).toEqual({
+      types: [lamp, `command.decided replica:${one.replica.id}`],
+      offset: end
+    })
+    expect(await seen(other.replica.id)).toEqual({
+      types: [lamp, `command.decided replica:${other.replica.id}`],
+      offset: end
+    })
     expect(await seen(0)).toEqual({ types: [lamp], offset: end })
     // The last event is hidden, yet who follows live is not sent round in circles.
     const { headers } = await ask(`offset=-1&replica_id=${one.replica.id}`, "seller")
-    const up = await ask(`offset=${headers.get("electric-offset")}&handle=${headers.get("electric-handle")}&replica_id=${one.replica.id}`, "seller")
+    const up = await ask(
+      `offset=${headers.get("electric-offset")}&handle=${headers.get("electric-handle")}&replica_id=${one.replica.id}`,
+      "seller"
+    )
     expect(up.body).toEqual([{ headers: { control: "up-to-date", global_last_seen_lsn: String(positionOf(end)) } }])
   })
 })

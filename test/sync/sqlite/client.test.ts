@@ -25,18 +25,20 @@ sqlClientContract("SQLite in a file", fileLayer)
 
 describe("SQLite", () => {
   it.live("writes ahead, is on disk when a commit answers, and holds foreign keys", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* newFile
       const settingsOf = (sql: SqlClient.SqlClient) =>
         Effect.forEach(["journal_mode", "synchronous", "foreign_keys"], (name) =>
-          Effect.map(sql.unsafe(`pragma ${name}`).values, (rows) => rows[0]?.[0]))
+          Effect.map(sql.unsafe(`pragma ${name}`).values, (rows) => rows[0]?.[0])
+        )
       const [FULL, NORMAL] = [2, 1]
       assert.deepStrictEqual(yield* settingsOf(yield* Sqlite.make({ path })), ["wal", FULL, 1])
       assert.deepStrictEqual(yield* settingsOf(yield* Sqlite.make({ path, synchronous: "normal" })), ["wal", NORMAL, 1])
-    }))
+    })
+  )
 
   it.live("refuses a text with two statements instead of running the first", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* Sqlite.make({ path: ":memory:" })
       const { reason } = yield* Effect.flip(sql.unsafe("create table a (id integer); create table b (id integer)"))
       assert.strictEqual(reason._tag, "UnknownError")
@@ -47,10 +49,11 @@ describe("SQLite", () => {
         { name: "b" },
         { name: "c" }
       ])
-    }))
+    })
+  )
 
   it.live("reads but never writes a file opened read-only, and does not make one", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* newFile
       const missing = yield* Effect.flip(Sqlite.make({ path, readOnly: true }))
       assert.strictEqual(missing.reason._tag, "ConnectionError")
@@ -61,37 +64,42 @@ describe("SQLite", () => {
       assert.deepStrictEqual(yield* reader.withTransaction(reader`select id from t`), [{ id: 1 }])
       yield* Effect.flip(reader`insert into t ${reader.insert({ id: 2 })}`)
       assert.deepStrictEqual(yield* reader`select id from t`, [{ id: 1 }])
-    }))
+    })
+  )
 
   it.live("says so when the file is not a database", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* newFile
       writeFileSync(path, "Dear diary, ".repeat(100))
       const { reason } = yield* Effect.flip(Sqlite.make({ path }))
       assert.strictEqual(reason._tag, "ConnectionError")
-    }))
+    })
+  )
 
   it.live("closes the file with its scope", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* newFile
       const sql = yield* Effect.scoped(Sqlite.make({ path }))
       const { reason } = yield* Effect.flip(sql`select 1`)
       assert.match(reason.message ?? "", /not open/)
-    }))
+    })
+  )
 })
 
 /** Two clients on one file, as two processes have: the first inside a transaction until `leave` is done. */
-const heldFile = Effect.gen(function*() {
+const heldFile = Effect.gen(function* () {
   const path = yield* newFile
   const first = yield* Sqlite.make({ path })
   yield* first`create table t (id integer primary key)`
   const inside = yield* Deferred.make<void>()
   const leave = yield* Deferred.make<void>()
-  const holding = first.withTransaction(Effect.gen(function*() {
-    yield* first`insert into t ${first.insert({ id: 1 })}`
-    yield* Deferred.succeed(inside, undefined)
-    yield* Deferred.await(leave)
-  }))
+  const holding = first.withTransaction(
+    Effect.gen(function* () {
+      yield* first`insert into t ${first.insert({ id: 1 })}`
+      yield* Deferred.succeed(inside, undefined)
+      yield* Deferred.await(leave)
+    })
+  )
   const holder = yield* Effect.forkChild(holding)
   yield* Deferred.await(inside)
   return { path, holder, leave: Deferred.succeed(leave, undefined) }
@@ -99,7 +107,7 @@ const heldFile = Effect.gen(function*() {
 
 describe("SQLite while another process holds the lock", () => {
   it.live("waits for a transaction or a single write without blocking anybody", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path })
       const third = yield* Sqlite.make({ path })
@@ -113,14 +121,17 @@ describe("SQLite while another process holds the lock", () => {
       yield* leave
       yield* Fiber.joinAll([holder, write, transaction])
       assert.deepStrictEqual(yield* second`select id from t order by id`, [{ id: 1 }, { id: 2 }, { id: 3 }])
-    }))
+    })
+  )
 
   it.live("answers readers while its writers wait", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path, busy_timeout_ms: 600_000 })
       const write = second`insert into t ${second.insert({ id: 2 })}`
-      const waiting = yield* Effect.forEach([write, second.withTransaction(write)], (one) => Effect.forkChild(Effect.exit(one)))
+      const waiting = yield* Effect.forEach([write, second.withTransaction(write)], (one) =>
+        Effect.forkChild(Effect.exit(one))
+      )
       yield* Effect.sleep("50 millis")
       // The lock is let go only after these answers.
       assert.deepStrictEqual(yield* second`select id from t order by id`, [])
@@ -129,12 +140,16 @@ describe("SQLite while another process holds the lock", () => {
       yield* Fiber.join(holder)
       const ends = yield* Fiber.joinAll(waiting)
       // Both want the same id, so that one of them has it.
-      assert.sameMembers(ends.map((end) => end._tag), ["Success", "Failure"])
+      assert.sameMembers(
+        ends.map((end) => end._tag),
+        ["Success", "Failure"]
+      )
       assert.deepStrictEqual(yield* second`select id from t order by id`, [{ id: 1 }, { id: 2 }])
-    }))
+    })
+  )
 
   it.live("gives up in the end with a lock timeout, and is usable again", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path, busy_timeout_ms: 30 })
       const write = second`insert into t ${second.insert({ id: 2 })}`
@@ -146,10 +161,11 @@ describe("SQLite while another process holds the lock", () => {
       yield* leave
       yield* Fiber.join(holder)
       yield* second.withTransaction(write)
-    }))
+    })
+  )
 
   it.live("can be interrupted while it waits", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path, busy_timeout_ms: 600_000 })
       const waiting = yield* Effect.forkChild(second.withTransaction(second`insert into t ${second.insert({ id: 2 })}`))
@@ -160,20 +176,22 @@ describe("SQLite while another process holds the lock", () => {
       yield* Fiber.join(holder)
       yield* second.withTransaction(second`insert into t ${second.insert({ id: 3 })}`)
       assert.deepStrictEqual(yield* second`select id from t order by id`, [{ id: 1 }, { id: 3 }])
-    }))
+    })
+  )
 
   it.effect("waits in real time even where a test's clock stands still", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path })
       const write = yield* Effect.forkChild(second`insert into t ${second.insert({ id: 2 })}`)
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 30)))
       yield* leave
       yield* Fiber.joinAll([holder, write])
-    }))
+    })
+  )
 
   it.live("loses nothing of two processes that write one new file at once", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const path = yield* newFile
       const write = (writer: string) =>
         Effect.promise(() =>
@@ -184,7 +202,14 @@ describe("SQLite while another process holds the lock", () => {
       const [counted] = db.prepare("select n from tally").all()
       const written = db.prepare("select writer, count(*) as n from entry group by writer order by writer")
       assert.deepEqual({ ...counted }, { n: 200 })
-      assert.deepEqual(written.all().map((row) => ({ ...row })), [{ writer: "a", n: 100 }, { writer: "b", n: 100 }])
+      assert.deepEqual(
+        written.all().map((row) => ({ ...row })),
+        [
+          { writer: "a", n: 100 },
+          { writer: "b", n: 100 }
+        ]
+      )
       db.close()
-    }))
+    })
+  )
 })

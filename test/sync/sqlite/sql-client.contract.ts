@@ -19,19 +19,19 @@ const constraintOf = (reason: SqlErrorReason): unknown =>
     : undefined
 
 /** Asset 7 held from day 1 to 5, guarded against overlaps the way each database can. */
-const claims = Effect.gen(function*() {
+const claims = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const columns = "id integer primary key, asset integer not null, from_day integer not null, to_day integer not null"
   yield* sql.onDialectOrElse({
     orElse: () => Effect.void,
     pg: () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* sql`create extension if not exists btree_gist`
         yield* sql.unsafe(`create table claim (${columns}, constraint claim_overlap
           exclude using gist (asset with =, int4range(from_day, to_day) with &&))`)
       }),
     sqlite: () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         yield* sql.unsafe(`create table claim (${columns})`)
         yield* sql.unsafe(`create trigger claim_overlap_insert before insert on claim begin
           select raise(abort, 'claim_overlap') where exists (select 1 from claim c where c.asset = new.asset
@@ -45,7 +45,7 @@ const claims = Effect.gen(function*() {
 export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClient.SqlClient, E>): void =>
   layer(database, { excludeTestServices: true })(`${name} as a SQL client`, (it) => {
     it.effect("returns inserted rows as plain objects with typed values", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table item (id integer primary key, name text, hidden boolean, doc jsonb, cents bigint)`
         const one = { id: 1, name: "Speaker", hidden: true, doc: JSON.stringify({ tags: ["audio"] }), cents: 12_50 }
@@ -64,22 +64,27 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         assert.deepStrictEqual(yield* sql`select id, hidden, doc from item where id = ${2}`.values, [
           [2, false, { tags: ["audio"] }]
         ])
-      }))
+      })
+    )
 
     it.effect("returns every kind of JSON document as it was stored", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table document (id integer primary key, doc jsonb)`
-        const documents = [{ a: [1, { b: null }] }, [], "12", "", 12, 1.5, 0, -3, true, false, "true", "ä\"\\"]
+        const documents = [{ a: [1, { b: null }] }, [], "12", "", 12, 1.5, 0, -3, true, false, "true", 'ä"\\']
         for (const [id, doc] of documents.entries()) {
           yield* sql`insert into document ${sql.insert({ id, doc: JSON.stringify(doc) })}`
         }
         const rows = yield* sql<{ doc: unknown }>`select doc from document order by id`
-        assert.deepStrictEqual(rows.map((row) => row.doc), documents)
-      }))
+        assert.deepStrictEqual(
+          rows.map((row) => row.doc),
+          documents
+        )
+      })
+    )
 
     it.effect("upserts, and does nothing on a conflict when told so", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table stock (code text primary key, n integer not null)`
         const add = (n: number) => sql`insert into stock ${sql.insert({ code: "A", n })}`
@@ -92,10 +97,11 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
           yield* sql`insert into stock ${sql.insert({ code: "A", n: 9 })} on conflict do nothing returning n`,
           []
         )
-      }))
+      })
+    )
 
     it.effect("finds rows in a list, none in an empty one", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table bin (id integer primary key)`
         yield* sql`insert into bin ${sql.insert([{ id: 1 }, { id: 2 }, { id: 3 }])}`
@@ -104,20 +110,25 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
           { id: 3 }
         ])
         assert.deepStrictEqual(yield* sql`select id from bin where ${sql.in("id", [])}`, [])
-      }))
+      })
+    )
 
     it.effect("tells how many rows a raw statement returned or changed", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table shelf (id integer primary key, n integer)`
-        yield* sql`insert into shelf ${sql.insert([{ id: 1, n: 0 }, { id: 2, n: 0 }])}`
+        yield* sql`insert into shelf ${sql.insert([
+          { id: 1, n: 0 },
+          { id: 2, n: 0 }
+        ])}`
         assert.deepInclude(yield* sql`update shelf set n = ${1}`.raw, { rowCount: 2 })
         assert.deepInclude(yield* sql`delete from shelf where id = ${5}`.raw, { rowCount: 0 })
         assert.deepInclude(yield* sql`select id from shelf where id = ${2}`.raw, { rows: [{ id: 2 }], rowCount: 1 })
-      }))
+      })
+    )
 
     it.effect("keeps integers beyond 2^53 exact, and gives numbers below", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table large (id integer primary key, n bigint)`
         const values = [2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n, 42n]
@@ -129,19 +140,21 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         for (const id of [3, 0, 1, 2, 3]) {
           assert.deepStrictEqual(yield* sql`select n from large where id = ${id}`, [{ n: read[id] }])
         }
-      }))
+      })
+    )
 
     it.effect("binds undefined as null, and whole numbers as integers", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table note (id integer primary key, body text)`
         yield* sql`insert into note ${sql.insert({ id: 1, body: undefined })}`
         assert.deepStrictEqual(yield* sql`select body from note`, [{ body: null }])
         assert.deepStrictEqual(yield* sql`select cast(${7} as integer) / ${2} as half`, [{ half: 3 }])
-      }))
+      })
+    )
 
     it.effect("refuses to bind what the databases would read differently", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table strict (id integer primary key, body text)`
         for (const value of [new Date(0), { a: 1 }, NaN, Infinity]) {
@@ -150,10 +163,11 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
           assert.instanceOf(reason.cause, TypeError)
         }
         assert.deepStrictEqual(yield* sql`select * from strict`, [])
-      }))
+      })
+    )
 
     it.effect("names what a unique or primary key violation hit", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table product (id integer primary key, code text unique)`
         yield* sql`insert into product ${sql.insert({ id: 1, code: "A" })}`
@@ -164,11 +178,15 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const code = yield* reasonOf(sql`insert into product ${sql.insert({ id: 2, code: "A" })}`)
         const id = yield* reasonOf(sql`insert into product ${sql.insert({ id: 1, code: "B" })}`)
         assert.deepStrictEqual([code._tag, id._tag], ["UniqueViolation", "UniqueViolation"])
-        assert.deepStrictEqual([code, id].map((reason) => "constraint" in reason && reason.constraint), names)
-      }))
+        assert.deepStrictEqual(
+          [code, id].map((reason) => "constraint" in reason && reason.constraint),
+          names
+        )
+      })
+    )
 
     it.effect("reports check, not-null and foreign-key violations as constraint errors", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table parent (id integer primary key)`
         yield* sql`create table child (id integer primary key, parent integer references parent (id),
@@ -176,16 +194,16 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const check = yield* reasonOf(sql`insert into child ${sql.insert({ id: 1, parent: null, days: 0 })}`)
         const notNull = yield* reasonOf(sql`insert into child ${sql.insert({ id: 1, parent: null, days: null })}`)
         const foreign = yield* reasonOf(sql`insert into child ${sql.insert({ id: 1, parent: 9, days: 1 })}`)
-        assert.deepStrictEqual([check, notNull, foreign].map((reason) => reason._tag), [
-          "ConstraintError",
-          "ConstraintError",
-          "ConstraintError"
-        ])
+        assert.deepStrictEqual(
+          [check, notNull, foreign].map((reason) => reason._tag),
+          ["ConstraintError", "ConstraintError", "ConstraintError"]
+        )
         assert.strictEqual(constraintOf(check), "child_days")
-      }))
+      })
+    )
 
     it.effect("names the guard that two overlapping claims on an asset run into", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* claims
         yield* sql`insert into claim ${sql.insert({ id: 2, asset: 7, from_day: 5, to_day: 6 })}`
@@ -193,24 +211,26 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const reason = yield* reasonOf(sql`insert into claim ${sql.insert(overlapping)}`)
         assert.strictEqual(reason._tag, "ConstraintError")
         assert.strictEqual(constraintOf(reason), "claim_overlap")
-      }))
+      })
+    )
 
     it.effect("reports what is not SQL, and a table that is not there, as syntax errors", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         assert.strictEqual((yield* reasonOf(sql`selekt 1`))._tag, "SqlSyntaxError")
         assert.strictEqual((yield* reasonOf(sql`select * from nowhere`))._tag, "SqlSyntaxError")
-      }))
+      })
+    )
 
     it.effect("decodes a column by its new type after a schema change", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const read = sql`select * from van where id = ${1}`
         yield* sql`create table van (id integer primary key)`
         yield* sql`insert into van ${sql.insert({ id: 1 })}`
         for (let i = 0; i < 3; i++) assert.deepStrictEqual(yield* read, [{ id: 1 }])
         const altered = sql`alter table van add column ready boolean not null default true`
-        const rolledBack = Effect.gen(function*() {
+        const rolledBack = Effect.gen(function* () {
           yield* altered
           assert.deepStrictEqual(yield* read, [{ id: 1, ready: true }])
           return yield* Effect.fail("no")
@@ -219,10 +239,11 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         assert.deepStrictEqual(yield* read, [{ id: 1 }])
         yield* altered
         assert.deepStrictEqual(yield* read, [{ id: 1, ready: true }])
-      }))
+      })
+    )
 
     it.effect("streams more rows than fit one fetch, in order, and stops when its reader does", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table line (id integer primary key, open boolean)`
         const lines = Arr.makeBy(1_203, (id) => ({ id, open: true }))
@@ -234,10 +255,11 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         const failure = yield* Effect.flip(Stream.runCollect(sql`select * from nowhere`.stream))
         assert.strictEqual(failure.reason._tag, "SqlSyntaxError")
         assert.deepStrictEqual(yield* sql`select count(*) as n from line`, [{ n: 1_203 }])
-      }))
+      })
+    )
 
     it.effect("takes back a transaction that fails, dies or is interrupted", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table entry (id integer primary key)`
         const write = (id: number) => sql`insert into entry ${sql.insert({ id })}`
@@ -250,39 +272,46 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         yield* Fiber.interrupt(fiber)
         yield* sql.withTransaction(write(4))
         assert.deepStrictEqual(yield* sql`select id from entry`, [{ id: 4 }])
-      }))
+      })
+    )
 
     it.effect("goes on after a failed nested transaction, keeping what came before and after", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table step (id integer primary key)`
         const write = (id: number) => sql`insert into step ${sql.insert({ id })}`
-        yield* sql.withTransaction(Effect.gen(function*() {
-          yield* write(1)
-          const duplicate = sql.withTransaction(Effect.andThen(write(2), write(1)))
-          assert.strictEqual((yield* reasonOf(duplicate))._tag, "UniqueViolation")
-          yield* sql.withTransaction(write(3))
-          yield* Effect.exit(sql.withTransaction(Effect.andThen(write(4), Effect.fail("no"))))
-        }))
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* write(1)
+            const duplicate = sql.withTransaction(Effect.andThen(write(2), write(1)))
+            assert.strictEqual((yield* reasonOf(duplicate))._tag, "UniqueViolation")
+            yield* sql.withTransaction(write(3))
+            yield* Effect.exit(sql.withTransaction(Effect.andThen(write(4), Effect.fail("no"))))
+          })
+        )
         assert.deepStrictEqual(yield* sql`select id from step order by id`, [{ id: 1 }, { id: 3 }])
-      }))
+      })
+    )
 
     it.effect("runs what waits for the commit only if there is one", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const said: Array<string> = []
         const say = (word: string) => sql.afterCommit(Effect.sync(() => said.push(word)))
-        yield* sql.withTransaction(Effect.gen(function*() {
-          yield* say("kept")
-          yield* Effect.exit(sql.withTransaction(Effect.andThen(say("taken back"), Effect.fail("no"))))
-          assert.deepStrictEqual(said, [])
-        }))
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* say("kept")
+            yield* Effect.exit(sql.withTransaction(Effect.andThen(say("taken back"), Effect.fail("no"))))
+            assert.deepStrictEqual(said, [])
+          })
+        )
         yield* Effect.exit(sql.withTransaction(Effect.andThen(say("never"), Effect.fail("no"))))
         assert.deepStrictEqual(said, ["kept"])
-      }))
+      })
+    )
 
     it.effect("lets a fiber give up its wait for a transaction, and the next one in", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table door (id integer primary key)`
         const inside = yield* Deferred.make<void>()
@@ -298,30 +327,39 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         yield* Fiber.join(holders)
         yield* sql.withTransaction(sql`insert into door ${sql.insert({ id: 2 })}`)
         assert.deepStrictEqual(yield* sql`select id from door`, [{ id: 2 }])
-      }))
+      })
+    )
 
     it.effect("runs the statements of one transaction's fibers one after the other", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table batch (id integer primary key)`
         const writes = Array.from({ length: 50 }, (_, id) => sql`insert into batch ${sql.insert({ id })}`)
         yield* sql.withTransaction(Effect.all(writes, { concurrency: "unbounded" }))
         assert.deepStrictEqual(yield* sql`select count(*) as n from batch`, [{ n: 50 }])
-      }))
+      })
+    )
 
     it.effect("sums exactly over 200 transactions on 32 fibers", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table counter (id integer primary key, n integer not null)`
         yield* sql`insert into counter ${sql.insert({ id: 1, n: 0 })}`
         const lock = sql.onDialectOrElse({ orElse: () => sql``, pg: () => sql`for update` })
         const add = (amount: number) =>
-          sql.withTransaction(Effect.gen(function*() {
-            const [row] = yield* sql<{ n: number }>`select n from counter where id = ${1} ${lock}`
-            yield* Effect.yieldNow
-            yield* sql`update counter set n = ${(row?.n ?? NaN) + amount} where id = ${1}`
-          }))
-        yield* Effect.forEach(Array.from({ length: 200 }, (_, i) => i + 1), add, { concurrency: 32 })
+          sql.withTransaction(
+            Effect.gen(function* () {
+              const [row] = yield* sql<{ n: number }>`select n from counter where id = ${1} ${lock}`
+              yield* Effect.yieldNow
+              yield* sql`update counter set n = ${(row?.n ?? NaN) + amount} where id = ${1}`
+            })
+          )
+        yield* Effect.forEach(
+          Array.from({ length: 200 }, (_, i) => i + 1),
+          add,
+          { concurrency: 32 }
+        )
         assert.deepStrictEqual(yield* sql`select n from counter`, [{ n: 20_100 }])
-      }))
+      })
+    )
   })

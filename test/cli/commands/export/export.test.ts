@@ -6,20 +6,42 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openPlace, owner_token, type Place, runHere as run } from "../../session.ts"
 
 let one: Place, other: Place
-beforeAll(async () => { [one, other] = [await openPlace(), await openPlace()] })
+beforeAll(async () => {
+  ;[one, other] = [await openPlace(), await openPlace()]
+})
 afterAll(async () => {
   await one.close()
   await other.close()
 })
 const manifestOf = async ({ url }: Place): Promise<any> =>
-  ((await (await fetch(`${url}/api/v1/system/manifest`, { headers: { authorization: `Bearer ${owner_token}` } })).json()) as { manifest: any }).manifest
-const lines = (file: string): ReadonlyArray<any> => readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+  (
+    (await (
+      await fetch(`${url}/api/v1/system/manifest`, { headers: { authorization: `Bearer ${owner_token}` } })
+    ).json()) as { manifest: any }
+  ).manifest
+const lines = (file: string): ReadonlyArray<any> =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line))
 
 describe("an export", () => {
   it("holds every list as NDJSON and CSV, and the journal, from which an empty server becomes the same", async () => {
-    const did = async (...words: ReadonlyArray<string>): Promise<void> => expect(await run(one, words)).toMatchObject({ code: 0 })
+    const did = async (...words: ReadonlyArray<string>): Promise<void> =>
+      expect(await run(one, words)).toMatchObject({ code: 0 })
     await did("login", one.url, "--token", owner_token)
-    await did("products", "create", "--name", "Speaker, \"12 inch\"; small", "--sku", "=1+1", "--tag-list", "audio", "--description", "two\nlines é 🎪")
+    await did(
+      "products",
+      "create",
+      "--name",
+      'Speaker, "12 inch"; small',
+      "--sku",
+      "=1+1",
+      "--tag-list",
+      "audio",
+      "--description",
+      "two\nlines é 🎪"
+    )
     await did("members", "create", "--name", "Müller & Söhne", "--membership-type", "organisation")
     await did("quote", "new", "--subject", "Garden party", "--from", "2027-07-01", "--to", "2027-07-03", "--no-input")
     await did("quote", "add", "1", "=1+1", "--quantity", "2")
@@ -31,24 +53,38 @@ describe("an export", () => {
     expect(manifest).toEqual(JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")))
     for (const { file, rows } of manifest.files) {
       expect(lines(join(folder, file)).length, file).toBe(rows)
-      const table = parse(readFileSync(join(folder, file.replace(".ndjson", ".csv"))), { bom: true, columns: true }) as ReadonlyArray<any>
+      const table = parse(readFileSync(join(folder, file.replace(".ndjson", ".csv"))), {
+        bom: true,
+        columns: true
+      }) as ReadonlyArray<any>
       expect(table.length, file).toBe(rows)
     }
     const [product] = lines(join(folder, "products.ndjson"))
     const [row] = parse(readFileSync(join(folder, "products.csv")), { bom: true, columns: true }) as ReadonlyArray<any>
-    expect([row.name, row.sku, row.description, row.tag_list, row.id]).toEqual([product.name, "'=1+1", "two\nlines é 🎪", "[\"audio\"]", String(product.id)])
+    expect([row.name, row.sku, row.description, row.tag_list, row.id]).toEqual([
+      product.name,
+      "'=1+1",
+      "two\nlines é 🎪",
+      '["audio"]',
+      String(product.id)
+    ])
     // Every table whole, what no list shows among them.
     const { tables } = manifest.journal.manifest
     for (const { name, rows } of tables) expect(lines(join(folder, "tables", `${name}.ndjson`)).length, name).toBe(rows)
     expect(readdirSync(join(folder, "tables")).length).toBe(tables.length * 2)
-    expect(lines(join(folder, "tables", "opportunity_items.ndjson")).map(({ name, quantity }) => [name, quantity])).toEqual([["Speaker, \"12 inch\"; small", "2.00"]])
+    expect(
+      lines(join(folder, "tables", "opportunity_items.ndjson")).map(({ name, quantity }) => [name, quantity])
+    ).toEqual([['Speaker, "12 inch"; small', "2.00"]])
     expect(lines(join(folder, "journal.ndjson")).length).toBe(manifest.journal.manifest.events)
 
     const told = await run(other, ["import", "all", folder, "--dry-run", "--json"])
     expect([told.code, JSON.parse(told.out).events]).toEqual([0, manifest.journal.manifest.events])
     expect((await manifestOf(other)).events).not.toBe(manifest.journal.manifest.events)
     const brought = await run(other, ["import", "all", folder])
-    expect([brought.code, brought.out], brought.err).toEqual([0, expect.stringContaining(String(manifest.journal.manifest.events))])
+    expect([brought.code, brought.out], brought.err).toEqual([
+      0,
+      expect.stringContaining(String(manifest.journal.manifest.events))
+    ])
     expect(brought.err).toContain("let devices log in again")
     expect(await manifestOf(other)).toEqual(await manifestOf(one))
     const shown = await run(other, ["orders", "show", "1", "--json"])
@@ -61,10 +97,19 @@ describe("an export", () => {
     const damaged = join(one.folder, "damaged")
     cpSync(join(one.folder, "out"), damaged, { recursive: true })
     appendFileSync(join(damaged, "journal.ndjson"), "{}\n")
-    expect(await run(other, ["import", "all", damaged])).toMatchObject({ code: 5, err: expect.stringContaining("its checksum differs") })
+    expect(await run(other, ["import", "all", damaged])).toMatchObject({
+      code: 5,
+      err: expect.stringContaining("its checksum differs")
+    })
     rmSync(join(damaged, "journal.ndjson"))
-    expect(await run(other, ["import", "all", damaged])).toMatchObject({ code: 5, err: expect.stringContaining("journal.ndjson is missing") })
-    expect(await run(other, ["import", "all", one.folder])).toMatchObject({ code: 2, err: expect.stringContaining("no manifest.json") })
+    expect(await run(other, ["import", "all", damaged])).toMatchObject({
+      code: 5,
+      err: expect.stringContaining("journal.ndjson is missing")
+    })
+    expect(await run(other, ["import", "all", one.folder])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("no manifest.json")
+    })
     const offline = await run(one, ["export", join(one.folder, "offline"), "--offline"])
     expect(offline).toMatchObject({ code: 0, err: expect.stringContaining("--offline forbids") })
     await one.stop()
@@ -72,6 +117,9 @@ describe("an export", () => {
     expect(cut_off).toMatchObject({ code: 0, err: expect.stringContaining("cannot be reached") })
     await one.start()
     expect(lines(join(one.folder, "cut-off", "tables", "products.ndjson")).length).toBe(1)
-    expect(await run(other, ["import", "all", join(one.folder, "offline")])).toMatchObject({ code: 5, err: expect.stringContaining("has no journal") })
+    expect(await run(other, ["import", "all", join(one.folder, "offline")])).toMatchObject({
+      code: 5,
+      err: expect.stringContaining("has no journal")
+    })
   }, 120_000)
 })

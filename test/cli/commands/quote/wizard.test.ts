@@ -15,13 +15,39 @@ beforeAll(async () => {
   cli = openCommandLine()
   await cli.type(["login", place.url, "--token", owner_token])
   await cli.type(["stores", "update", "1", "--timezone", "Europe/London"])
-  const [lamp, clamp, cable] = [await made("/products", { name: "Moving Lamp", sku: "LAMP", barcode: "0123" }), await made("/products", { name: "Clamp" }), await made("/products", { name: "Lamp cable" })]
+  const [lamp, clamp, cable] = [
+    await made("/products", { name: "Moving Lamp", sku: "LAMP", barcode: "0123" }),
+    await made("/products", { name: "Clamp" }),
+    await made("/products", { name: "Lamp cable" })
+  ]
   for (const product of [lamp, clamp]) {
-    const { stock_levels: [level] } = JSON.parse((await cli.type(["api", "GET", `/stock_levels?q[product_id_eq]=${product.id}`])).out)
+    const {
+      stock_levels: [level]
+    } = JSON.parse((await cli.type(["api", "GET", `/stock_levels?q[product_id_eq]=${product.id}`])).out)
     expect((await cli.type(["stock-levels", "update", String(level.id), "--quantity-held", "10"])).code).toBe(0)
   }
-  for (const [product, price] of [[lamp, "3"], [clamp, "1"]] as const) {
-    expect((await cli.type(["products", "rates", "create", String(product.id), "--rate-definition-id", "daily-rate", "--transaction-type", "rental", "--price", price, "--currency", "GBP"])).code).toBe(0)
+  for (const [product, price] of [
+    [lamp, "3"],
+    [clamp, "1"]
+  ] as const) {
+    expect(
+      (
+        await cli.type([
+          "products",
+          "rates",
+          "create",
+          String(product.id),
+          "--rate-definition-id",
+          "daily-rate",
+          "--transaction-type",
+          "rental",
+          "--price",
+          price,
+          "--currency",
+          "GBP"
+        ])
+      ).code
+    ).toBe(0)
   }
   await made(`/products/${lamp.id}/accessories`, { accessory_product_id: clamp.id, quantity: 2, included: true })
   expect(cable.id).toBe(3)
@@ -45,7 +71,7 @@ const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer
     promptText: async (message, options = {}) => {
       for (;;) {
         const [, answer, refused] = next(message)
-        const text = answer === "" ? options.default ?? "" : answer
+        const text = answer === "" ? (options.default ?? "") : answer
         const complaint = options.check?.(text)
         if (refused === undefined) {
           expect(complaint, message).toBeUndefined()
@@ -62,10 +88,22 @@ const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer
     }
   }
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
-  const told: CommandContext = { ...context, note: (text) => { said.push(...text.split("\n").map((line) => line.trim()).filter((line) => line !== "")) } }
+  const told: CommandContext = {
+    ...context,
+    note: (text) => {
+      said.push(
+        ...text
+          .split("\n")
+          .map((line) => line.trim())
+          .filter((line) => line !== "")
+      )
+    }
+  }
   try {
     return { flags: await askForQuote(told, {}, questions), said, asked: at }
-  } finally { await context.close() }
+  } finally {
+    await context.close()
+  }
 }
 
 /** Near enough to be counted, whenever this runs. */
@@ -74,36 +112,90 @@ const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000)
 it("asks who, when and what, and tells after each line what it comes to and what is short", async () => {
   const [from, to] = [`${dayIn(30)}T09:00Z`, `${dayIn(32)}T09:00Z`]
   const { flags, said } = await counter([
-    [/^Subject/, "", /needs a subject/], [/^Subject/, "Gala"],
-    [/^Customer/, "nobody"], [/^Customer/, "acme"], [/^Which/, "Acme Tours"],
-    [/^From/, "tomorrow", /neither a date/], [/^From/, from], [/^To/, "", /must end/], [/^To/, `${dayIn(30)}T08:00Z`, /after/], [/^To/, to],
-    [/^First product/, "0123"], [/^How many Moving Lamp/, "none", /number/], [/^How many Moving Lamp/, "4"],
+    [/^Subject/, "", /needs a subject/],
+    [/^Subject/, "Gala"],
+    [/^Customer/, "nobody"],
+    [/^Customer/, "acme"],
+    [/^Which/, "Acme Tours"],
+    [/^From/, "tomorrow", /neither a date/],
+    [/^From/, from],
+    [/^To/, "", /must end/],
+    [/^To/, `${dayIn(30)}T08:00Z`, /after/],
+    [/^To/, to],
+    [/^First product/, "0123"],
+    [/^How many Moving Lamp/, "none", /number/],
+    [/^How many Moving Lamp/, "4"],
     [/^Next product/, "trampoline"],
-    [/^Next product/, "lamp"], [/^Which/, "Moving Lamp  LAMP"], [/^How many Moving Lamp/, "7"],
-    [/^Next product/, "cable"], [/^How many Lamp cable/, ""],
-    [/^Next product/, ""], [/^And now/, "Take a line out"], [/^Which/, "7 × Moving Lamp"],
-    [/^Next product/, ""], [/^And now/, "Save it as a draft"]
+    [/^Next product/, "lamp"],
+    [/^Which/, "Moving Lamp  LAMP"],
+    [/^How many Moving Lamp/, "7"],
+    [/^Next product/, "cable"],
+    [/^How many Lamp cable/, ""],
+    [/^Next product/, ""],
+    [/^And now/, "Take a line out"],
+    [/^Which/, "7 × Moving Lamp"],
+    [/^Next product/, ""],
+    [/^And now/, "Save it as a draft"]
   ])
   // Two days: a lamp 6.00, and two clamps 4.00 along with it.
-  expect(said).toEqual(expect.arrayContaining([
-    "No organisation's name contains \"nobody\".", "4 × Moving Lamp: 40.00 GBP", "So far 1 line: 40.00 GBP, before discounts and tax.",
-    "7 × Moving Lamp: 70.00 GBP", "Moving Lamp: only 10 free then, 1 short.", "Clamp: only 10 free then, 12 short.", "So far 2 lines: 110.00 GBP, before discounts and tax.",
-    "1 × Lamp cable: 0.00 GBP", "Lamp cable: none free then, 1 short.", "So far 2 lines: 40.00 GBP, before discounts and tax."
-  ]))
+  expect(said).toEqual(
+    expect.arrayContaining([
+      'No organisation\'s name contains "nobody".',
+      "4 × Moving Lamp: 40.00 GBP",
+      "So far 1 line: 40.00 GBP, before discounts and tax.",
+      "7 × Moving Lamp: 70.00 GBP",
+      "Moving Lamp: only 10 free then, 1 short.",
+      "Clamp: only 10 free then, 12 short.",
+      "So far 2 lines: 110.00 GBP, before discounts and tax.",
+      "1 × Lamp cable: 0.00 GBP",
+      "Lamp cable: none free then, 1 short.",
+      "So far 2 lines: 40.00 GBP, before discounts and tax."
+    ])
+  )
   expect(said.find((line) => line.includes("trampoline"))).toMatch(/^No product has "trampoline" in its name/)
   expect(flags).toEqual({ subject: "Gala", member: expect.any(String), from, to, line: ["1*4", "3*1"], draft: true })
 })
 it("needs neither a customer, nor dates, nor lines", async () => {
-  expect((await counter([[/^Subject/, "Bare"], [/^Customer/, ""], [/^From/, ""], [/^First product/, ""], [/^And now/, "Save it as a quotation"]])).flags).toEqual({ subject: "Bare", line: [], draft: false })
+  expect(
+    (
+      await counter([
+        [/^Subject/, "Bare"],
+        [/^Customer/, ""],
+        [/^From/, ""],
+        [/^First product/, ""],
+        [/^And now/, "Save it as a quotation"]
+      ])
+    ).flags
+  ).toEqual({ subject: "Bare", line: [], draft: false })
 })
 it("says that it cannot tell what is short too far ahead", async () => {
   const { said } = await counter([
-    [/^Subject/, "Far"], [/^Customer/, ""], [/^From/, "2101-07-01"], [/^To/, "2101-07-02"], [/^First/, "LAMP"], [/^How many/, "50"], [/^Next/, "LAMP"], [/^How many/, "1"], [/^Next/, ""],
+    [/^Subject/, "Far"],
+    [/^Customer/, ""],
+    [/^From/, "2101-07-01"],
+    [/^To/, "2101-07-02"],
+    [/^First/, "LAMP"],
+    [/^How many/, "50"],
+    [/^Next/, "LAMP"],
+    [/^How many/, "1"],
+    [/^Next/, ""],
     [/^And now/, "Save it as a draft"]
   ])
-  expect(said.filter((line) => line.startsWith("These dates"))).toEqual(["These dates are too far off to count what is free."])
+  expect(said.filter((line) => line.startsWith("These dates"))).toEqual([
+    "These dates are too far off to count what is free."
+  ])
 })
 it("writes nothing when it is thrown away", async () => {
-  await expect(counter([[/^Subject/, "Gone"], [/^Customer/, ""], [/^From/, ""], [/^First product/, "LAMP"], [/^How many/, "2"], [/^Next/, ""], [/^And now/, "Throw it away"]])).rejects.toThrow("Nothing was written.")
+  await expect(
+    counter([
+      [/^Subject/, "Gone"],
+      [/^Customer/, ""],
+      [/^From/, ""],
+      [/^First product/, "LAMP"],
+      [/^How many/, "2"],
+      [/^Next/, ""],
+      [/^And now/, "Throw it away"]
+    ])
+  ).rejects.toThrow("Nothing was written.")
   expect(JSON.parse((await cli.type(["quote", "list", "--json"])).out).meta.total).toBe(0)
 })

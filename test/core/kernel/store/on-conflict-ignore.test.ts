@@ -8,7 +8,12 @@ import { plainTable, type Table } from "../../../../core/kernel/table.ts"
 import { engines } from "../../../app.ts"
 import { openShop } from "../lamp-shop.ts"
 
-const notes = plainTable("first_notes", "id", { id: integer(), note: text() }, { on_conflict_ignore: true }) as unknown as Table
+const notes = plainTable(
+  "first_notes",
+  "id",
+  { id: integer(), note: text() },
+  { on_conflict_ignore: true }
+) as unknown as Table
 const noted = (id: number, note: string): RowChange => ({ op: "insert", table: notes, row: { id, note } })
 
 describe.each(engines)("a table whose first row of a key wins, on %s", (engine) => {
@@ -17,19 +22,30 @@ describe.each(engines)("a table whose first row of a key wins, on %s", (engine) 
 
   it("keeps what is there, whether noted again at once, together or later", async () => {
     const shop = await opening
-    const rows = await shop.run(Effect.gen(function*() {
-      const store = yield* Store
-      for (const statement of createTable(notes, store.dialect)) yield* store.run(statement)
-      yield* store.apply([noted(1, "first"), noted(1, "again"), noted(2, "first")])
-      yield* store.apply([noted(2, "later")])
-      yield* store.apply([noted(1, "later"), noted(2, "later"), noted(3, "first")])
-      return yield* store.run("select id, note from first_notes order by id")
-    }))
-    expect(rows.map((row: any) => [Number(row.id), row.note])).toEqual([[1, "first"], [2, "first"], [3, "first"]])
+    const rows = await shop.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        for (const statement of createTable(notes, store.dialect)) yield* store.run(statement)
+        yield* store.apply([noted(1, "first"), noted(1, "again"), noted(2, "first")])
+        yield* store.apply([noted(2, "later")])
+        yield* store.apply([noted(1, "later"), noted(2, "later"), noted(3, "first")])
+        return yield* store.run("select id, note from first_notes order by id")
+      })
+    )
+    expect(rows.map((row: any) => [Number(row.id), row.note])).toEqual([
+      [1, "first"],
+      [2, "first"],
+      [3, "first"]
+    ])
   })
   it("what was there before is what a change is taken back to", async () => {
     const shop = await opening
-    const images = await shop.run(Effect.flatMap(Store, (store) => Effect.forEach([noted(1, "later"), noted(9, "new")], store.imagesBefore)))
-    expect(images.map(([image]) => [image!.key, image!.row?.["note"]])).toEqual([[1, "first"], [9, undefined]])
+    const images = await shop.run(
+      Effect.flatMap(Store, (store) => Effect.forEach([noted(1, "later"), noted(9, "new")], store.imagesBefore))
+    )
+    expect(images.map(([image]) => [image!.key, image!.row?.["note"]])).toEqual([
+      [1, "first"],
+      [9, undefined]
+    ])
   })
 })

@@ -1,7 +1,18 @@
 import { Effect } from "effect"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { insert, type RowChange, update, updateWhere, remove, removeWhere } from "../../../../core/kernel/row-change.ts"
-import { boolean, code, date, decimal, integer, json, list, money, text, timestamp } from "../../../../core/kernel/field.ts"
+import {
+  boolean,
+  code,
+  date,
+  decimal,
+  integer,
+  json,
+  list,
+  money,
+  text,
+  timestamp
+} from "../../../../core/kernel/field.ts"
 import type { Json } from "../../../../core/kernel/json.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -10,19 +21,32 @@ import { engines } from "../../../app.ts"
 import { openShop } from "../lamp-shop.ts"
 
 const cells = plainTable("cells", "id", {
-  id: integer({ max: Number.MAX_SAFE_INTEGER }), text: text({ nullable: true, search: true }), code: code({ 1: "One", 2: "Two" }, { nullable: true }),
-  flag: boolean({ nullable: true }), amount: money({ nullable: true }), fine: decimal({ scale: 6, nullable: true }), whole: decimal({ scale: 0, nullable: true }),
-  day: date({ nullable: true }), at: timestamp({ nullable: true }), any: json<Json>({ form: "any", nullable: true }), tags: list(text(), { default: [] })
+  id: integer({ max: Number.MAX_SAFE_INTEGER }),
+  text: text({ nullable: true, search: true }),
+  code: code({ 1: "One", 2: "Two" }, { nullable: true }),
+  flag: boolean({ nullable: true }),
+  amount: money({ nullable: true }),
+  fine: decimal({ scale: 6, nullable: true }),
+  whole: decimal({ scale: 0, nullable: true }),
+  day: date({ nullable: true }),
+  at: timestamp({ nullable: true }),
+  any: json<Json>({ form: "any", nullable: true }),
+  tags: list(text(), { default: [] })
 })
 type Cell = { readonly [K in keyof typeof cells.columns]?: unknown } & { readonly id: number }
 
 describe.each(engines)("rows on %s", (engine) => {
   const opening = openShop(engine)
-  const withStore = async <A>(use: (store: Store["Service"]) => Effect.Effect<A, unknown>): Promise<A> => (await opening).run(Effect.flatMap(Store, use))
-  beforeEach(() => withStore((store) => Effect.gen(function*() {
-    yield* store.run("drop table if exists cells")
-    for (const statement of createTable(cells as unknown as Table, store.dialect)) yield* store.run(statement)
-  })))
+  const withStore = async <A>(use: (store: Store["Service"]) => Effect.Effect<A, unknown>): Promise<A> =>
+    (await opening).run(Effect.flatMap(Store, use))
+  beforeEach(() =>
+    withStore((store) =>
+      Effect.gen(function* () {
+        yield* store.run("drop table if exists cells")
+        for (const statement of createTable(cells as unknown as Table, store.dialect)) yield* store.run(statement)
+      })
+    )
+  )
   afterAll(async () => (await opening).close())
   const apply = (...changes: ReadonlyArray<RowChange>) => withStore((store) => store.apply(changes))
   const cell = (row: Cell): RowChange => insert(cells as unknown as Table, row as never)
@@ -41,9 +65,38 @@ describe.each(engines)("rows on %s", (engine) => {
     ["fine", ["0.000000", "0.000001", "-0.000001", "999999999999.999999", "-1000000000000.000000", null]],
     ["whole", ["0", "-7", "1000000000000", null]],
     ["day", ["0001-01-01", "2024-02-29", "9999-12-31", null]],
-    ["at", ["0001-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z", "2026-03-29T01:30:00.001Z", "2199-01-01T00:00:00.000Z", null]],
-    ["any", [{}, [], { a: { b: [1, "2", null, true] } }, "text", "123", "null", "", 0, -1.5, 1e21, 9_007_199_254_740_993, 1e-7, true, false, { "ä": "\"" }, null]],
-    ["tags", [[], ["a", "a", ""], ["null", "[]", "\""]]]
+    [
+      "at",
+      [
+        "0001-01-01T00:00:00.000Z",
+        "1969-12-31T23:59:59.999Z",
+        "2026-03-29T01:30:00.001Z",
+        "2199-01-01T00:00:00.000Z",
+        null
+      ]
+    ],
+    [
+      "any",
+      [
+        {},
+        [],
+        { a: { b: [1, "2", null, true] } },
+        "text",
+        "123",
+        "null",
+        "",
+        0,
+        -1.5,
+        1e21,
+        9_007_199_254_740_993,
+        1e-7,
+        true,
+        false,
+        { "ä": '"' },
+        null
+      ]
+    ],
+    ["tags", [[], ["a", "a", ""], ["null", "[]", '"']]]
   ])("a column of kind %s gives back what was put in", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
@@ -53,7 +106,21 @@ describe.each(engines)("rows on %s", (engine) => {
   })
   it("what is not given is at its default, or null", async () => {
     await apply(cell({ id: 1 }))
-    expect(await found()).toEqual([{ id: 1, text: null, code: null, flag: null, amount: null, fine: null, whole: null, day: null, at: null, any: null, tags: [] }])
+    expect(await found()).toEqual([
+      {
+        id: 1,
+        text: null,
+        code: null,
+        flag: null,
+        amount: null,
+        fine: null,
+        whole: null,
+        day: null,
+        at: null,
+        any: null,
+        tags: []
+      }
+    ])
   })
   it.each<[string, ReadonlyArray<unknown>, ReadonlyArray<number>, ReadonlyArray<number>]>([
     ["amount", [2, null, -1, 2], [3, 1, 4, 2], [2, 1, 4, 3]],
@@ -67,19 +134,38 @@ describe.each(engines)("rows on %s", (engine) => {
   })
   it("changes are carried out in order, whatever their tables and numbers", async () => {
     const many = Array.from({ length: 300 }, (_, at) => cell({ id: at + 1, amount: at }))
-    await apply(...many, update(cells, 5, { amount: -5 }), remove(cells as unknown as Table, 6), cell({ id: 6, amount: -6 }),
-      updateWhere(cells, { amount: [0, 1] }, { flag: true, text: "Ä" }), removeWhere(cells as unknown as Table, { amount: 299, flag: null }),
-      update(cells, 1, {}), updateWhere(cells, { id: [] }, { amount: 1 }))
+    await apply(
+      ...many,
+      update(cells, 5, { amount: -5 }),
+      remove(cells as unknown as Table, 6),
+      cell({ id: 6, amount: -6 }),
+      updateWhere(cells, { amount: [0, 1] }, { flag: true, text: "Ä" }),
+      removeWhere(cells as unknown as Table, { amount: 299, flag: null }),
+      update(cells, 1, {}),
+      updateWhere(cells, { id: [] }, { amount: 1 })
+    )
     const rows = await found()
     expect(rows.map((row) => row["id"])).toEqual(Array.from({ length: 299 }, (_, at) => at + 1))
-    expect(rows.filter((row) => row["flag"] === true).map((row) => [row["id"], row["text"]])).toEqual([[1, "Ä"], [2, "Ä"]])
+    expect(rows.filter((row) => row["flag"] === true).map((row) => [row["id"], row["text"]])).toEqual([
+      [1, "Ä"],
+      [2, "Ä"]
+    ])
     expect([rows[4]!["amount"], rows[5]!["amount"]]).toEqual([-5, -6])
-    expect(await withStore((store) => store.run("select id from cells where text_folded = 'ä' order by id"))).toEqual([{ id: 1 }, { id: 2 }])
+    expect(await withStore((store) => store.run("select id from cells where text_folded = 'ä' order by id"))).toEqual([
+      { id: 1 },
+      { id: 2 }
+    ])
   })
   it("images before a change are the rows as they were", async () => {
     await apply(cell({ id: 1, amount: 1 }), cell({ id: 2, amount: 1 }), cell({ id: 3 }))
-    const images = (change: RowChange) => withStore((store) => Effect.map(store.imagesBefore(change), (found) => found.map(({ key, row }) => [key, row?.["amount"]])))
-    expect(await images(updateWhere(cells, { amount: 1 }, { amount: 9 }))).toEqual([[1, 1], [2, 1]])
+    const images = (change: RowChange) =>
+      withStore((store) =>
+        Effect.map(store.imagesBefore(change), (found) => found.map(({ key, row }) => [key, row?.["amount"]]))
+      )
+    expect(await images(updateWhere(cells, { amount: 1 }, { amount: 9 }))).toEqual([
+      [1, 1],
+      [2, 1]
+    ])
     expect(await images(remove(cells as unknown as Table, 3))).toEqual([[3, null]])
     expect(await images(remove(cells as unknown as Table, 4))).toEqual([])
     expect(await images(cell({ id: 4, amount: 4 }))).toEqual([[4, undefined]])
@@ -87,7 +173,9 @@ describe.each(engines)("rows on %s", (engine) => {
   it("rows are looked up by many keys at once, each once", async () => {
     await apply(...Array.from({ length: 20 }, (_, at) => cell({ id: at + 1 })))
     const keys = [...Array.from({ length: 12_000 }, (_, at) => at + 10), 3, 3]
-    const ids = await withStore((store) => Effect.map(store.getMany(cells, keys), (rows) => rows.map((row) => row.id).sort((a, b) => a - b)))
+    const ids = await withStore((store) =>
+      Effect.map(store.getMany(cells, keys), (rows) => rows.map((row) => row.id).sort((a, b) => a - b))
+    )
     expect(ids).toEqual([3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20])
     expect(await withStore((store) => store.getMany(cells, []))).toEqual([])
   })

@@ -11,17 +11,27 @@ const may = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z"
 describe.each(engines)("allocating units on %s", (engine) => {
   let app: App
   let w: OpportunityFixture
-  beforeAll(async () => { app = await openApp(engine); w = opportunityFixture(app) })
+  beforeAll(async () => {
+    app = await openApp(engine)
+    w = opportunityFixture(app)
+  })
   afterAll(() => app.close())
 
   const order = async (product_id: number, quantity = 2, dates: object = may) => {
-    const opportunity = await w.withLine({ subject: `Gig ${product_id}`, ...dates }, { name: "Unit", item_id: product_id, quantity, unit_price: "10.00" } as never)
+    const opportunity = await w.withLine({ subject: `Gig ${product_id}`, ...dates }, {
+      name: "Unit",
+      item_id: product_id,
+      quantity,
+      unit_price: "10.00"
+    } as never)
     await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
     expect((await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`)).status).toBe(200)
     return { ...opportunity, line: opportunity.items[0] }
   }
   const allocate = (opportunity: { id: number; line: { id: number } }, ...ids: ReadonlyArray<number>) =>
-    w.post(`${opportunity_path}/${opportunity.id}/quick_allocate`, { allocations: ids.map((stock_level_id) => ({ opportunity_item_id: opportunity.line.id, stock_level_id })) })
+    w.post(`${opportunity_path}/${opportunity.id}/quick_allocate`, {
+      allocations: ids.map((stock_level_id) => ({ opportunity_item_id: opportunity.line.id, stock_level_id }))
+    })
   const demandsOf = (opportunity: { id: number }) =>
     app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
 
@@ -29,14 +39,29 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const product = await w.product()
     const [a, b] = [await w.unit(product.id), await w.unit(product.id)]
     const opportunity = await order(product.id, 3)
-    expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: null, quantity: 3, phase: "reserved", is_active: true }])
+    expect(await demandsOf(opportunity)).toMatchObject([
+      { asset_id: null, quantity: 3, phase: "reserved", is_active: true }
+    ])
     const reply = await allocate(opportunity, a.id, b.id)
     expect(reply.status).toBe(200)
     expect(reply.body.opportunity.items[0].assets).toMatchObject([
-      { stock_level_id: a.id, status: 0, status_label: "Allocated", dispatched_at: null, stock_level: { id: a.id, name: a.asset_number } }, { stock_level_id: b.id }
+      {
+        stock_level_id: a.id,
+        status: 0,
+        status_label: "Allocated",
+        dispatched_at: null,
+        stock_level: { id: a.id, name: a.asset_number }
+      },
+      { stock_level_id: b.id }
     ])
     const own = await demandsOf(opportunity)
-    expect(own.map((demand) => [demand.asset_id, demand.quantity]).sort()).toEqual([[a.id, 1], [b.id, 1], [null, 1]].sort())
+    expect(own.map((demand) => [demand.asset_id, demand.quantity]).sort()).toEqual(
+      [
+        [a.id, 1],
+        [b.id, 1],
+        [null, 1]
+      ].sort()
+    )
     expect((await w.get(`/api/v1/stock_levels/${a.id}`)).body.stock_level.quantity_allocated).toBe("1.00")
     const listed = await w.get(`${opportunity_path}/${opportunity.id}/assets?q[stock_level_id_eq]=${a.id}`)
     expect(listed.body).toMatchObject({ assets: [{ stock_level_id: a.id }], meta: { total: 1 } })
@@ -64,7 +89,8 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const foreign = await w.unit(other.id)
     const bulk_level = (await w.get(`/api/v1/products/${bulk.id}?include=stock_levels`)).body.product.stock_levels[0]
     const opportunity = await order(product.id, 2)
-    const keys = async (...ids: ReadonlyArray<number>) => Object.keys((await allocate(opportunity, ...ids)).body.errors ?? {})
+    const keys = async (...ids: ReadonlyArray<number>) =>
+      Object.keys((await allocate(opportunity, ...ids)).body.errors ?? {})
     expect(await keys(a.id, b.id, c.id)).toEqual(["allocations"])
     expect(await keys(a.id, foreign.id)).toEqual(["allocations.1.stock_level_id"])
     expect(await keys(bulk_level.id)).toEqual(["allocations.0.stock_level_id"])
@@ -109,17 +135,35 @@ describe.each(engines)("allocating units on %s", (engine) => {
   it("an order that is short says so, and its store may refuse it (scenario 115)", async () => {
     const store = await w.made("/api/v1/stores", { name: "Strict", shortage_policy: "block" }, "store")
     const product = await w.product({ stock_method: 1 })
-    await w.made("/api/v1/stock_levels", { product_id: product.id, store_id: store.id, quantity_held: 5 }, "stock_level")
+    await w.made(
+      "/api/v1/stock_levels",
+      { product_id: product.id, store_id: store.id, quantity_held: 5 },
+      "stock_level"
+    )
     const ordered = async (quantity: number, viewer = viewerWith(["opportunities.edit"], ["*"])) => {
-      const opportunity = await w.withLine({ ...may, store_id: store.id }, { name: "Cable", item_id: product.id, quantity } as never)
+      const opportunity = await w.withLine({ ...may, store_id: store.id }, {
+        name: "Cable",
+        item_id: product.id,
+        quantity
+      } as never)
       await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
-      return { id: opportunity.id, reply: await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`, {}, viewer) }
+      return {
+        id: opportunity.id,
+        reply: await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`, {}, viewer)
+      }
     }
     expect((await ordered(4)).reply.body.opportunity).toMatchObject({ state: 2, has_shortage: false })
     const blocked = await ordered(3)
     expect([blocked.reply.status, Object.keys(blocked.reply.body.errors)]).toEqual([422, ["shortages"]])
     expect((await w.get(`${opportunity_path}/${blocked.id}/availability`)).body.availability).toMatchObject([
-      { product_id: product.id, store_id: store.id, requested_quantity: 3, available_for_item: 1, shortage_quantity: 2, has_shortage: true }
+      {
+        product_id: product.id,
+        store_id: store.id,
+        requested_quantity: 3,
+        available_for_item: 1,
+        shortage_quantity: 2,
+        has_shortage: true
+      }
     ])
     const ignoring = await ordered(3, viewerWith(["opportunities.edit", "shortages.ignore"], ["*"]))
     expect(ignoring.reply.body.opportunity).toMatchObject({ state: 2, has_shortage: true })

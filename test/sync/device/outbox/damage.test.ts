@@ -15,14 +15,26 @@ beforeEach(async () => {
   folder = join(test_server.folder, "van")
   path = join(folder, "outbox.sqlite")
 })
-afterEach(async () => { await test_server.close() })
+afterEach(async () => {
+  await test_server.close()
+})
 
-const enrolled = (): Promise<Device> => enrolDevice(folder, { name: "van", url: test_server.url(), token, device: "van" })
-const write = (device: Device, name: string, description = "") => device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name, description } })
+const enrolled = (): Promise<Device> =>
+  enrolDevice(folder, { name: "van", url: test_server.url(), token, device: "van" })
+const write = (device: Device, name: string, description = "") =>
+  device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name, description } })
 const names = async (device: Device): Promise<ReadonlyArray<string>> =>
-  ((await device.ask({ method: "GET", path: "/api/v1/product_groups", query: [], body: undefined })).body as any).product_groups.map((one: any) => one.name).sort()
-const told = async (work: () => Promise<unknown>): Promise<{ readonly message: string; readonly way_out: string | undefined }> => {
-  try { await work() } catch (error) {
+  (
+    (await device.ask({ method: "GET", path: "/api/v1/product_groups", query: [], body: undefined })).body as any
+  ).product_groups
+    .map((one: any) => one.name)
+    .sort()
+const told = async (
+  work: () => Promise<unknown>
+): Promise<{ readonly message: string; readonly way_out: string | undefined }> => {
+  try {
+    await work()
+  } catch (error) {
     const { message, way_out } = exitFrom(error)
     return { message, way_out }
   }
@@ -52,26 +64,43 @@ describe("an outbox whose write-ahead log is lost", () => {
     const device = test_server.keep(await openDevice(folder))
     expect(await device.missing()).toEqual({ from: 2, to: 4 })
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
-    const refused = { message: expect.stringMatching(/^Commands 2 to 4 were acknowledged here, and the outbox does not have them any more/), way_out: expect.stringContaining("doctor --accept-loss") }
+    const refused = {
+      message: expect.stringMatching(
+        /^Commands 2 to 4 were acknowledged here, and the outbox does not have them any more/
+      ),
+      way_out: expect.stringContaining("doctor --accept-loss")
+    }
     expect(await told(() => write(device, "Not now"))).toEqual(refused)
     expect(await told(() => device.sync())).toEqual(refused)
     expect(await told(() => device.bundleOut())).toEqual(refused)
-    expect(await device.doctor(true)).toEqual([{ check: "replica file", ok: true, detail: "whole" }, { check: "outbox numbers", ok: false, detail: expect.stringContaining("Commands 2 to 4") }])
+    expect(await device.doctor(true)).toEqual([
+      { check: "replica file", ok: true, detail: "whole" },
+      { check: "outbox numbers", ok: false, detail: expect.stringContaining("Commands 2 to 4") }
+    ])
     expect(device.lastPending()).toBe(1)
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
   })
   it("is written out with what the lost commands did here", async () => {
     await lose()
     const { commands, lost, traces, unreadable } = readUnsent(folder)
-    expect([commands.map(({ payload }) => payload.body["name"]), lost, unreadable]).toEqual([["Kept"], { from: 2, to: 4 }, 0])
-    expect(traces.map(({ events }) => events.map(({ type, data }) => [type, (data as any).name ?? (data as any).row?.name]))).toEqual(
-      ["Lost 1", "Lost 2", "Lost 3"].map((name) => [[expect.any(String), name]]))
+    expect([commands.map(({ payload }) => payload.body["name"]), lost, unreadable]).toEqual([
+      ["Kept"],
+      { from: 2, to: 4 },
+      0
+    ])
+    expect(
+      traces.map(({ events }) => events.map(({ type, data }) => [type, (data as any).name ?? (data as any).row?.name]))
+    ).toEqual(["Lost 1", "Lost 2", "Lost 3"].map((name) => [[expect.any(String), name]]))
   })
   it("goes on from what is left once the loss is accepted", async () => {
     await lose()
     const device = test_server.keep(await openDevice(folder))
     expect(await device.acceptLoss()).toEqual({ from: 2, to: 4 })
-    expect([await device.missing(), await device.acceptLoss(), await names(device)]).toEqual([undefined, undefined, ["Kept"]])
+    expect([await device.missing(), await device.acceptLoss(), await names(device)]).toEqual([
+      undefined,
+      undefined,
+      ["Kept"]
+    ])
     expect((await write(device, "New")).status).toBe(201)
     expect(await device.sync()).toMatchObject({ accepted: 2, rejected: 0, pending: 0 })
     expect((await device.doctor(false)).filter(({ ok }) => !ok)).toEqual([])
@@ -104,13 +133,19 @@ describe("a command in the outbox", () => {
     ["another id", (db) => db.exec("update commands set ids = replace(ids, '[', '[1') where n = 2")],
     ["another name", (db) => db.exec("update commands set name = 'stores.create' where n = 2")],
     ["no JSON", (db) => db.exec("update commands set payload = substr(payload, 3) where n = 2")]
-  ])("with %s than was acknowledged is seen: nothing more is acknowledged, and the others are given out", async (_word, change) => {
-    await altered(change)
-    expect(await told(() => openDevice(folder))).toEqual({ message: expect.stringMatching(/^The outbox .* is damaged/), way_out: expect.stringContaining("export-pending") })
-    const { commands, unreadable } = readUnsent(folder)
-    expect(commands.filter((one) => one.altered !== true).map(({ n }) => n)).toEqual([1, 3])
-    expect(commands.filter((one) => one.altered === true).length + unreadable).toBe(1)
-  })
+  ])(
+    "with %s than was acknowledged is seen: nothing more is acknowledged, and the others are given out",
+    async (_word, change) => {
+      await altered(change)
+      expect(await told(() => openDevice(folder))).toEqual({
+        message: expect.stringMatching(/^The outbox .* is damaged/),
+        way_out: expect.stringContaining("export-pending")
+      })
+      const { commands, unreadable } = readUnsent(folder)
+      expect(commands.filter((one) => one.altered !== true).map(({ n }) => n)).toEqual([1, 3])
+      expect(commands.filter((one) => one.altered === true).length + unreadable).toBe(1)
+    }
+  )
   it("of a release without checksums is accepted as it is", async () => {
     await altered((db) => db.exec("alter table commands drop column checksum"))
     const device = test_server.keep(await openDevice(folder))
@@ -154,7 +189,8 @@ describe("an outbox with damaged pages", () => {
       if (commands.length + missing !== count) problems.push(`page ${page}: ${commands.length} read, ${missing} told`)
       // A page holds no more than a handful of commands.
       if (missing > 8) problems.push(`page ${page}: ${JSON.stringify(unreadable_numbers)} could not be read`)
-      if (commands.some(({ n, payload }) => payload.body["name"] !== `Group ${n}.`)) problems.push(`page ${page}: a command is another one's`)
+      if (commands.some(({ n, payload }) => payload.body["name"] !== `Group ${n}.`))
+        problems.push(`page ${page}: a command is another one's`)
     }
     expect(problems).toEqual([])
     expect(acknowledged).toBe(0)
@@ -169,14 +205,26 @@ describe("an outbox with damaged pages", () => {
     bytes.fill(0xee, bytes.readUInt16BE(16))
     writeFileSync(path, bytes)
     const before = device.profile.replica_id
-    expect(await told(async () => { for (let at = 0; at < 3; at++) await write(device, `More ${at}`) })).toEqual({ message: expect.stringMatching(/^The outbox .* is damaged/), way_out: expect.stringContaining("export-pending") })
-    expect(await told(() => device.sync())).toEqual({ message: expect.stringMatching(/^The outbox .* is damaged/), way_out: expect.stringContaining("export-pending") })
+    expect(
+      await told(async () => {
+        for (let at = 0; at < 3; at++) await write(device, `More ${at}`)
+      })
+    ).toEqual({
+      message: expect.stringMatching(/^The outbox .* is damaged/),
+      way_out: expect.stringContaining("export-pending")
+    })
+    expect(await told(() => device.sync())).toEqual({
+      message: expect.stringMatching(/^The outbox .* is damaged/),
+      way_out: expect.stringContaining("export-pending")
+    })
     expect(before).toBeGreaterThan(0)
   })
   it("gives out what only the write-ahead log has", async () => {
     const device = test_server.keep(await enrolled())
     for (const name of ["One", "Two"]) await write(device, name)
-    const found = rowsInPages(readFileSync(path), readFileSync(`${path}-wal`)).filter(({ cells }) => cells[2] === "product_groups.create").map(({ rowid }) => rowid)
+    const found = rowsInPages(readFileSync(path), readFileSync(`${path}-wal`))
+      .filter(({ cells }) => cells[2] === "product_groups.create")
+      .map(({ rowid }) => rowid)
     expect(found).toEqual([1, 2])
   })
 })

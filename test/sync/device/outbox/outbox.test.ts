@@ -21,16 +21,27 @@ afterEach(() => {
   for (const outbox of opened.splice(0)) outbox.close()
   rmSync(folder, { recursive: true })
 })
-const open = (): Outbox => { const outbox = openOutboxAt(path); opened.push(outbox); return outbox }
-const command = (id: string, ids: WireCommand["ids"] = {}): Omit<WireCommand, "n"> =>
-  ({ id, name: "lamps.create", payload: { params: { id: "7" }, body: { name: "Ä \u2028 \"'", nested: [1, null] } }, ids, issued_at: "2026-06-18T12:00:00.000Z" })
+const open = (): Outbox => {
+  const outbox = openOutboxAt(path)
+  opened.push(outbox)
+  return outbox
+}
+const command = (id: string, ids: WireCommand["ids"] = {}): Omit<WireCommand, "n"> => ({
+  id,
+  name: "lamps.create",
+  payload: { params: { id: "7" }, body: { name: "Ä \u2028 \"'", nested: [1, null] } },
+  ids,
+  issued_at: "2026-06-18T12:00:00.000Z"
+})
 const numbers = (commands: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<number> => commands.map((one) => one.n)
 
 describe("commands", () => {
   it("are numbered from one without a gap, and come back as they were given", () => {
     const outbox = open()
     expect(["a", "b", "c"].map((id) => outbox.append(command(id)).n)).toEqual([1, 2, 3])
-    expect(outbox.pending()).toMatchObject(["a", "b", "c"].map((id, at) => ({ ...command(id), n: at + 1, state: "pending", error: null })))
+    expect(outbox.pending()).toMatchObject(
+      ["a", "b", "c"].map((id, at) => ({ ...command(id), n: at + 1, state: "pending", error: null }))
+    )
     expect([outbox.find("b")?.n, outbox.find("nobody")]).toEqual([2, undefined])
     expect(outbox.lastPending()).toBe(3)
   })
@@ -49,8 +60,15 @@ describe("commands", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id))
     const error = { status: 422, message: "No.", errors: { name: ["No."] } }
-    outbox.settle([{ n: 1, status: "accepted" }, { n: 2, status: "rejected", error }, { n: 9, status: "accepted" }])
-    outbox.settle([{ n: 1, status: "rejected", error }, { n: 2, status: "accepted" }])
+    outbox.settle([
+      { n: 1, status: "accepted" },
+      { n: 2, status: "rejected", error },
+      { n: 9, status: "accepted" }
+    ])
+    outbox.settle([
+      { n: 1, status: "rejected", error },
+      { n: 2, status: "accepted" }
+    ])
     outbox.settle([])
     expect(numbers(outbox.pending())).toEqual([3])
     expect(outbox.byState("accepted")).toMatchObject([{ n: 1, error: null }])
@@ -60,7 +78,10 @@ describe("commands", () => {
   it("that were refused can be resolved once, others not", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id))
-    outbox.settle([{ n: 1, status: "rejected" }, { n: 2, status: "accepted" }])
+    outbox.settle([
+      { n: 1, status: "rejected" },
+      { n: 2, status: "accepted" }
+    ])
     for (const id of ["a", "b", "c", "nobody"]) outbox.resolve(id, "dropped")
     outbox.resolve("a", "retried")
     expect(["a", "b", "c"].map((id) => outbox.find(id)?.state)).toEqual(["dropped", "accepted", "pending"])
@@ -68,7 +89,9 @@ describe("commands", () => {
     expect(Object.values(outbox.counts()).reduce((sum, count) => sum + count, 0)).toBe(3)
     expect(outbox.append(command("d")).n).toBe(4)
   })
-  const on = (...streams: ReadonlyArray<string>) => ({ recorded: { events: streams.map((stream) => ({ stream, type: "lamp.updated", data: {} })), rows: {} } })
+  const on = (...streams: ReadonlyArray<string>) => ({
+    recorded: { events: streams.map((stream) => ({ stream, type: "lamp.updated", data: {} })), rows: {} }
+  })
   it("need the pending commands that made the rows they name, and no others", () => {
     const outbox = open()
     outbox.append(command("maker", { lamps: [7, 8] }))
@@ -86,12 +109,19 @@ describe("commands", () => {
     const outbox = open()
     outbox.append(command("before the backup", { lamps: [6] }))
     outbox.append(command("maker", { lamps: [7] }))
-    outbox.settle([{ n: 1, status: "accepted" }, { n: 2, status: "accepted" }])
+    outbox.settle([
+      { n: 1, status: "accepted" },
+      { n: 2, status: "accepted" }
+    ])
     for (const id of ["a", "b"]) outbox.append(command(id), { named: ["lamps/6", "lamps/7"] })
     outbox.settle([{ n: 3, status: "accepted" }])
     expect([outbox.find("a")!.needs, outbox.find("b")!.needs]).toEqual([[], []])
-    outbox.reopen(1, [], ({ id }) => id === "maker" ? [] : ["lamps/6", "lamps/7"])
-    expect(outbox.pending().map(({ id, needs }) => [id, needs])).toEqual([["maker", []], ["a", ["maker"]], ["b", ["maker"]]])
+    outbox.reopen(1, [], ({ id }) => (id === "maker" ? [] : ["lamps/6", "lamps/7"]))
+    expect(outbox.pending().map(({ id, needs }) => [id, needs])).toEqual([
+      ["maker", []],
+      ["a", ["maker"]],
+      ["b", ["maker"]]
+    ])
   })
   it("say of others' rows when those were made; what is released says what its person saw", () => {
     const outbox = open()
@@ -100,15 +130,32 @@ describe("commands", () => {
     expect(outbox.append(command("a"), { rows_seen: seen }).rows_seen).toEqual({ "racks/9": "then" })
     expect(outbox.append(command("b"), { rows_seen: { "lamps/1": "own" } }).rows_seen).toBeUndefined()
     const now = { "racks/9": "now", "racks/10": "now" }
-    expect(outbox.append(command("c"), { rows_seen: now, replaces: { id: "a", how: "released" } }).rows_seen).toEqual({ "racks/9": "then", "racks/10": "now" })
-    expect(outbox.append(command("d"), { rows_seen: now, replaces: { id: "c", how: "retried" } }).rows_seen).toEqual(now)
-    expect(outbox.toSend().map((one) => one.rows_seen)).toEqual([{ "racks/9": "then" }, undefined, { "racks/9": "then", "racks/10": "now" }, now])
+    expect(outbox.append(command("c"), { rows_seen: now, replaces: { id: "a", how: "released" } }).rows_seen).toEqual({
+      "racks/9": "then",
+      "racks/10": "now"
+    })
+    expect(outbox.append(command("d"), { rows_seen: now, replaces: { id: "c", how: "retried" } }).rows_seen).toEqual(
+      now
+    )
+    expect(outbox.toSend().map((one) => one.rows_seen)).toEqual([
+      { "racks/9": "then" },
+      undefined,
+      { "racks/9": "then", "racks/10": "now" },
+      now
+    ])
   })
   it("not decided for what they build on are held by their cause, and no conflicts of their own", () => {
     const outbox = open()
     for (const id of ["a", "b"]) outbox.append(command(id))
-    outbox.settle([{ n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } }, { n: 1, status: "rejected" }])
-    expect([outbox.find("a")!.state, outbox.find("b")!.state, outbox.find("b")!.cause]).toEqual(["rejected", "held", "a"])
+    outbox.settle([
+      { n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } },
+      { n: 1, status: "rejected" }
+    ])
+    expect([outbox.find("a")!.state, outbox.find("b")!.state, outbox.find("b")!.cause]).toEqual([
+      "rejected",
+      "held",
+      "a"
+    ])
     expect(numbers(outbox.heldBy("a"))).toEqual([2])
     outbox.unhold("b", { status: 424, message: "Gone." })
     expect(outbox.find("b")).toMatchObject({ state: "rejected", cause: null, error: { message: "Gone." } })
@@ -124,7 +171,10 @@ describe("commands", () => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.append(command("b"), on(...streams))
-    outbox.settle([{ n: 1, status: "rejected" }, { n: 2, status: "rejected", error }])
+    outbox.settle([
+      { n: 1, status: "rejected" },
+      { n: 2, status: "rejected", error }
+    ])
     expect(outbox.find("b")!.state).toBe(state)
   })
   it("recorded when the refusal of the one before was known do not follow it", () => {
@@ -149,10 +199,20 @@ describe("commands", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
     expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])
-    outbox.saveOutcomes([{ n: 1, account: { differences: ["x"] } }, { n: 2, account: {} }])
+    outbox.saveOutcomes([
+      { n: 1, account: { differences: ["x"] } },
+      { n: 2, account: {} }
+    ])
     outbox.saveOutcomes([{ n: 1, account: {} }])
-    outbox.settle([{ n: 1, status: "accepted" }, { n: 2, status: "accepted" }])
-    expect([outbox.recordedOf(1), numbers(outbox.told(false)), outbox.told(false)[0]!.account]).toEqual([undefined, [1], { differences: ["x"] }])
+    outbox.settle([
+      { n: 1, status: "accepted" },
+      { n: 2, status: "accepted" }
+    ])
+    expect([outbox.recordedOf(1), numbers(outbox.told(false)), outbox.told(false)[0]!.account]).toEqual([
+      undefined,
+      [1],
+      { differences: ["x"] }
+    ])
     outbox.seen(2)
     expect([outbox.told(false), numbers(outbox.told(true))]).toEqual([[], [1]])
   })
@@ -162,10 +222,16 @@ describe("commands", () => {
       n integer primary key, id text not null unique, name text not null, payload text not null, ids text not null,
       issued_at text not null, state text not null default 'pending', error text
     )`)
-    old.prepare("insert into commands (n, id, name, payload, ids, issued_at) values (1, 'a', 'lamps.create', '{\"params\":{},\"body\":{}}', '{}', '2026-06-18T12:00:00.000Z')").run()
+    old
+      .prepare(
+        "insert into commands (n, id, name, payload, ids, issued_at) values (1, 'a', 'lamps.create', '{\"params\":{},\"body\":{}}', '{}', '2026-06-18T12:00:00.000Z')"
+      )
+      .run()
     old.close()
     const outbox = open()
-    expect(outbox.pending()).toMatchObject([{ n: 1, id: "a", needs: [], base: null, replaces: null, cause: null, account: null }])
+    expect(outbox.pending()).toMatchObject([
+      { n: 1, id: "a", needs: [], base: null, replaces: null, cause: null, account: null }
+    ])
     expect(outbox.append(command("b")).n).toBe(2)
   })
   it("decided anew with more ids keep them", () => {
@@ -190,7 +256,10 @@ describe("leases", () => {
   })
   it("of blocks a restored server does not know are given no more", () => {
     const outbox = open()
-    outbox.addLease(1, [{ entity: "lamps", from: 1, to: 3 }, { entity: "racks", from: 1, to: 2 }])
+    outbox.addLease(1, [
+      { entity: "lamps", from: 1, to: 3 },
+      { entity: "racks", from: 1, to: 2 }
+    ])
     outbox.addLease(2, [{ entity: "lamps", from: 11, to: 13 }])
     outbox.append(command("a", { lamps: [1] }))
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
@@ -201,11 +270,25 @@ describe("leases", () => {
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])
     const before = outbox.append(command("a", { lamps: [3, 5] }))
-    outbox.trimLeases([block], [{ entity: "lamps", from: 1, to: 3 }, { entity: "lamps", from: 7, to: 8 }])
+    outbox.trimLeases(
+      [block],
+      [
+        { entity: "lamps", from: 1, to: 3 },
+        { entity: "lamps", from: 7, to: 8 }
+      ]
+    )
     const after = outbox.append(command("b"), { named: ["lamps/3", "lamps/5"] })
-    const lost = (one: { readonly n: number }) => Array.from({ length: 9 }, (_, at) => at + 1).filter((id) => outbox.isLost(one, { table: "lamps", id }))
-    expect([lost(before), lost(after), outbox.isLost(before, { table: "racks", id: 5 })]).toEqual([[4, 5, 6, 9], [], false])
-    expect([outbox.leasedAmong(before, { lamps: [3] }), outbox.leasedAmong(before, { lamps: [3, 5] })]).toEqual([{ lamps: [3] }, {}])
+    const lost = (one: { readonly n: number }) =>
+      Array.from({ length: 9 }, (_, at) => at + 1).filter((id) => outbox.isLost(one, { table: "lamps", id }))
+    expect([lost(before), lost(after), outbox.isLost(before, { table: "racks", id: 5 })]).toEqual([
+      [4, 5, 6, 9],
+      [],
+      false
+    ])
+    expect([outbox.leasedAmong(before, { lamps: [3] }), outbox.leasedAmong(before, { lamps: [3, 5] })]).toEqual([
+      { lamps: [3] },
+      {}
+    ])
     // By lamp 5 another one is meant now; lamp 3 is still the one that "a" makes.
     expect(after.needs).toEqual(["a"])
     expect(outbox.append(command("c"), { named: ["lamps/5"] }).needs).toBeUndefined()
@@ -213,11 +296,24 @@ describe("leases", () => {
   })
   it("give ids in order over several ranges, without taking them until a command uses them", () => {
     const outbox = open()
-    outbox.addLease(1, [{ entity: "lamps", from: 10, to: 12 }, { entity: "lamps", from: 20, to: 21 }, { entity: "racks", from: 1, to: 2 }])
-    expect([outbox.peekIds("lamps", 0, 4), outbox.peekIds("lamps", 0, 4), outbox.peekIds("lamps", 3, 9), outbox.peekIds("lamps", 5, 1)])
-      .toEqual([[10, 11, 12, 20], [10, 11, 12, 20], [20, 21], []])
+    outbox.addLease(1, [
+      { entity: "lamps", from: 10, to: 12 },
+      { entity: "lamps", from: 20, to: 21 },
+      { entity: "racks", from: 1, to: 2 }
+    ])
+    expect([
+      outbox.peekIds("lamps", 0, 4),
+      outbox.peekIds("lamps", 0, 4),
+      outbox.peekIds("lamps", 3, 9),
+      outbox.peekIds("lamps", 5, 1)
+    ]).toEqual([[10, 11, 12, 20], [10, 11, 12, 20], [20, 21], []])
     outbox.append(command("a", { lamps: [10, 11, 12, 20], racks: [1] }))
-    expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9), outbox.idsLeft("lamps"), outbox.idsLeft("nothing")]).toEqual([[21], [2], 1, 0])
+    expect([
+      outbox.peekIds("lamps", 0, 9),
+      outbox.peekIds("racks", 0, 9),
+      outbox.idsLeft("lamps"),
+      outbox.idsLeft("nothing")
+    ]).toEqual([[21], [2], 1, 0])
     expect(open().peekIds("lamps", 0, 9)).toEqual([21])
   })
   it("that arrive twice give nothing twice", () => {
@@ -233,9 +329,14 @@ describe("leases", () => {
     const outbox = open()
     expect(outbox.leaseRequestNo("lamps")).toBe(1)
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 1 }])
-    outbox.addLease(2, [{ entity: "lamps", from: 5, to: 5 }, { entity: "lamps", from: 7, to: 7 }])
+    outbox.addLease(2, [
+      { entity: "lamps", from: 5, to: 5 },
+      { entity: "lamps", from: 7, to: 7 }
+    ])
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 1 }])
-    expect([outbox.leaseRequestNo("lamps"), outbox.leaseRequestNo("racks"), open().leaseRequestNo("lamps")]).toEqual([3, 1, 3])
+    expect([outbox.leaseRequestNo("lamps"), outbox.leaseRequestNo("racks"), open().leaseRequestNo("lamps")]).toEqual([
+      3, 1, 3
+    ])
   })
   it("move on with a command or not at all", () => {
     const outbox = open()
@@ -250,7 +351,9 @@ it("what is acknowledged survives a process killed at any moment; numbers have n
   open().addLease(1, [{ entity: "lamps", from: 1, to: 1_000_000 }])
   const acknowledged: Array<{ readonly n: number; readonly id: string; readonly ids: ReadonlyArray<number> }> = []
   for (let life = 0; life < 30; life++) {
-    const child = spawn(process.execPath, [fileURLToPath(new URL("writer.ts", import.meta.url)), path], { stdio: ["ignore", "pipe", "inherit"] })
+    const child = spawn(process.execPath, [fileURLToPath(new URL("writer.ts", import.meta.url)), path], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
     const lines_max = 1 + Math.floor(Math.random() * 15)
     let lines = 0
     for await (const line of createInterface(child.stdout)) {

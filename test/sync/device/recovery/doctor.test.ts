@@ -7,14 +7,27 @@ import { Store } from "../../../../core/kernel/store/store.ts"
 import { examineDevice, type Finding } from "../../../../sync/device/recovery/doctor.ts"
 import { enrolDevice, openDevice, type Device } from "../../../../sync/device/device.ts"
 import { engines } from "../../../app.ts"
-import { type FillTestServer, enrolled, type Filled, type Hooks, openFillTestServer, owner_token } from "../../filling.ts"
+import {
+  type FillTestServer,
+  enrolled,
+  type Filled,
+  type Hooks,
+  openFillTestServer,
+  owner_token
+} from "../../filling.ts"
 
 describe.each(engines)("a device of a server on %s, examined", (engine) => {
   let business: FillTestServer
   const devices: Array<{ readonly close: () => Promise<void> }> = []
   beforeEach(async () => {
     business = await openFillTestServer(engine)
-    for (let at = 0; at < 5; at++) await business.ask("POST", "products", { name: `Lamp ${at}`, purchase_price: "12.50", custom_fields: {}, tag_list: ["b", "a"] })
+    for (let at = 0; at < 5; at++)
+      await business.ask("POST", "products", {
+        name: `Lamp ${at}`,
+        purchase_price: "12.50",
+        custom_fields: {},
+        tag_list: ["b", "a"]
+      })
     await business.ask("PUT", "settings/company", { settings: { name: "Ångström & Söhne" } })
   })
   afterEach(async () => {
@@ -27,13 +40,26 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
     await device.sync()
     return device
   }
-  const examined = (device: Filled, repair: boolean, snapshot_beyond: number) => examineDevice({
-    profile: { replica_id: device.id }, outbox: device.outbox, replica: device.replica(), remote: device.remote, run: device.run, snapshot_beyond
-  }, repair)
+  const examined = (device: Filled, repair: boolean, snapshot_beyond: number) =>
+    examineDevice(
+      {
+        profile: { replica_id: device.id },
+        outbox: device.outbox,
+        replica: device.replica(),
+        remote: device.remote,
+        run: device.run,
+        snapshot_beyond
+      },
+      repair
+    )
   const of = (findings: ReadonlyArray<Finding>, check: string): Finding => findings.find((one) => one.check === check)!
-  const tamper = (device: Filled, sql: string) => device.run(Effect.flatMap(Store, (store) => store.transaction(store.run(sql))))
+  const tamper = (device: Filled, sql: string) =>
+    device.run(Effect.flatMap(Store, (store) => store.transaction(store.run(sql))))
 
-  describe.each([["from rows", 0], ["from events", Number.POSITIVE_INFINITY]])("filled %s", (_, snapshot_beyond) => {
+  describe.each([
+    ["from rows", 0],
+    ["from events", Number.POSITIVE_INFINITY]
+  ])("filled %s", (_, snapshot_beyond) => {
     it("is found to be as the server has it, unsent work aside", async () => {
       const device = await enrol({ snapshot_beyond })
       await device.ask("PUT", "products/1", { name: "Unsent" })
@@ -48,13 +74,20 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
     it.each([
       ["a value is another", "update products set name = 'Tampered' where id = 3", "products"],
       ["a row is missing", "delete from products where id = 5", "products"],
-      ["a row is too many", "insert into stores select 99, name, name_folded, street, city, county, postcode, country_code, country_id, phone, email, timezone, operating_hours, is_virtual, include_in_default_queries, 0, shortage_policy, shortage_dispatch_policy, shortage_auto_resolve_enabled, shortage_preferred_resolvers, tag_list, custom_fields, custom_fields_folded, created_at, updated_at, deleted_at from stores", "stores"]
+      [
+        "a row is too many",
+        "insert into stores select 99, name, name_folded, street, city, county, postcode, country_code, country_id, phone, email, timezone, operating_hours, is_virtual, include_in_default_queries, 0, shortage_policy, shortage_dispatch_policy, shortage_auto_resolve_enabled, shortage_preferred_resolvers, tag_list, custom_fields, custom_fields_folded, created_at, updated_at, deleted_at from stores",
+        "stores"
+      ]
     ])("says where %s, fills it anew, and keeps the outbox", async (_what, sql, table) => {
       const device = await enrol({ snapshot_beyond })
       await device.ask("POST", "product_groups", { name: "Unsent" })
       await tamper(device, sql)
       const found = await examined(device, false, snapshot_beyond)
-      expect(of(found, "tables against server")).toMatchObject({ ok: false, detail: `${table} differ; run flightcase doctor --repair` })
+      expect(of(found, "tables against server")).toMatchObject({
+        ok: false,
+        detail: `${table} differ; run flightcase doctor --repair`
+      })
       const repaired = await examined(device, true, snapshot_beyond)
       expect(repaired.some((one) => !one.ok && one.detail.includes(table))).toBe(true)
       expect((await examined(device, false, snapshot_beyond)).filter((one) => !one.ok)).toEqual([])
@@ -67,7 +100,14 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
 
   it("compares what its user may see, and finds rows that are not theirs", async () => {
     await business.ask("POST", "roles", { name: "Counter", permissions: ["products.view", "products.access"] })
-    const { user } = (await business.ask("POST", "users", { name: "Robin", email: "robin@example.com", roles: ["Counter"], active: true })).body
+    const { user } = (
+      await business.ask("POST", "users", {
+        name: "Robin",
+        email: "robin@example.com",
+        roles: ["Counter"],
+        active: true
+      })
+    ).body
     const { token } = (await business.ask("POST", "tokens", { name: "Robin", abilities: ["*"], user_id: user.id })).body
     const device = await enrolled(business, "robin", {}, token.secret)
     devices.push(device)
@@ -85,15 +125,21 @@ describe("a folder that has lost its replica", () => {
     const opened: Array<Device> = []
     try {
       opened.push(await enrolDevice(folder, { name: "one", url: business.url, token: owner_token, device: "one" }))
-      const ask = (device: Device, method: string, path: string, body?: object) => device.ask({ method, path: `/api/v1/${path}`, query: [], body: body as never })
+      const ask = (device: Device, method: string, path: string, body?: object) =>
+        device.ask({ method, path: `/api/v1/${path}`, query: [], body: body as never })
       expect((await ask(opened[0]!, "POST", "product_groups", { name: "Unsent" })).status).toBe(201)
       await opened.pop()!.close()
       for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `replica.sqlite${suffix}`), { force: true })
       opened.push(await openDevice(folder))
-      expect(await ask(opened[0]!, "GET", "product_groups")).toMatchObject({ status: 503, body: { message: expect.stringContaining("flightcase sync") } })
+      expect(await ask(opened[0]!, "GET", "product_groups")).toMatchObject({
+        status: 503,
+        body: { message: expect.stringContaining("flightcase sync") }
+      })
       expect(await opened[0]!.status()).toMatchObject({ pending: 1 })
       await opened[0]!.sync()
-      expect((await ask(opened[0]!, "GET", "product_groups")).body).toMatchObject({ product_groups: [{ name: "Unsent" }] })
+      expect((await ask(opened[0]!, "GET", "product_groups")).body).toMatchObject({
+        product_groups: [{ name: "Unsent" }]
+      })
       expect((await business.ask("GET", "product_groups")).body).toMatchObject({ product_groups: [{ name: "Unsent" }] })
       expect((await opened[0]!.doctor(false)).filter((one) => !one.ok)).toEqual([])
     } finally {

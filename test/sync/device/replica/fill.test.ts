@@ -13,7 +13,8 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
   const { business, make } = of
   const enrol = (name: string, hooks: Hooks = {}): Promise<Filled> => of.enrol(hooks, undefined, name)
   const head = (): Promise<number> => business.run(Effect.flatMap(Store, lastPosition))
-  const products = (count: number): Promise<ReadonlyArray<any>> => Promise.all(Array.from({ length: count }, (_, at) => make("products", { name: `Lamp ${at}`, sku: `L-${at}` })))
+  const products = (count: number): Promise<ReadonlyArray<any>> =>
+    Promise.all(Array.from({ length: count }, (_, at) => make("products", { name: `Lamp ${at}`, sku: `L-${at}` })))
 
   it("holds the server's rows at one position, though every page finds somebody at work", async () => {
     const made = await products(30)
@@ -33,7 +34,12 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
       () => business.ask("PUT", "settings/company", { settings: { name: "Renamed Ltd" } })
     ]
     const left = [...deeds]
-    const device = await enrol("one", { limit: 25, before_page: async () => { await left.shift()?.() } })
+    const device = await enrol("one", {
+      limit: 25,
+      before_page: async () => {
+        await left.shift()?.()
+      }
+    })
     await device.sync()
     expect(left).toEqual([])
     expect(await device.tables()).toEqual(await business.tables())
@@ -72,7 +78,9 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     let cuts = 0
     const device = await enrol("one", {
       limit: 20,
-      before_page: () => { if (++cuts % 3 === 0) throw new Unreachable(business.url, new Error("cut")) }
+      before_page: () => {
+        if (++cuts % 3 === 0) throw new Unreachable(business.url, new Error("cut"))
+      }
     })
     let failed = 0
     for (let tries = 0; tries < 100; tries++) {
@@ -95,11 +103,14 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     const hooks: Hooks = { limit: 20 }
     const device = await enrol("one", hooks)
     const places = new Set<string>()
-    let killed = 0, rows = 0
+    let killed = 0,
+      rows = 0
     for (let life = 0; life < 200; life++) {
       // Each life dies at its second step: while a page is laid down, or after one was.
       let steps = 0
-      hooks.at = () => { if (++steps === 2 + life % 2) throw new Error("killed") }
+      hooks.at = () => {
+        if (++steps === 2 + (life % 2)) throw new Error("killed")
+      }
       try {
         await device.sync()
         break
@@ -134,7 +145,8 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
       if (++seen < 2) return
       const shown = await device.ask("GET", `products/${first.id}`)
       expect(shown.body.product).toMatchObject({ name: "Renamed offline", sku: "L-0" })
-      if (seen === 2) expect((await device.ask("POST", "product_groups", { name: "Recorded while filling" })).status).toBe(201)
+      if (seen === 2)
+        expect((await device.ask("POST", "product_groups", { name: "Recorded while filling" })).status).toBe(201)
       if (seen === 3) throw new Unreachable(business.url, new Error("cut"))
     }
     await expect(device.sync()).rejects.toBeInstanceOf(Unreachable)
@@ -142,15 +154,24 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({ name: "Renamed offline" })
     delete hooks.before_page
     await device.sync()
-    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({ name: "Renamed offline", sku: "CHANGED" })
-    expect((await device.ask("GET", "product_groups")).body.product_groups.map((one: any) => one.name)).toContain("Recorded while filling")
+    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({
+      name: "Renamed offline",
+      sku: "CHANGED"
+    })
+    expect((await device.ask("GET", "product_groups")).body.product_groups.map((one: any) => one.name)).toContain(
+      "Recorded while filling"
+    )
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 2 })
     expect(await device.tables()).toEqual(await business.tables())
   })
 
   it("learns what became of commands whose verdicts were recorded before the rows were read", async () => {
-    const unit = { product_id: (await make("products", { name: "Moving head", stock_method: 2 })).id, store_id: 1, asset_number: "MH-1" }
+    const unit = {
+      product_id: (await make("products", { name: "Moving head", stock_method: 2 })).id,
+      store_id: 1,
+      asset_number: "MH-1"
+    }
     const device = await enrol("one")
     await device.sync()
     expect((await device.ask("PUT", `products/${unit.product_id}`, { name: "Accepted" })).status).toBe(200)
@@ -161,7 +182,9 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await business.run(Effect.flatMap(Store, (store) => store.run("update reader_grants set version = version + 1")))
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 1, rejected: 1 })
-    expect(device.outbox.byState("rejected")[0]).toMatchObject({ error: { status: 422, errors: { asset_number: [expect.any(String)] } } })
+    expect(device.outbox.byState("rejected")[0]).toMatchObject({
+      error: { status: 422, errors: { asset_number: [expect.any(String)] } }
+    })
     expect(await device.tables()).toEqual(await business.tables())
   })
 
@@ -171,10 +194,14 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await device.sync()
     const before = { ...device.counted, pages: device.counted.pages.length, head: await head() }
     for (let day = 0; day < 7; day++) await business.ask("PUT", `products/${made[day].id}`, { name: `Day ${day}` })
-    const written = await head() - before.head
+    const written = (await head()) - before.head
     await device.sync()
-    expect({ events: device.counted.events - before.events, rows: device.counted.rows - before.rows, pages: device.counted.pages.length - before.pages, plans: device.counted.plans - before.plans })
-      .toEqual({ events: written, rows: 0, pages: 0, plans: 0 })
+    expect({
+      events: device.counted.events - before.events,
+      rows: device.counted.rows - before.rows,
+      pages: device.counted.pages.length - before.pages,
+      plans: device.counted.plans - before.plans
+    }).toEqual({ events: written, rows: 0, pages: 0, plans: 0 })
     await device.sync()
     expect(device.counted.events - before.events).toBe(written)
     expect(await device.tables()).toEqual(await business.tables())
@@ -196,14 +223,27 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await device.sync()
     await device.ask("PUT", `products/${first.id}`, { name: "Unsent" })
     // As a release left it that had no weight of products, and something else in its place.
-    await device.run(Effect.flatMap(Store, (store) => store.transaction(Effect.gen(function*() {
-      for (const sql of [
-        "alter table products drop column weight", "alter table products add column heaviness text", "update products set heaviness = 'very'",
-        "update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'"
-      ]) yield* store.run(sql)
-    }))))
+    await device.run(
+      Effect.flatMap(Store, (store) =>
+        store.transaction(
+          Effect.gen(function* () {
+            for (const sql of [
+              "alter table products drop column weight",
+              "alter table products add column heaviness text",
+              "update products set heaviness = 'very'",
+              "update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'"
+            ])
+              yield* store.run(sql)
+          })
+        )
+      )
+    )
     await device.restart()
-    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({ name: "Unsent", sku: "L-0", weight: null })
+    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({
+      name: "Unsent",
+      sku: "L-0",
+      weight: null
+    })
     expect((await device.ask("GET", "products")).body.meta.total).toBe(3)
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 1 })
@@ -211,27 +251,42 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
   })
 
   it("says that history from before the rows is on the server, and tells what came after", async () => {
-    const deal = (subject: string) => ({ subject, store_id: 1, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T09:00:00Z" })
+    const deal = (subject: string) => ({
+      subject,
+      store_id: 1,
+      starts_at: "2026-07-01T09:00:00Z",
+      ends_at: "2026-07-02T09:00:00Z"
+    })
     const before = await make("opportunities", deal("Before"))
     const device = await enrol("one")
     await device.sync()
     const after = await make("opportunities", deal("After"))
     await device.sync()
     for (const path of ["actions", `opportunities/${before.id}/activity`, "products?as_of=2026-01-01T00:00:00Z"]) {
-      expect([path, await device.ask("GET", path)]).toMatchObject([path, { status: 503, body: { message: expect.stringMatching(/^What happened before event \d+ is on the server/) } }])
+      expect([path, await device.ask("GET", path)]).toMatchObject([
+        path,
+        { status: 503, body: { message: expect.stringMatching(/^What happened before event \d+ is on the server/) } }
+      ])
     }
     const here = await device.ask("GET", `opportunities/${after.id}/activity`)
     expect(here.status).toBe(200)
     expect(here.body).toEqual((await business.ask("GET", `opportunities/${after.id}/activity`)).body)
     const whole = await enrol("two", { snapshot_beyond: Number.POSITIVE_INFINITY })
     await whole.sync()
-    expect((await whole.ask("GET", `opportunities/${before.id}/activity`)).body).toEqual((await business.ask("GET", `opportunities/${before.id}/activity`)).body)
+    expect((await whole.ask("GET", `opportunities/${before.id}/activity`)).body).toEqual(
+      (await business.ask("GET", `opportunities/${before.id}/activity`)).body
+    )
   })
 
   it("tells how far it is, from nothing to all rows", async () => {
     await products(30)
     const told: Array<{ done: number; total: number | undefined }> = []
-    const device = await enrol("one", { limit: 20, progress: ({ phase, done, total }) => { if (phase === "fill") told.push({ done, total }) } })
+    const device = await enrol("one", {
+      limit: 20,
+      progress: ({ phase, done, total }) => {
+        if (phase === "fill") told.push({ done, total })
+      }
+    })
     await device.sync()
     expect(told.length).toBeGreaterThan(5)
     const rows = Object.values(await device.tables()).reduce((sum, table) => sum + table.length, 0)

@@ -15,16 +15,33 @@ import { described, startedServer } from "../../../server/serving.ts"
 const token = "owner-token-of-the-tests"
 
 describe.each(engines)("a device whose commands meet other people's on %s", (engine) => {
-  let folder: string, app: ServerApp, listening: Listening, database: Awaited<ReturnType<typeof freshDatabase>> | undefined, device: Device, ann: string
+  let folder: string,
+    app: ServerApp,
+    listening: Listening,
+    database: Awaited<ReturnType<typeof freshDatabase>> | undefined,
+    device: Device,
+    ann: string
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-conflicts-"))
     database = engine === "pg" ? await freshDatabase(startedServer) : undefined
-    app = described(await openServerApp({
-      database: database === undefined ? { kind: "sqlite", path: join(folder, "server.sqlite") } : { kind: "pg", url: database.url, connections_max: 5 },
-      key: "key-of-the-tests-which-is-long", owner_token: token, rate_limit: 1_000_000
-    }))
+    app = described(
+      await openServerApp({
+        database:
+          database === undefined
+            ? { kind: "sqlite", path: join(folder, "server.sqlite") }
+            : { kind: "pg", url: database.url, connections_max: 5 },
+        key: "key-of-the-tests-which-is-long",
+        owner_token: token,
+        rate_limit: 1_000_000
+      })
+    )
     listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
-    const { user } = await at("POST", "/users", { name: "Ann", email: "ann@example.com", roles: ["Admin"], active: true })
+    const { user } = await at("POST", "/users", {
+      name: "Ann",
+      email: "ann@example.com",
+      roles: ["Admin"],
+      active: true
+    })
     ann = (await at("POST", "/tokens", { name: "Ann's", abilities: ["*"], user_id: user.id })).token.secret
   })
   afterEach(async () => {
@@ -34,13 +51,17 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     await database?.drop()
     rmSync(folder, { recursive: true, force: true })
   })
-  const enrol = async (): Promise<void> => { device = await enrolDevice(join(folder, "one"), { name: "one", url: listening.url, token, device: "one" }) }
+  const enrol = async (): Promise<void> => {
+    device = await enrolDevice(join(folder, "one"), { name: "one", url: listening.url, token, device: "one" })
+  }
   /** On the server, by the owner or by somebody else. */
   const at = async (method: string, path: string, body?: unknown, as = token): Promise<any> => {
     const response = await fetch(`${listening.url}/api/v1${path}`, {
-      method, headers: { authorization: `Bearer ${as}`, "content-type": "application/json" }, ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      method,
+      headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
-    const answer = await response.json().catch(() => undefined) as any
+    const answer = (await response.json().catch(() => undefined)) as any
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`)
     return answer
   }
@@ -54,17 +75,33 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   const show = async (path: string): Promise<any> => Object.values(await here("GET", path))[0]
   const counts = () => {
     const outbox = openOutboxAt(join(folder, "one", "outbox.sqlite"))
-    try { return outbox.counts() } finally { outbox.close() }
+    try {
+      return outbox.counts()
+    } finally {
+      outbox.close()
+    }
   }
 
   /** Two orders over the same days and three units; the first order asks for two of them. */
   const twoOrders = async () => {
     const { product } = await at("POST", "/products", { name: "Head", sku: "HEAD", stock_method: 2 })
     const units: Array<number> = []
-    for (const asset_number of ["A-1", "A-2", "A-3"]) units.push((await at("POST", "/stock_levels", { product_id: product.id, store_id: 1, asset_number })).stock_level.id)
+    for (const asset_number of ["A-1", "A-2", "A-3"])
+      units.push(
+        (await at("POST", "/stock_levels", { product_id: product.id, store_id: 1, asset_number })).stock_level.id
+      )
     const order = async (subject: string, quantity: number) => {
-      const { opportunity } = await at("POST", "/opportunities", { subject, store_id: 1, starts_at: "2030-07-01T09:00:00Z", ends_at: "2030-07-04T09:00:00Z" })
-      const added = await at("POST", `/opportunities/${opportunity.id}/items`, { name: "Heads", item_id: product.id, quantity })
+      const { opportunity } = await at("POST", "/opportunities", {
+        subject,
+        store_id: 1,
+        starts_at: "2030-07-01T09:00:00Z",
+        ends_at: "2030-07-04T09:00:00Z"
+      })
+      const added = await at("POST", `/opportunities/${opportunity.id}/items`, {
+        name: "Heads",
+        item_id: product.id,
+        quantity
+      })
       await at("POST", `/opportunities/${opportunity.id}/convert_to_quotation`)
       await at("POST", `/opportunities/${opportunity.id}/convert_to_order`)
       return { id: opportunity.id as number, line: added.opportunity.items[0].id as number }
@@ -72,8 +109,11 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     return { units, mine: await order("Mine", 2), theirs: await order("Theirs", 1) }
   }
   const allocate = ({ id, line }: { id: number; line: number }, ...units: ReadonlyArray<number>) =>
-    here("POST", `/opportunities/${id}/quick_allocate`, { allocations: units.map((unit) => ({ opportunity_item_id: line, stock_level_id: unit })) })
-  const assetsOf = async (id: number): Promise<ReadonlyArray<any>> => (await at("GET", `/opportunities/${id}?include=items.assets`)).opportunity.items.flatMap((item: any) => item.assets)
+    here("POST", `/opportunities/${id}/quick_allocate`, {
+      allocations: units.map((unit) => ({ opportunity_item_id: line, stock_level_id: unit }))
+    })
+  const assetsOf = async (id: number): Promise<ReadonlyArray<any>> =>
+    (await at("GET", `/opportunities/${id}?include=items.assets`)).opportunity.items.flatMap((item: any) => item.assets)
 
   it("tells who took the unit meanwhile, takes another one instead, and lets follow what waited", async () => {
     const { mine, theirs, units } = await twoOrders()
@@ -86,11 +126,20 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await device.status()).toMatchObject({ conflicts: 1, held: 1 })
 
     const [conflict] = await device.conflicts()
-    expect(conflict!.error.errors).toEqual({ "allocations.1.stock_level_id": [expect.stringContaining("A-2 is held by")] })
-    expect(conflict!.changes).toMatchObject([{ who: "Ann", what: expect.stringContaining("A-2"), field: "held_by", to: expect.stringContaining("Theirs") }])
-    expect(conflict!.held).toMatchObject([{ n: 2, name: "opportunities.quick_prepare", error: { status: 424, cause: conflict!.id } }])
+    expect(conflict!.error.errors).toEqual({
+      "allocations.1.stock_level_id": [expect.stringContaining("A-2 is held by")]
+    })
+    expect(conflict!.changes).toMatchObject([
+      { who: "Ann", what: expect.stringContaining("A-2"), field: "held_by", to: expect.stringContaining("Theirs") }
+    ])
+    expect(conflict!.held).toMatchObject([
+      { n: 2, name: "opportunities.quick_prepare", error: { status: 424, cause: conflict!.id } }
+    ])
     expect(conflict!.ways_out.map(({ way }) => way)).toEqual(["substitute", "split", "amend", "drop"])
-    expect(conflict!.ways_out[0]).toMatchObject({ command: "flightcase sync resolve 1 --substitute", says: expect.stringContaining("A-3") })
+    expect(conflict!.ways_out[0]).toMatchObject({
+      command: "flightcase sync resolve 1 --substitute",
+      says: expect.stringContaining("A-3")
+    })
     expect(await device.freeUnits(conflict!.id)).toMatchObject([{ id: units[2], name: "A-3" }])
 
     expect(await device.resolve(conflict!.id, { substitute: units[1]! })).toMatchObject({ status: 422 })
@@ -98,7 +147,10 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(counts()).toEqual({ substituted: 1, released: 1, pending: 2 })
     expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     // The rows kept the ids they were made with here.
-    expect((await assetsOf(mine.id)).map((asset) => [asset.id, asset.stock_level_id, asset.status])).toEqual([[made[0], units[0], 1], [made[1], units[2], 1]])
+    expect((await assetsOf(mine.id)).map((asset) => [asset.id, asset.stock_level_id, asset.status])).toEqual([
+      [made[0], units[0], 1],
+      [made[1], units[2], 1]
+    ])
   })
 
   it("parts a list into what can be had now and what is asked for again; rows keep their ids", async () => {
@@ -127,21 +179,41 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
 
   it("parts a quantity: the most that holds now, and the rest", async () => {
     const { product } = await at("POST", "/products", { name: "Cable", stock_method: 1 })
-    const { opportunity } = await at("POST", "/opportunities", { subject: "Mine", store_id: 1, starts_at: "2030-07-01T09:00:00Z", ends_at: "2030-07-04T09:00:00Z" })
-    const line = (await at("POST", `/opportunities/${opportunity.id}/items`, { name: "Cables", item_id: product.id, quantity: 8 })).opportunity.items[0].id
+    const { opportunity } = await at("POST", "/opportunities", {
+      subject: "Mine",
+      store_id: 1,
+      starts_at: "2030-07-01T09:00:00Z",
+      ends_at: "2030-07-04T09:00:00Z"
+    })
+    const line = (
+      await at("POST", `/opportunities/${opportunity.id}/items`, { name: "Cables", item_id: product.id, quantity: 8 })
+    ).opportunity.items[0].id
     await at("POST", `/opportunities/${opportunity.id}/convert_to_quotation`)
     await at("POST", `/opportunities/${opportunity.id}/convert_to_order`)
     await enrol()
-    await here("PATCH", `/opportunities/${opportunity.id}/items/${line}/fulfilment`, { action: "dispatch", quantity: 5 })
-    await byAnn("PATCH", `/opportunities/${opportunity.id}/items/${line}/fulfilment`, { action: "dispatch", quantity: 6 })
+    await here("PATCH", `/opportunities/${opportunity.id}/items/${line}/fulfilment`, {
+      action: "dispatch",
+      quantity: 5
+    })
+    await byAnn("PATCH", `/opportunities/${opportunity.id}/items/${line}/fulfilment`, {
+      action: "dispatch",
+      quantity: 6
+    })
     await device.sync()
     const [conflict] = await device.conflicts()
-    expect(conflict).toMatchObject({ name: "opportunities.fulfil_item", error: { errors: { quantity: [expect.any(String)] } } })
+    expect(conflict).toMatchObject({
+      name: "opportunities.fulfil_item",
+      error: { errors: { quantity: [expect.any(String)] } }
+    })
     expect(conflict!.changes).toMatchObject([{ who: "Ann", field: "dispatched_quantity", from: "0.00", to: "6.00" }])
-    expect(conflict!.ways_out.find(({ way }) => way === "split")).toMatchObject({ says: expect.stringContaining("2 of 5") })
+    expect(conflict!.ways_out.find(({ way }) => way === "split")).toMatchObject({
+      says: expect.stringContaining("2 of 5")
+    })
     await device.resolve(conflict!.id, { split: true })
     await device.sync()
-    expect((await at("GET", `/opportunities/${opportunity.id}?include=items`)).opportunity.items[0].dispatched_quantity).toBe("8.00")
+    expect(
+      (await at("GET", `/opportunities/${opportunity.id}?include=items`)).opportunity.items[0].dispatched_quantity
+    ).toBe("8.00")
     expect((await device.conflicts()).map(({ payload }) => payload.body["quantity"])).toEqual([3])
   })
 
@@ -151,7 +223,8 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     await here("PUT", `/stock_levels/${stock_level.id}`, { location: "Shelf" })
     return stock_level.id as number
   }
-  const byAnnToo = (asset_number = "A-9") => byAnn("POST", "/stock_levels", { product_id: 1, store_id: 1, asset_number, item_name: "Hers" })
+  const byAnnToo = (asset_number = "A-9") =>
+    byAnn("POST", "/stock_levels", { product_id: 1, store_id: 1, asset_number, item_name: "Hers" })
 
   it("holds what builds on a refused creation, and records all of it anew under the same ids when it is amended", async () => {
     const { mine } = await twoOrders()
@@ -163,14 +236,24 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await device.sync()).toMatchObject({ sent: 4, accepted: 1, rejected: 1, conflicts: 1 })
     const [conflict, ...others] = await device.conflicts()
     expect(others).toEqual([])
-    expect(conflict!.changes).toMatchObject([{ who: "Ann", what: expect.stringContaining("Hers"), field: "asset_number", from: null, to: "A-9" }])
-    expect(conflict!.held.map(({ n, name }) => [n, name])).toEqual([[2, "stock_levels.update"], [4, "opportunities.quick_allocate"]])
+    expect(conflict!.changes).toMatchObject([
+      { who: "Ann", what: expect.stringContaining("Hers"), field: "asset_number", from: null, to: "A-9" }
+    ])
+    expect(conflict!.held.map(({ n, name }) => [n, name])).toEqual([
+      [2, "stock_levels.update"],
+      [4, "opportunities.quick_allocate"]
+    ])
     // Recorded in the same run, but apart from it.
     expect((await at("GET", `/product_groups/${group.id}`)).product_group.name).toBe("Apart")
-    expect(await device.resolve(conflict!.id, { amend: { ...conflict!.payload.body, asset_number: "A-10" } })).toMatchObject({ status: 201, released: [6, 7] })
+    expect(
+      await device.resolve(conflict!.id, { amend: { ...conflict!.payload.body, asset_number: "A-10" } })
+    ).toMatchObject({ status: 201, released: [6, 7] })
     expect(counts()).toEqual({ accepted: 1, amended: 1, released: 2, pending: 3 })
     expect(await device.sync()).toMatchObject({ accepted: 3, conflicts: 0 })
-    expect((await at("GET", `/stock_levels/${unit}`)).stock_level).toMatchObject({ asset_number: "A-10", location: "Shelf" })
+    expect((await at("GET", `/stock_levels/${unit}`)).stock_level).toMatchObject({
+      asset_number: "A-10",
+      location: "Shelf"
+    })
     expect((await assetsOf(mine.id)).map((asset) => asset.stock_level_id)).toEqual([unit])
   })
 
@@ -192,31 +275,51 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   it("dropped with what builds on it, or without: then that is a conflict of its own", async () => {
     await twoOrders()
     await enrol()
-    for (const [number, with_dependants] of [["A-8", false], ["A-9", true]] as const) {
+    for (const [number, with_dependants] of [
+      ["A-8", false],
+      ["A-9", true]
+    ] as const) {
       await takenNumber(number)
       await byAnnToo(number)
       await device.sync()
       const conflict = (await device.conflicts()).find((one) => one.payload.body["asset_number"] === number)!
       const answer = await device.resolve(conflict.id, { drop: true, with_dependants })
-      expect((answer.body as any).conflict.dependants.map((one: any) => one.state)).toEqual([with_dependants ? "dropped" : "rejected"])
+      expect((answer.body as any).conflict.dependants.map((one: any) => one.state)).toEqual([
+        with_dependants ? "dropped" : "rejected"
+      ])
     }
     expect(counts()).toEqual({ dropped: 3, rejected: 1 })
-    expect(await device.conflicts()).toMatchObject([{ name: "stock_levels.update", error: { status: 424, message: expect.stringContaining("dropped") } }])
+    expect(await device.conflicts()).toMatchObject([
+      { name: "stock_levels.update", error: { status: 424, message: expect.stringContaining("dropped") } }
+    ])
   })
 
   it("holds a step that was refused for where things stand when the step before it was refused", async () => {
     const { product } = await at("POST", "/products", { name: "Head" })
-    const { opportunity } = await at("POST", "/opportunities", { subject: "Job", store_id: 1, starts_at: "2030-07-01T09:00:00Z", ends_at: "2030-07-04T09:00:00Z" })
-    const line = (await at("POST", `/opportunities/${opportunity.id}/items`, { name: "Heads", item_id: product.id, quantity: 1 })).opportunity.items[0].id
+    const { opportunity } = await at("POST", "/opportunities", {
+      subject: "Job",
+      store_id: 1,
+      starts_at: "2030-07-01T09:00:00Z",
+      ends_at: "2030-07-04T09:00:00Z"
+    })
+    const line = (
+      await at("POST", `/opportunities/${opportunity.id}/items`, { name: "Heads", item_id: product.id, quantity: 1 })
+    ).opportunity.items[0].id
     await at("POST", `/opportunities/${opportunity.id}/convert_to_quotation`)
     await enrol()
     await here("POST", `/opportunities/${opportunity.id}/convert_to_order`)
-    await here("PATCH", `/opportunities/${opportunity.id}/items/${line}/fulfilment`, { action: "dispatch", quantity: 1 })
+    await here("PATCH", `/opportunities/${opportunity.id}/items/${line}/fulfilment`, {
+      action: "dispatch",
+      quantity: 1
+    })
     await byAnn("DELETE", `/opportunities/${opportunity.id}/items/${line}`)
     await device.sync()
     const [conflict, ...others] = await device.conflicts()
     expect(others).toEqual([])
-    expect(conflict).toMatchObject({ name: "opportunities.convert_to_order", held: [{ name: "opportunities.fulfil_item", error: { status: expect.any(Number) } }] })
+    expect(conflict).toMatchObject({
+      name: "opportunities.convert_to_order",
+      held: [{ name: "opportunities.fulfil_item", error: { status: expect.any(Number) } }]
+    })
     expect(conflict!.changes).toMatchObject([{ who: "Ann", event: "opportunity.item_removed", field: null }])
   })
 
@@ -227,17 +330,30 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     await here("PUT", `/products/${product.id}`, { ...whole, name: "Moving head" })
     await byAnn("PUT", `/products/${product.id}`, { sku: "HEAD-2", weight: "4.5", tag_list: ["new"] })
     expect(await device.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
-    expect((await at("GET", `/products/${product.id}`)).product).toMatchObject({ name: "Moving head", sku: "HEAD-2", weight: "4.5000", tag_list: ["new"] })
+    expect((await at("GET", `/products/${product.id}`)).product).toMatchObject({
+      name: "Moving head",
+      sku: "HEAD-2",
+      weight: "4.5000",
+      tag_list: ["new"]
+    })
     expect(device.told(true)).toEqual([])
   })
 
   it("who send back custom fields, lists kept elsewhere and settings write only what they changed of them", async () => {
-    for (const name of ["colour", "crew"]) await at("POST", "/custom_fields", { name, display_name: name, module_type: "Product", field_type: 0 })
+    for (const name of ["colour", "crew"])
+      await at("POST", "/custom_fields", { name, display_name: name, module_type: "Product", field_type: 0 })
     const { product } = await at("POST", "/products", { name: "Head", custom_fields: { colour: "black", crew: "A" } })
     const { surcharge_group } = await at("POST", "/surcharge_groups", { name: "Fuel" })
     await enrol()
-    const [whole, group, { settings }] = [await show(`/products/${product.id}`), await show(`/surcharge_groups/${surcharge_group.id}`), await here("GET", "/settings/company")]
-    await here("PUT", `/products/${product.id}`, { ...whole, custom_fields: { ...whole.custom_fields, colour: "white" } })
+    const [whole, group, { settings }] = [
+      await show(`/products/${product.id}`),
+      await show(`/surcharge_groups/${surcharge_group.id}`),
+      await here("GET", "/settings/company")
+    ]
+    await here("PUT", `/products/${product.id}`, {
+      ...whole,
+      custom_fields: { ...whole.custom_fields, colour: "white" }
+    })
     await here("PUT", `/surcharge_groups/${surcharge_group.id}`, { ...group, description: "Diesel" })
     await here("PUT", "/settings/company", { settings: { ...settings, name: "Mine Ltd" } })
     await byAnn("PUT", `/products/${product.id}`, { custom_fields: { crew: "B" } })
@@ -245,18 +361,39 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await device.pending()).toHaveLength(3)
     expect(await device.sync()).toMatchObject({ accepted: 3, conflicts: 0 })
     expect((await at("GET", `/products/${product.id}`)).product.custom_fields).toEqual({ colour: "white", crew: "B" })
-    expect((await at("GET", "/settings/company")).settings).toMatchObject({ name: "Mine Ltd", website: "https://example.com" })
+    expect((await at("GET", "/settings/company")).settings).toMatchObject({
+      name: "Mine Ltd",
+      website: "https://example.com"
+    })
     const outbox = openOutboxAt(join(folder, "one", "outbox.sqlite"))
     const bodies = outbox.byState("accepted").map(({ payload }) => payload.body)
     outbox.close()
-    expect(bodies).toEqual([{ custom_fields: { colour: "white" } }, { description: "Diesel" }, { settings: { name: "Mine Ltd" } }])
+    expect(bodies).toEqual([
+      { custom_fields: { colour: "white" } },
+      { description: "Diesel" },
+      { settings: { name: "Mine Ltd" } }
+    ])
   })
 
   it("a change that says just what stands here is kept whole, and one that only holds whole too", async () => {
     const { product } = await at("POST", "/products", { name: "Head", sku: "HEAD" })
     await enrol()
-    expect((await device.ask({ method: "PUT", path: `/api/v1/products/${product.id}`, query: [], body: { name: "Head", sku: "HEAD" } })).command).toBeUndefined()
-    const refused = await device.ask({ method: "PUT", path: `/api/v1/products/${product.id}`, query: [], body: { name: "", sku: "HEAD" } })
+    expect(
+      (
+        await device.ask({
+          method: "PUT",
+          path: `/api/v1/products/${product.id}`,
+          query: [],
+          body: { name: "Head", sku: "HEAD" }
+        })
+      ).command
+    ).toBeUndefined()
+    const refused = await device.ask({
+      method: "PUT",
+      path: `/api/v1/products/${product.id}`,
+      query: [],
+      body: { name: "", sku: "HEAD" }
+    })
     expect(refused).toMatchObject({ status: 422, body: { errors: { name: [expect.any(String)] } } })
     expect(await device.pending()).toEqual([])
   })
@@ -267,24 +404,46 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     await here("PUT", `/opportunities/${opportunity.id}`, { subject: "Mine", reference: "R-1" })
     await byAnn("PUT", `/opportunities/${opportunity.id}`, { subject: "Hers", description: "Loud" })
     expect(await device.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
-    expect((await at("GET", `/opportunities/${opportunity.id}`)).opportunity).toMatchObject({ subject: "Mine", reference: "R-1", description: "Loud" })
-    expect(device.told(false)).toMatchObject([{ n: 1, merged: [{ field: "subject", was: "Job", theirs: "Hers", mine: "Mine", who: "Ann" }], differences: [] }])
+    expect((await at("GET", `/opportunities/${opportunity.id}`)).opportunity).toMatchObject({
+      subject: "Mine",
+      reference: "R-1",
+      description: "Loud"
+    })
+    expect(device.told(false)).toMatchObject([
+      { n: 1, merged: [{ field: "subject", was: "Job", theirs: "Hers", mine: "Mine", who: "Ann" }], differences: [] }
+    ])
     device.seen(1)
     expect([device.told(false), device.told(true).length]).toEqual([[], 1])
   })
 
   it("whose accepted commands came out otherwise than shown are told each difference", async () => {
     const { product } = await at("POST", "/products", { name: "Head" })
-    const rate = async (price: string) => at("POST", `/products/${product.id}/rates`, { rate_definition_id: 1, transaction_type: "rental", price, currency: "GBP", priority: Number(price) })
+    const rate = async (price: string) =>
+      at("POST", `/products/${product.id}/rates`, {
+        rate_definition_id: 1,
+        transaction_type: "rental",
+        price,
+        currency: "GBP",
+        priority: Number(price)
+      })
     await rate("3")
     await enrol()
-    const { opportunity } = await here("POST", "/opportunities", { subject: "Job", store_id: 1, starts_at: "2030-07-01T09:00:00Z", ends_at: "2030-07-02T09:00:00Z" })
-    const shown = (await here("POST", `/opportunities/${opportunity.id}/items`, { name: "Heads", item_id: product.id, quantity: 1 })).opportunity.items[0]
+    const { opportunity } = await here("POST", "/opportunities", {
+      subject: "Job",
+      store_id: 1,
+      starts_at: "2030-07-01T09:00:00Z",
+      ends_at: "2030-07-02T09:00:00Z"
+    })
+    const shown = (
+      await here("POST", `/opportunities/${opportunity.id}/items`, { name: "Heads", item_id: product.id, quantity: 1 })
+    ).opportunity.items[0]
     await rate("5")
     await device.sync()
     const stands = (await at("GET", `/opportunities/${opportunity.id}?include=items`)).opportunity
     const told = device.told(false)
-    expect(told[0]!.differences).toEqual([{ what: `opportunity ${opportunity.id} Job`, field: "number", here: null, there: stands.number }])
+    expect(told[0]!.differences).toEqual([
+      { what: `opportunity ${opportunity.id} Job`, field: "number", here: null, there: stands.number }
+    ])
     const of = (field: string) => told[1]!.differences.filter((one) => one.field === field)
     expect(of("unit_price")).toMatchObject([{ here: shown.unit_price, there: stands.items[0].unit_price }])
     expect(shown.unit_price).not.toBe(stands.items[0].unit_price)
