@@ -20,7 +20,7 @@ import { makeMetrics } from "./metrics.ts"
 import { openApi } from "./openapi.ts"
 import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
-const open = { ability: null, permission: null, weight: 0, public: true, server_only: true } as const
+const open = { ability: null, permission: null, metering_weight: 0, public: true, server_only: true } as const
 
 /** Not well: 503, which monitors see, with the reason; reads may go on all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {

@@ -76,8 +76,15 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
       .map((cost): CostRow => ({ ...cost, id: context.id(opportunity_costs), opportunity_id: header.id }))
     const empty: Opportunity = { header, lines: [], costs: [], units: [] }
     const ids = lines.map(({ id }) => id)
-    const known = { ...facts.known, deal: empty, versions: [], claims: [], touches: undefined, holdings: [] }
-    const recalculated = yield* recalculate(known, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
+    const state: DecisionState = {
+      ...facts.known,
+      opportunity: empty,
+      versions: [],
+      demands: [],
+      touched_line_ids: undefined,
+      unit_holds: []
+    }
+    const recalculated = yield* recalculate(state, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
     return {
       events: [
         opportunityCreated.make(header),
