@@ -6,24 +6,20 @@ import { describe, expect, it } from "vitest"
 import { catalogueOf } from "../../core/kernel/catalogue.ts"
 import { brokenPromises, type EventList, eventList, eventsPage } from "../../core/kernel/event-description.ts"
 import { decodeData, eventType, follow } from "../../core/kernel/event-type.ts"
-import { catalogue } from "../../core/catalogue.ts"
-import { tokensSlice } from "../../server/tokens/api.ts"
-import { syncSlice } from "../../sync/server/api.ts"
+import { recordedCatalogue } from "../recorded-catalogue.ts"
 
-/** All that is recorded anywhere: a device knows the first part of it. */
-const serverCatalogue = catalogueOf([...catalogue.slices, syncSlice, tokensSlice(() => new Set())])
 const update = "UPDATE_EVENTS=1 npx vitest run test/core/events.test.ts"
 const page_file = fileURLToPath(new URL("../../docs/EVENTS.md", import.meta.url))
 const list_file = fileURLToPath(new URL("../../docs/events.json", import.meta.url))
-const kinds = [...serverCatalogue.events.values()]
-const now = eventList(kinds, serverCatalogue.tables)
+const kinds = [...recordedCatalogue.events.values()]
+const now = eventList(kinds, recordedCatalogue.tables)
 
 if (process.env["UPDATE_EVENTS"] === "1") {
   const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
   const broken = brokenPromises(kept, now)
   if (broken.length === 0) {
     writeFileSync(list_file, `${JSON.stringify(now, null, 1)}\n`)
-    writeFileSync(page_file, eventsPage(kinds, serverCatalogue.tables))
+    writeFileSync(page_file, eventsPage(kinds, recordedCatalogue.tables))
   }
 }
 
@@ -32,7 +28,7 @@ describe("the list of events", () => {
   it("keeps every promise made of stored events", () => expect(brokenPromises(kept, now)).toEqual([]))
   it(`holds every event and field there is (${update})`, () => expect(kept).toEqual(now))
   it(`is the page people read (${update})`, () =>
-    expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, serverCatalogue.tables)))
+    expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, recordedCatalogue.tables)))
 
   it("does not let an event or a field change or go, nor a new field be required", () => {
     const before: EventList = {
