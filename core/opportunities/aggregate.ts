@@ -59,6 +59,11 @@ export interface DecisionState {
   /** The only stored lines whose demands may change; undefined: all. */
   readonly touched_line_ids: ReadonlySet<number> | undefined
   readonly unit_holds: ReadonlyArray<UnitHold>
+  /**
+   * Units that are out with another opportunity, and with whom, by stock level. A unit of a kit has no demand of its own (its
+   * parts have), so demands alone do not tell.
+   */
+  readonly units_out_elsewhere: ReadonlyMap<number, string>
   /** Stock by store, read only where shortages matter: for opportunities that hold stock or are about to. */
   readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot> | undefined
 }

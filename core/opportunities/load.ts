@@ -17,7 +17,15 @@ import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
 import type { Customer, Opportunity, UnitHold, DecisionState } from "./aggregate.ts"
-import { asset_assignments, opportunity_costs, opportunity_items, opportunity_versions } from "./child-tables.ts"
+import {
+  asset_assignments,
+  dispatched,
+  on_hire,
+  opportunity_costs,
+  opportunity_items,
+  opportunity_versions
+} from "./child-tables.ts"
+import { order } from "./status/statuses.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 
 export interface LoadOptions {
@@ -155,6 +163,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
           ),
     touched_line_ids: touches === undefined ? undefined : new Set(touches),
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
+    units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
     snapshots: asked === undefined ? undefined : yield* snapshotsForLines(asked, { now, settings })
   }
 })
@@ -179,9 +188,34 @@ export const loadUnitHolds = Effect.fnUntraced(function* (
     holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id))
   }))
 })
+/** Those of these units that are dispatched or on hire with another opportunity, each with its name. Two queries at most. */
+const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (level_ids.length === 0) return new Map()
+  const store = yield* Store
+  const out = (yield* store.find(asset_assignments, {
+    stock_level_id: level_ids,
+    status: [dispatched, on_hire]
+  })).filter((unit) => unit.opportunity_id !== opportunity_id)
+  const others = new Map(
+    (yield* store.getMany(
+      opportunities,
+      out.map((unit) => unit.opportunity_id)
+    )).map((one) => [one.id, one])
+  )
+  return new Map(
+    out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
+  )
+})
+const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string =>
+  opportunity === undefined
+    ? `opportunity ${id}`
+    : `"${opportunity.subject}" (opportunity ${opportunity.number ?? opportunity.id})`
 const holderName = (demand: DemandRow, opportunity: OpportunityRow | undefined): string =>
   opportunity !== undefined
-    ? `"${opportunity.subject}" (opportunity ${opportunity.number ?? opportunity.id})`
+    ? opportunityName(opportunity.id, opportunity)
     : demand.source_type === "container"
       ? `container ${demand.container_id ?? demand.source_id}`
       : `${demand.source_type} ${demand.source_id}`

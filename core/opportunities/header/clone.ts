@@ -82,7 +82,8 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
       versions: [],
       demands: [],
       touched_line_ids: undefined,
-      unit_holds: []
+      unit_holds: [],
+      units_out_elsewhere: new Map()
     }
     const recalculated = yield* recalculate(state, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
     return {

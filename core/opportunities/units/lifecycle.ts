@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
+import type { Rejection } from "../../kernel/rejection.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, withLine, withUnit } from "../aggregate.ts"
 import { type ChangeOf, partChanged } from "../part-events.ts"
 import {
@@ -145,11 +146,19 @@ export const moveUnits = (
       opportunity = withLine(opportunity, line_id, { return_store_id })
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
+    if (leaving) for (const one of moving) yield* notOutElsewhere(state, one)
     return {
       events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
       result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: told ?? null }
     }
   })
+/** 422 on the unit's field while another opportunity has it out: a unit is in one place. */
+const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): Result.Result<void, Rejection> => {
+  const holder = state.units_out_elsewhere.get(unit.stock_level_id)
+  return holder === undefined
+    ? Result.succeed(undefined)
+    : rejectField(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
+}
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
 

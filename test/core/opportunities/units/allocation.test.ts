@@ -35,6 +35,26 @@ describe.each(engines)("allocating units on %s", (engine) => {
   const demandsOf = (opportunity: { id: number }) =>
     app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
 
+  it("a unit of a kit is out with one order at a time, though only its parts are claimed", async () => {
+    const [kit, part] = [await w.product(), await w.product({ stock_method: 1 })]
+    const unit = await w.unit(kit.id)
+    const dates = (day: string) => ({ starts_at: `2031-06-${day}T09:00:00Z`, ends_at: `2031-06-${day}T17:00:00Z` })
+    const [first, second] = [await order(kit.id, 1, dates("10")), await order(kit.id, 1, dates("01"))]
+    await w.made(`/api/v1/products/${kit.id}/components`, { component_product_id: part.id, quantity: 1 }, "component")
+    const [one, other] = [await allocate(first, unit.id), await allocate(second, unit.id)]
+    const assetOf = (reply: typeof one) => reply.body.opportunity.items[0].assets[0].id
+    const bookOut = (opportunity: { id: number }, asset_id: number) =>
+      w.post(`${opportunity_path}/${opportunity.id}/quick_book_out`, { asset_ids: [asset_id] })
+    expect((await bookOut(first, assetOf(one))).status).toBe(200)
+    const refused = await bookOut(second, assetOf(other))
+    expect(refused.status).toBe(422)
+    const [text] = refused.body.errors["asset_ids.0"]
+    expect(text).toMatch(
+      new RegExp(`^${unit.asset_number} is out with "Gig ${kit.id}" .*; check it in there first\\.$`)
+    )
+    await w.post(`${opportunity_path}/${first.id}/quick_check_in`, { asset_ids: [assetOf(one)] })
+    expect((await bookOut(second, assetOf(other))).status).toBe(200)
+  })
   it("allocated units claim themselves, the rest of the line stays one claim", async () => {
     const product = await w.product()
     const [a, b] = [await w.unit(product.id), await w.unit(product.id)]
