@@ -99,7 +99,7 @@ describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
           request_id: "r-1",
           target: "/api/v1/products?q[name_cont]=x",
           ability: "products:read",
-          weight: 1,
+          metering_weight: 1,
           user_id: 1,
           remote_address: "192.0.2.7",
           user_agent: "till/1",
