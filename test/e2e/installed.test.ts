@@ -1,7 +1,16 @@
 /** The product as it is handed out: packed, installed into an empty place as anybody would, serving and quoting from there. */
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { promisify } from "node:util"
@@ -97,6 +106,15 @@ describe("the package", () => {
   })
 })
 
+describe("the command line as it is built", () => {
+  it("starts without the rules and the libraries that only commands need", () => {
+    const start = readFileSync(join(root, "out/cli.js"), "utf8")
+    const [loaded] = start.split("import(")
+    expect(loaded).toMatch(/from"\.\/parts\//)
+    expect(loaded).not.toMatch(/parts\/core-/)
+  })
+})
+
 describe("installed into an empty place", () => {
   it("is there as flightcase, built already, and npm has nothing to warn of", async () => {
     expect(install).toMatchObject({ code: 0 })
@@ -145,6 +163,9 @@ describe("installed into an empty place", () => {
   }, 300_000)
   it("leaves no server behind when what started it is killed", async () => {
     const server = await serving(0)
+    // Longer than a finished command takes to end, so that the server is known to stay by itself.
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     server.child.kill("SIGKILL")
     await once(server.child, "exit")
     let answers = true
