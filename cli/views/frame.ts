@@ -1,4 +1,4 @@
-/** What every picture of availability has around it: its heading, where and when it was drawn, and its colours. */
+/** What every page about availability has: its heading, where and when it was drawn, and its colours. */
 import { momentText } from "./days.ts"
 import { html, type Markup, nothing, words } from "./markup.ts"
 
