@@ -6,6 +6,7 @@
  */
 import { Schema } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
+import { anyJson } from "../core/kernel/stored-schema.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
 /** Gives the value as its type; throws an Error that says what is wrong where. Keys that are not declared are left out. */
@@ -18,6 +19,10 @@ export const decoderOf = <T>(schema: () => Schema.Codec<T, unknown>): Decoder<T>
 }
 /** An object whose keys are not looked at: a row that is printed as it is. Built as a check, which keeps every key. */
 export const anyRow: Schema.Codec<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "an object" })
+
+const asJson = decoderOf(() => anyJson)
+/** A value as JSON holds it: without keys that are undefined. */
+export const plainJson = (value: unknown): Json => asJson(JSON.parse(JSON.stringify(value)))
 
 const unreadable = (what: string, cause?: unknown): CliError =>
   new CliError(exit_codes.failed, `The answer cannot be read: ${what}.`, {
