@@ -52,7 +52,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
       "containers manifest CONTAINER [--labels qr]",
       "what is in a case, as list, page or labels; also list, show, seal, …"
     ],
-    load: () => import("./commands/containers/manifest.ts"),
+    load: () => import("./commands/containers/containers.ts"),
     noun: "containers"
   },
   pack: {
