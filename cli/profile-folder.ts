@@ -28,7 +28,7 @@ export const profileFolder = (name: string, env: Environment): string => join(ho
 export const profileExists = (name: string, env: Environment): boolean => {
   const folder = profileFolder(name, env)
   if (existsSync(join(folder, "profile.json"))) return true
-  // A login that was cut off between putting the old folder aside and the new one in its place.
+  // A login ended between moving the old folder away and the new one into its place.
   const filled = join(homeFolder(env), "profiles", `.${name}.new`)
   if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
   renameSync(filled, folder)
