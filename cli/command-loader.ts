@@ -1,4 +1,4 @@
-/** Declares the command a word stands for: one written by hand, a noun of the API, or both. */
+/** Declares the command of a word: one written by hand, a noun of the API, or both. */
 import type { Command } from "commander"
 import type { Endpoint } from "../core/kernel/endpoint.ts"
 import type { Verb } from "./derived/names.ts"

@@ -43,6 +43,6 @@ export class CliError extends Error {
 /** The command line was used wrongly: exit 2, naming the flag. */
 export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
-/** A value is missing and nobody may be asked for it. */
+/** A value is missing and questions are not allowed: exit 2, naming the flag. */
 export const missingFlagError = (flag: string, what: string): CliError =>
   new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

@@ -1,4 +1,4 @@
-/** The word of a command line that says which command is meant. */
+/** The word of a command line that names the command. */
 
 /** Global flags that take a value: the word after them is that value. */
 const flags_with_value: ReadonlySet<string> = new Set(["--profile", "--url", "--token"])

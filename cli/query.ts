@@ -12,7 +12,7 @@ export const queryPart = (text: string): readonly [string, string] => {
   if (name === "") throw usageError(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
   return [!name.includes("[") && splitPredicate(name) !== undefined ? `q[${name}]` : name, value]
 }
-/** The query string that the flags of a list stand for. */
+/** The query string of a list's flags. */
 export const listQuery = (flags: Flags): Query => [
   ...listFlag(flags, "q").map(queryPart),
   ...(

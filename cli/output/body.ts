@@ -52,10 +52,10 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
 /** Details beside the record, such as the ids of overlapping rates; on a terminal only. */
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
-  const said = Object.fromEntries(
+  const details = Object.fromEntries(
     Object.entries(meta).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
   )
-  return Object.keys(said).length === 0 || !terminal.is_tty ? "" : `\n${recordText(said, terminal)}`
+  return Object.keys(details).length === 0 || !terminal.is_tty ? "" : `\n${recordText(details, terminal)}`
 }
 /** The record with ids and names first. */
 const ordered = (record: JsonObject): JsonObject => {

@@ -14,7 +14,7 @@ export interface Cells {
   readonly of: (value: Json | undefined) => string
   readonly led: () => number
 }
-/** `raw`: as they are, for programs. What is no plain value stands in its cell as JSON. */
+/** `raw`: as they are, for programs. Objects and lists are written as JSON. */
 export const cellsFor = (raw: boolean): Cells => {
   let led = 0
   return {

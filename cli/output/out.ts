@@ -57,7 +57,7 @@ export const showMoving = (text: string): void => {
 export const clearMoving = (): void => {
   process.stderr.write("\r\u001b[K")
 }
-/** A sound for somebody who looks elsewhere. */
+/** The terminal's bell. */
 export const ringBell = (): void => {
   process.stderr.write("\u0007")
 }

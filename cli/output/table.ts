@@ -81,7 +81,7 @@ export const recordText = (record: JsonObject, terminal: Terminal): string => {
   return lines.join("") + tables.join("")
 }
 
-/** Columns that are left out where nobody chose columns. */
+/** Columns that are left out of lists without chosen columns. */
 const minor_columns = new Set(["created_at", "updated_at", "custom_fields", "description", "uuid"])
 const columns_max = 8
 /** Columns for a list that has none chosen: ids and names first, then columns in which some row has a value. */

@@ -7,7 +7,7 @@ export interface Terminal {
   readonly is_tty: boolean
   /** Standard error is a terminal, on which a progress line may move. */
   readonly progress: boolean
-  /** Somebody can answer a question. */
+  /** Questions can be answered: standard input and standard error are terminals. */
   readonly answers: boolean
   readonly colour: boolean
   readonly columns: number

@@ -25,7 +25,7 @@ export interface Group {
   readonly name: string
   /** A second, quieter line. */
   readonly more: string | undefined
-  /** Rows of bars that do not overlap; none for a unit nobody claims. */
+  /** Rows of bars that do not overlap; none for a unit without demands. */
   readonly rows: ReadonlyArray<ReadonlyArray<Demand>>
 }
 

@@ -23,15 +23,15 @@ export const symbolOptions = (kind: SymbolKind, text: string) =>
     : // A module of a matrix takes two units.
       {
         bcid: "qrcode",
-        ...toldAsUtf8(text),
+        ...withEncoding(text),
         scale: 1,
         eclevel: "M",
         paddingwidth: quiet_modules.qr * 2,
         paddingheight: quiet_modules.qr * 2
       }
 
-/** Readers guess the encoding of anything but ASCII, and guess wrong, unless the symbol says it (ECI 26 is UTF-8). */
-const toldAsUtf8 = (text: string): { readonly text: string; readonly parsefnc?: boolean } =>
+/** Readers guess the encoding of text beyond ASCII wrongly unless the symbol names it (ECI 26 is UTF-8). */
+const withEncoding = (text: string): { readonly text: string; readonly parsefnc?: boolean } =>
   /^[\u0020-\u007e]*$/.test(text) ? { text } : { text: `^ECI000026${text.replaceAll("^", "^^")}`, parsefnc: true }
 
 /** The symbol as SVG that fills the place it is put in. Throws when the text does not fit. */

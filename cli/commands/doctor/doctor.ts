@@ -139,15 +139,16 @@ const outboxFile = (folder: string): Finding => {
   try {
     const db = new DatabaseSync(`${folder}/outbox.sqlite`, { readOnly: true })
     try {
-      const said = db
+      const result = db
         .prepare("pragma integrity_check(3)")
         .all()
         .map((row) => String(row["integrity_check"]))
         .join("; ")
       return {
         check: "outbox file",
-        ok: said === "ok",
-        detail: said === "ok" ? "whole" : `${said}. Copy it somewhere safe, then flightcase sync export-pending FILE`
+        ok: result === "ok",
+        detail:
+          result === "ok" ? "whole" : `${result}. Copy it somewhere safe, then flightcase sync export-pending FILE`
       }
     } finally {
       db.close()

@@ -1,4 +1,4 @@
-/** From the columns of somebody's file to ours: names, templates, constants, units. */
+/** Maps the columns of a file to those of the API: names, templates, constants, units. */
 import { readFileSync } from "node:fs"
 import { parseJson } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"

@@ -237,7 +237,7 @@ const priced = async (
   }
 }
 
-/** Says how many are missing during the hire; undefined where enough are free or nobody can say. */
+/** How many are missing during the hire, in words; undefined where enough are free, or that cannot be known. */
 const shortOf = async (
   context: CommandContext,
   hire: Hire | undefined,

@@ -35,24 +35,24 @@ export const watching = async (
 
 const unit = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number> => {
   const { installUnit, ownCommand, removeUnit, unitFor } = await import("./systemd-unit.ts")
-  const made = unitFor(context.profile(), context.env, ownCommand())
+  const systemd_unit = unitFor(context.profile(), context.env, ownCommand())
   if (flags["uninstallUnit"] === true) {
     context.note(
-      removeUnit(made)
-        ? `Removed ${made.path}. If it still runs: systemctl --user disable --now ${made.name}; systemctl --user daemon-reload`
-        : `There is no ${made.path}.`
+      removeUnit(systemd_unit)
+        ? `Removed ${systemd_unit.path}. If it still runs: systemctl --user disable --now ${systemd_unit.name}; systemctl --user daemon-reload`
+        : `There is no ${systemd_unit.path}.`
     )
     return exit_codes.ok
   }
   if (flags["print"] === true) {
-    context.printContent(made.text)
+    context.printContent(systemd_unit.text)
     return exit_codes.ok
   }
-  installUnit(made)
-  if (context.options.json === true) context.printJson({ unit: { name: made.name, path: made.path } })
+  installUnit(systemd_unit)
+  if (context.options.json === true) context.printJson({ unit: { name: systemd_unit.name, path: systemd_unit.path } })
   else
     context.note(
-      `Wrote ${made.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${made.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`
+      `Wrote ${systemd_unit.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${systemd_unit.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`
     )
   return exit_codes.ok
 }

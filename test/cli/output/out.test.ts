@@ -1,4 +1,4 @@
-/** Whatever others wrote, nobody's terminal is steered by it: every command, over a business whose every text field holds odd text. */
+/** No text from elsewhere steers the terminal: every command, over data whose text fields all hold control characters. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
