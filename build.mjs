@@ -1,5 +1,6 @@
 // Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 
@@ -24,14 +25,16 @@ const { output } = await bundle.write({
   format: "esm",
   minify: true,
   sourcemap: true,
-  // What every command needs in one file: opening many small ones takes longer than reading it.
+  // What every command needs in one file: opening many small ones takes longer than reading it. Only the folders at the
+  // root are meant: the command line has a folder `commands/sync` of its own, and starts without any of this.
   // What only the server uses of effect stays out of it.
   codeSplitting: {
     groups: [
       {
         name: "core",
         test: (id) =>
-          /[\\/](core|sync)[\\/]|node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id) &&
+          (/^(core|sync)[\\/]/.test(relative(root, id)) ||
+            /[\\/]node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)) &&
           !/[\\/]effect[\\/]dist[\\/](http|socket|process|observability|PlatformError|FileSystem|Path|Stdio|Terminal|Sink|ByteSize)\b/.test(
             id
           )

@@ -1,15 +1,17 @@
 /**
- * Syncing beside what people do: a command that has answered starts a sync of its own accord and does not wait for it.
- * One at a time, none while a watcher runs, none for a while after the network was seen to be away.
+ * Sync in the background: a command that has answered starts a sync and does not wait for it. One runs at a time, none
+ * while `sync --watch` runs, and none for a while after one has failed.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { Schema } from "effect"
 import { takeLock } from "../sync/sqlite/file-lock.ts"
+import { decoderOf } from "./answers.ts"
 import type { Environment } from "./profile-folder.ts"
 
 export const watch_lock = "watch.lock"
 export const background_lock = "background.lock"
-/** A replica older than this is worth a look at the server. */
+/** A replica that has not synced for so long gets a background sync although nothing is pending. */
 const stale_millis = 10 * 60_000
 const retry_first_millis = 15_000
 const retry_max_millis = 10 * 60_000
@@ -21,33 +23,43 @@ const isHeld = (folder: string, name: string): boolean => {
   return lock === undefined
 }
 
-/** What the last sync in the background came to. */
+/** The result of the last sync in the background. */
 export interface Attempt {
   /** Milliseconds since 1970. */
   readonly tried_at: number
   readonly ok: boolean
   readonly reason?: string
-  /** Commands refused since somebody was last told. */
+  /** Commands refused since the person was last told of them. */
   readonly conflicts: number
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number
 }
+const decodeAttempt = decoderOf<Attempt>(() =>
+  Schema.Struct({
+    tried_at: Schema.Finite,
+    ok: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String),
+    conflicts: Schema.Finite,
+    failures: Schema.Finite
+  })
+)
 const attemptPath = (folder: string): string => join(folder, "background.json")
+/** The last attempt; undefined where there was none, or its note cannot be read. */
 export const readAttempt = (folder: string): Attempt | undefined => {
   try {
-    return JSON.parse(readFileSync(attemptPath(folder), "utf8")) as Attempt
+    return decodeAttempt(JSON.parse(readFileSync(attemptPath(folder), "utf8")))
   } catch {
     return undefined
   }
 }
-/** A note that may be lost: at worst somebody is told later, by sync conflicts. */
+/** Losing this file does no harm: refused commands are also shown by `sync conflicts`. */
 export const saveAttempt = (folder: string, attempt: Attempt): void => {
   const beside = `${attemptPath(folder)}.${process.pid}`
   writeFileSync(beside, JSON.stringify(attempt), { mode: 0o600 })
   renameSync(beside, attemptPath(folder))
 }
 
-/** The line about commands refused in the background, once. */
+/** The line about commands refused in the background; given once. */
 export const arrivedText = (folder: string): string | undefined => {
   const last = readAttempt(folder)
   if (last === undefined || !(last.conflicts > 0)) return undefined
@@ -66,21 +78,21 @@ export interface SyncOccasion {
   readonly pending: boolean
   readonly synced_at: string | null
 }
-/** Is this an occasion to sync? */
+/** Whether a background sync is due. `now` in milliseconds since 1970. */
 export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOccasion, now: number): boolean => {
   if (offline || isSet(env["FLIGHTCASE_NO_BACKGROUND"])) return false
   const age = synced_at === null ? Number.POSITIVE_INFINITY : now - Date.parse(synced_at)
   if (!pending && age < stale_millis) return false
   const last = readAttempt(folder)
-  const rested =
+  const may_retry =
     last === undefined ||
     last.ok ||
     Math.abs(now - last.tried_at) >=
       Math.min(retry_max_millis, retry_first_millis * 2 ** Math.min(10, last.failures - 1))
-  return rested && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
+  return may_retry && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
 }
 
-/** Starts it and forgets it: it has no terminal, holds no pipe of ours, and outlives us. */
+/** Starts a sync as a process of its own, without terminal or pipes, which outlives this one. */
 export const startBackgroundSync = async ({ profile, env }: SyncOccasion): Promise<void> => {
   const [{ spawn }, { realpathSync }] = await Promise.all([import("node:child_process"), import("node:fs")])
   const script = process.argv[1]

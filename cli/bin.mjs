@@ -29,7 +29,7 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
   // A server holds on to this process by a channel: killed outright, this one could not tell it to stop.
   const stdio = ["inherit", "inherit", "inherit", ...(process.argv[2] === "serve" ? ["ipc"] : [])]
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio })
-  // A key pressed at the terminal reaches the child by itself; what others send is passed on.
+  // Ctrl-C at a terminal goes to the child too; signals that other processes send are passed on.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
     process.on(signal, () => {
       if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)

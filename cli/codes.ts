@@ -1,5 +1,7 @@
-/** Codes off a scanner: which asset a code is, and a run over many of them, each committed on its own. */
+/** Codes from a scanner: the asset a code names, and a run over many codes, each committed on its own. */
 import type { JsonObject } from "../core/kernel/json.ts"
+import type { Query } from "../core/kernel/query.ts"
+import { rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import { looksLikeId } from "./resolve-id.ts"
@@ -17,19 +19,20 @@ export interface Asset {
 /** The unit a code is on: by barcode, asset number or serial number first, as scanners give them, then by id. */
 export const findAsset = async (context: CommandContext, code: string): Promise<Asset | undefined> => {
   for (const column of ["barcode", "asset_number", "serial_number"]) {
-    const { stock_levels } = (await context.read("/api/v1/stock_levels", [
+    const query: Query = [
       [`q[${column}_eq]`, code],
       ["per_page", "2"]
-    ])) as { readonly stock_levels: ReadonlyArray<JsonObject> }
-    if (stock_levels.length > 1)
+    ]
+    const [first, ...others] = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+    if (others.length > 0)
       throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${code}`)
-    if (stock_levels.length === 1) return asset(stock_levels[0]!)
+    if (first !== undefined) return assetOf(first)
   }
   if (!looksLikeId(code)) return undefined
   const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${code}` })
-  return answer.status === 200 ? asset((answer.body as { readonly stock_level: JsonObject }).stock_level) : undefined
+  return answer.status === 200 ? assetOf(rowIn(answer.body, "stock_level")) : undefined
 }
-const asset = (row: JsonObject): Asset => ({
+const assetOf = (row: JsonObject): Asset => ({
   id: Number(row["id"]),
   product_id: Number(row["product_id"]),
   store_id: Number(row["store_id"]),
@@ -43,23 +46,29 @@ export const requireAsset = async (context: CommandContext, code: string): Promi
   return found
 }
 
-/** What became of one code; `done` says it in a few words. */
-export type Scan = (code: string) => Promise<{ readonly done: string; readonly asset_id?: number }>
+/** Handles one code; `done` says in a few words what was done. */
+export type ScanAction = (code: string) => Promise<ScanResult>
+export interface ScanResult {
+  readonly done: string
+  readonly asset_id?: number
+}
 
 /**
- * Runs over codes line by line, as they come; somebody watching sees the count go up. A bad one rings the bell and says
- * why, and the next goes on. Exit 6 when any failed. When nobody can answer any more the run ends there, after its tally.
+ * Handles codes line by line, as they come, and counts them on the terminal. A refused code rings the bell and is
+ * reported, and the run continues; exit 6 when any was refused. Where the server cannot be asked any more the run ends
+ * with that error, after its summary.
  */
 export const scanAll = async (
   context: CommandContext,
   file: string | undefined,
   verb: string,
-  scan: Scan
+  scan: ScanAction
 ): Promise<number> => {
   const results: Array<JsonObject> = []
   let failed = 0
+  const tick = styled(context.terminal.colour, "green", "✓")
   const tally = (): string => `${results.length - failed} ${verb.replace("_", " ")}`
-  const tell = (): void => {
+  const summarise = (): void => {
     if (context.options.json === true) context.printJson({ results, [verb]: results.length - failed, failed })
     context.note(`${tally()}, ${failed} refused.`)
   }
@@ -71,7 +80,7 @@ export const scanAll = async (
         if (context.options.json !== true)
           context.print(
             context.terminal.is_tty
-              ? `${styled(context.terminal.colour, "green", "✓")} ${oneLine(`${code}  ${done}`)}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n`
+              ? `${tick} ${oneLine(`${code}  ${done}`)}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n`
               : `${oneLine(code)}\t${verb}\t${oneLine(done)}\n`
           )
       } catch (error) {
@@ -84,9 +93,9 @@ export const scanAll = async (
       }
     }
   } catch (error) {
-    tell()
+    summarise()
     throw error
   }
-  tell()
+  summarise()
   return failed > 0 ? exit_codes.conflict : exit_codes.ok
 }

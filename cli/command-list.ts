@@ -1,11 +1,11 @@
-/** Every first word there is. Modules are named, not loaded: the word decides what is needed. */
-import type { Command } from "commander"
+/** The commands written by hand, by their first word. A module is loaded when its word is typed. */
+import type { CommandModule } from "./command-types.ts"
 
 export interface CommandEntry {
-  /** One line for the overview; undefined when another line speaks for it. */
-  readonly usage_line: readonly [usage: string, text: string] | undefined
-  readonly load: () => Promise<{ readonly declare: (program: Command) => void }>
-  /** The API's noun whose own verbs stand beside the hand-made ones. */
+  /** One line for the overview. */
+  readonly usage_line: readonly [usage: string, text: string]
+  readonly load: () => Promise<CommandModule>
+  /** The noun of the API whose own verbs are added to those written by hand. */
   readonly noun?: string
 }
 
@@ -52,7 +52,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
       "containers manifest CONTAINER [--labels qr]",
       "what is in a case, as list, page or labels; also list, show, seal, …"
     ],
-    load: () => import("./commands/containers/manifest.ts"),
+    load: () => import("./commands/containers/containers.ts"),
     noun: "containers"
   },
   pack: {
@@ -65,7 +65,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   calendar: {
     usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"],
-    load: () => import("./commands/calendar/export.ts")
+    load: () => import("./commands/calendar/calendar.ts")
   },
   import: {
     usage_line: [
@@ -95,49 +95,4 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["completion bash|zsh|fish", "completion for a shell"],
     load: () => import("./commands/completion/completion.ts")
   }
-}
-
-/** The API's nouns, as the overview groups them. A test holds this list to the endpoint tables. */
-export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
-  ...group("Deals", ["opportunities", "members", "activities"]),
-  ...group("Catalogue", [
-    "products",
-    "product-groups",
-    "rate-definitions",
-    "rate-engine",
-    "discount-rules",
-    "surcharge-groups",
-    "stock-levels"
-  ]),
-  ...group("Set-up", [
-    "stores",
-    "settings",
-    "currencies",
-    "exchange-rates",
-    "countries",
-    "product-tax-classes",
-    "organisation-tax-classes",
-    "tax-rates",
-    "tax-rules",
-    "revenue-groups",
-    "cost-groups",
-    "custom-fields",
-    "custom-field-groups",
-    "custom-views",
-    "list-names"
-  ]),
-  ...group("People and server", [
-    "users",
-    "roles",
-    "permissions",
-    "tokens",
-    "abilities",
-    "actions",
-    "calendar-feeds",
-    "endpoints",
-    "system"
-  ])
-]
-function group(name: string, words: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> {
-  return words.map((word) => [word, name] as const)
 }

@@ -1,20 +1,16 @@
-/** The word that says which command is meant, and where that command is declared. */
+/** Declares the command of a word: one written by hand, a noun of the API, or both. */
 import type { Command } from "commander"
-import { usageError } from "./exit-codes.ts"
-import { commands, nouns } from "./command-list.ts"
+import type { Endpoint } from "../core/kernel/endpoint.ts"
+import type { Verb } from "./derived/names.ts"
+import { type CommandEntry, commands } from "./command-list.ts"
+import type { AllCommands } from "./command-types.ts"
+import { type CliError, usageError } from "./exit-codes.ts"
 
-/** Global flags that take a value, which is no word of its own. */
-const with_value: ReadonlySet<string> = new Set(["--profile", "--url", "--token"])
-
-/** The first operand. */
-export const firstWord = (argv: ReadonlyArray<string>): { readonly word: string | undefined; readonly at: number } => {
-  for (let at = 0; at < argv.length; at++) {
-    const word = argv[at]!
-    if (word === "--") return { word: argv[at + 1], at: at + 1 }
-    if (!word.startsWith("-")) return { word, at }
-    if (with_value.has(word)) at++
-  }
-  return { word: undefined, at: argv.length }
+/** Every word a command line may begin with. Loads all endpoint tables, the server's too. */
+const firstWords = async (): Promise<ReadonlyArray<string>> => {
+  const { allEndpoints } = await import("./derived/endpoints.ts")
+  const { nounsIn } = await import("./derived/names.ts")
+  return [...new Set([...Object.keys(commands), ...nounsIn(await allEndpoints())])]
 }
 
 /** Declares the command of a word on the program; gives the words to parse. Exit 2, with a guess, when there is none. */
@@ -24,62 +20,76 @@ export const loadCommand = async (
   argv: ReadonlyArray<string>
 ): Promise<Array<string>> => {
   const plural = `${word}s`
-  // A noun with verbs made by hand is known by one of its things too: container.
+  // A noun with verbs written by hand may be typed in the singular: container.
   if (commands[word] === undefined && commands[plural]?.noun === plural)
     return loadCommand(program, plural, argv.with(argv.indexOf(word), plural))
-  const made = commands[word]
-  if (made !== undefined) {
-    const { declare } = await made.load()
-    declare(program)
-  }
-  // A hand-made command may stand beside the noun's own verbs (availability, quote): those are added when there are any.
-  if (made !== undefined && made.noun === undefined) return [...argv]
+  const by_hand = commands[word]
+  if (by_hand !== undefined) (await by_hand.load()).declare(program, all_commands)
+  if (by_hand !== undefined && by_hand.noun === undefined) return [...argv]
+  return addNoun(program, word, by_hand, argv)
+}
+export const all_commands: AllCommands = { firstWords, load: loadCommand }
+
+/** Adds the verbs of the API's noun, under its own name or under that of the command written by hand. */
+const addNoun = async (
+  program: Command,
+  word: string,
+  by_hand: CommandEntry | undefined,
+  argv: ReadonlyArray<string>
+): Promise<Array<string>> => {
   const { addDerivedCommands } = await import("./derived/command.ts")
-  const { coreEndpoints, serverEndpoints } = await import("./derived/endpoints.ts")
-  const { kebab, nounOf, verbsOf } = await import("./derived/names.ts")
   const { normalizeFlags } = await import("./derived/flags.ts")
-  const noun =
-    made?.noun ??
-    nounOf(
-      word,
-      nouns.map(([one]) => one)
-    )
-  const among = (endpoints: Parameters<typeof verbsOf>[0]) =>
-    verbsOf(endpoints).filter((verb) => verb.words[0] === noun)
-  const here = among(coreEndpoints)
-  // Servers add nouns and verbs of their own; they are loaded only when the core has not what is asked for.
-  const said = argv
-    .slice(argv.indexOf(word) + 1)
-    .filter((one) => !one.startsWith("-"))
-    .map(kebab)
-  const known =
-    !argv.includes("--help") &&
-    !argv.includes("-h") &&
-    here.some(({ words }) => words.slice(1).every((one, at) => one === said[at]))
-  const verbs = known ? here : among([...coreEndpoints, ...(await serverEndpoints())])
-  if (verbs.length === 0 && made === undefined) throw unknown(word)
-  // `orders items create` is `opportunities items create`; an alias stays beside the noun's own name.
-  const booleans = addDerivedCommands(
-    program,
-    made === undefined ? verbs : verbs.map((verb) => ({ ...verb, words: [word, ...verb.words.slice(1)] }))
-  )
-  const alias = kebab(word)
-  for (const other of made === undefined ? new Set([alias, word]) : []) {
-    if (other !== noun)
-      program.commands.find((one) => one.name() === noun && !one.aliases().includes(other))?.alias(other)
+  const { kebab } = await import("./derived/names.ts")
+  const { noun, verbs } = await verbsFor(by_hand?.noun ?? word, word, argv)
+  if (verbs.length === 0 && by_hand === undefined) throw await unknownCommand(word)
+  if (by_hand !== undefined) {
+    // `orders items create` is `opportunities items create`.
+    const renamed = verbs.map((verb) => ({ ...verb, words: [word, ...verb.words.slice(1)] }))
+    return normalizeFlags(argv, addDerivedCommands(program, renamed))
+  }
+  const booleans = addDerivedCommands(program, verbs)
+  for (const alias of new Set([kebab(word), word])) {
+    if (alias !== noun)
+      program.commands.find((one) => one.name() === noun && !one.aliases().includes(alias))?.alias(alias)
   }
   return normalizeFlags(argv, booleans)
 }
 
-const unknown = (word: string) => {
-  const guess = nearest(word, [...Object.keys(commands), ...nouns.map(([noun]) => noun)])
+/**
+ * The noun a word means, and its verbs. Endpoints that only servers have are loaded when the words after it name no verb
+ * of `core/`, or help is asked for, which lists all.
+ */
+const verbsFor = async (
+  named: string,
+  word: string,
+  argv: ReadonlyArray<string>
+): Promise<{ readonly noun: string; readonly verbs: ReadonlyArray<Verb> }> => {
+  const { allEndpoints, coreEndpoints } = await import("./derived/endpoints.ts")
+  const { kebab, nounOf, nounsIn, verbsOf } = await import("./derived/names.ts")
+  const among = (endpoints: ReadonlyArray<Endpoint>) => {
+    const noun = nounOf(named, nounsIn(endpoints))
+    return { noun, verbs: verbsOf(endpoints).filter((verb) => verb.words[0] === noun) }
+  }
+  const in_core = among(coreEndpoints)
+  const typed = argv
+    .slice(argv.indexOf(word) + 1)
+    .filter((one) => !one.startsWith("-"))
+    .map(kebab)
+  const wants_help = argv.includes("--help") || argv.includes("-h")
+  const is_enough =
+    !wants_help && in_core.verbs.some(({ words }) => words.slice(1).every((one, at) => one === typed[at]))
+  return is_enough ? in_core : among(await allEndpoints())
+}
+
+const unknownCommand = async (word: string): Promise<CliError> => {
+  const guess = nearest(word, await firstWords())
   return usageError(
     `There is no command ${JSON.stringify(word)}.${guess === undefined ? "" : ` Did you mean ${guess}?`}`,
     "flightcase --help lists them."
   )
 }
 
-/** The candidate with the fewest edits, when few enough. */
+/** The candidate with the fewest edits; undefined where even that one is too far away. */
 export const nearest = (word: string, candidates: ReadonlyArray<string>): string | undefined => {
   const scored = candidates
     .map((candidate) => [edits(word.toLowerCase(), candidate), candidate] as const)
@@ -87,14 +97,17 @@ export const nearest = (word: string, candidates: ReadonlyArray<string>): string
   const [best] = scored
   return best !== undefined && best[0] <= Math.max(1, Math.floor(word.length / 3)) ? best[1] : undefined
 }
+/** Levenshtein's distance: letters to insert, delete or change to get from one word to the other. */
 const edits = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    }
-    row = next
+  for (const [i, letter] of [...a].entries()) {
+    let last = i + 1
+    row = row.map((above, j) => {
+      const before = row[j - 1]
+      if (before === undefined) return last
+      last = Math.min(above + 1, last + 1, before + (letter === b[j - 1] ? 0 : 1))
+      return last
+    })
   }
-  return row[b.length]!
+  return row.at(-1) ?? a.length
 }

@@ -1,9 +1,10 @@
-/** The context a command works at: what was asked for globally, who answers, and where words go. */
+/** The context of a command: the global flags, who answers its requests, and where its output goes. */
 import type { Answer, Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import type { QueryResult, Device } from "../sync/device/device.ts"
 import type { SyncOccasion } from "./background.ts"
+import { objectBody } from "./answers.ts"
 import { CliError, exit_codes, usageError } from "./exit-codes.ts"
 import { type Environment, profileExists, profileFolder, profileName } from "./profile-folder.ts"
 import { printContent, printErr, printJsonOut, printOut, ringBell } from "./output/out.ts"
@@ -33,120 +34,65 @@ export interface CommandContext {
   readonly env: Environment
   readonly terminal: Terminal
   readonly offline: boolean
-  /** May questions be asked? */
+  /** Whether questions may be asked. */
   readonly interactive: boolean
   /** Data for people, on standard output. */
   readonly print: (text: string) => void
   readonly printJson: (value: Json) => void
-  /** One of many, each on a line of its own. */
+  /** A value on a line of its own, of which there are many. */
   readonly printJsonLine: (value: Json) => void
   /** A file's content, on standard output: exactly what it is, unless a person looks at it. */
   readonly printContent: (content: string | Uint8Array) => void
   /** Anything but data, on standard error. */
   readonly note: (text: string) => void
-  /** A sound, where somebody may hear it. */
+  /** The terminal's bell; nothing where standard error is no terminal. */
   readonly ring: () => void
-  /** An answer, whatever its status. Throws only when nobody can answer. */
+  /** An answer of any status. Throws only when nobody can answer. */
   readonly request: (asking: ApiRequest) => Promise<QueryResult>
-  /** The same from the server, whatever the replica knows; from the replica with --offline. */
+  /** An answer of the server even where the replica has one; with --offline as `request`. */
   readonly requestAtServer: (asking: ApiRequest) => Promise<QueryResult>
-  /** An answer below 400, or the refusal thrown as an Exit. */
+  /** An answer below 400; a refusal is thrown as a `CliError`. */
   readonly ask: (asking: ApiRequest) => Promise<QueryResult>
   /** The body of an answer below 400. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
-  /** The profile's replica; Exit 2 where nobody has logged in. */
+  /** The profile's replica. Exit 2 where nobody has logged in. */
   readonly device: () => Promise<Device>
-  /** Something was recorded in the replica without `request`: it is sent as after any other change. */
+  /** Says that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
   readonly profile: () => string
   readonly folder: () => string
   readonly close: () => Promise<void>
 }
 
-export const openContext = (options: Globals, env: Environment = process.env): CommandContext => {
-  const terminal = terminalOf(env)
-  const offline = options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"])
+/** What the global flags and the environment say of where a command works. */
+interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "profile" | "folder"> {
+  readonly note: (text: string) => void
+}
+const placeOf = (options: Globals, env: Environment): Place => {
   const profile = (): string => profileName(options.profile, env)
-  const folder = (): string => profileFolder(profile(), env)
-  const note = (text: string): void => printErr(`${text}\n`)
-  let opened: Promise<Device> | undefined
-  const device = (): Promise<Device> => (opened ??= openHere(profile(), env))
-  /** The replica has answered something: afterwards there may be something to send. */
-  let answered_here = false
-  const close = async (): Promise<void> => {
-    const open = await opened?.catch(() => undefined)
-    opened = undefined
-    if (open === undefined) return
-    try {
-      if (answered_here) await afterAnswering(open, { folder: folder(), profile: profile(), env, offline }, note)
-    } finally {
-      await open.close()
-    }
+  return {
+    options,
+    env,
+    offline: options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"]),
+    profile,
+    folder: () => profileFolder(profile(), env),
+    note: (text) => printErr(`${text}\n`)
   }
+}
 
-  const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
-    if (offline)
-      throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
-        way_out: "Leave out --offline when there is a network."
-      })
-    const { serverAt } = await import("./remote.ts")
-    const own = options.url === undefined && profileExists(profile(), env) ? (await device()).profile : undefined
-    const url = options.url ?? own?.url ?? env["FLIGHTCASE_URL"]
-    const token = options.token ?? own?.token ?? env["FLIGHTCASE_TOKEN"]
-    if (url === undefined || url === "") throw notLoggedIn(profile())
-    return serverAt(url, token ?? "")
-  }
-  /** What the replica does not have is asked of the server; where that cannot be reached, the replica's answer tells why. */
-  const atServer = async (whole: Request, here: QueryResult): Promise<QueryResult> => {
-    let answer: QueryResult
-    try {
-      answer = await (await server()).ask(whole)
-    } catch (error) {
-      if (error instanceof CliError && error.code === exit_codes.network) return here
-      throw error
-    }
-    if ((await device()).lastPending() > 0)
-      note("The server's answer: what was recorded here and not sent yet is not in it.")
-    return answer
-  }
-  const requestAtServer = async (asking: ApiRequest): Promise<QueryResult> =>
-    offline ? request(asking) : (await server()).ask(wholeOf(asking))
-  const request = async (asking: ApiRequest): Promise<QueryResult> => {
-    const whole = wholeOf(asking)
-    const named = options.remote === true || options.url !== undefined
-    if (!named && profileExists(profile(), env)) {
-      const { isAnsweredLocally } = await import("./routing.ts")
-      if (await isAnsweredLocally(whole)) {
-        answered_here = true
-        const answer = await (await device()).ask(whole, options.plan === true ? { plan: true } : {})
-        return !offline && isAtServer(answer) ? atServer(whole, answer) : answer
-      }
-    }
-    if (options.plan === true && asking.method !== "GET") {
-      throw usageError(
-        "--plan needs a replica that can decide this here.",
-        named ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T."
-      )
-    }
-    return (await server()).ask(whole)
-  }
+export const openContext = (options: Globals, env: Environment = process.env): CommandContext => {
+  const place = placeOf(options, env)
+  const terminal = terminalOf(env)
+  const replica = replicaOf(place)
+  const { request, requestAtServer } = requestsOver(place, replica)
   const ask = async (asking: ApiRequest): Promise<QueryResult> => {
     const answer = await request(asking)
     if (answer.status < 400) return answer
     throw (await import("./response-errors.ts")).responseError(answer)
   }
   return {
-    options,
-    env,
+    ...place,
     terminal,
-    offline,
-    profile,
-    folder,
-    device,
-    request,
-    requestAtServer,
-    ask,
-    note,
     interactive: options.input !== false && terminal.answers,
     print: printOut,
     printJson: (value) => printJsonOut(value, 2),
@@ -155,37 +101,127 @@ export const openContext = (options: Globals, env: Environment = process.env): C
     ring: () => {
       if (terminal.progress) ringBell()
     },
-    recordedHere: () => {
-      answered_here = true
-    },
-    read: async (path, query = []) => (await ask({ method: "GET", path, query })).body as JsonObject,
-    close
+    request,
+    requestAtServer,
+    ask,
+    read: async (path, query = []) => objectBody((await ask({ method: "GET", path, query })).body),
+    device: replica.device,
+    recordedHere: replica.wasUsed,
+    close: replica.close
   }
 }
 
-/** News of what was refused meanwhile, and a sync in the background; neither may hold up or spoil an answer. */
-const afterAnswering = async (
-  device: Device,
-  where: Pick<SyncOccasion, "folder" | "profile" | "env" | "offline">,
-  note: (text: string) => void
-): Promise<void> => {
+/** The profile's replica: opened when first needed, and closed with a background sync where one is due. */
+interface Replica {
+  readonly exists: () => boolean
+  readonly device: () => Promise<Device>
+  /** It has answered or recorded something: there may be something to send. */
+  readonly wasUsed: () => void
+  readonly close: () => Promise<void>
+}
+const replicaOf = (place: Place): Replica => {
+  let opened: Promise<Device> | undefined
+  let was_used = false
+  return {
+    exists: () => profileExists(place.profile(), place.env),
+    device: () => (opened ??= openProfile(place.profile(), place.env)),
+    wasUsed: () => {
+      was_used = true
+    },
+    close: async () => {
+      const device = await opened?.catch(() => undefined)
+      opened = undefined
+      if (device === undefined) return
+      try {
+        if (was_used) await afterAnswering(device, place)
+      } finally {
+        await device.close()
+      }
+    }
+  }
+}
+
+/** Requests to the replica where it can answer, otherwise to the server. */
+const requestsOver = (
+  { env, note, offline, options, profile }: Place,
+  replica: Replica
+): Pick<CommandContext, "request" | "requestAtServer"> => {
+  const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
+    if (offline)
+      throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
+        way_out: "Leave out --offline when there is a network."
+      })
+    const { serverAt } = await import("./remote.ts")
+    const own = options.url === undefined && replica.exists() ? (await replica.device()).profile : undefined
+    const url = options.url ?? own?.url ?? env["FLIGHTCASE_URL"]
+    const token = options.token ?? own?.token ?? env["FLIGHTCASE_TOKEN"]
+    if (url === undefined || url === "") throw notLoggedIn(profile())
+    return serverAt(url, token ?? "")
+  }
+  /** Asks the server for what the replica does not have; where it cannot be reached, the replica's own answer stands. */
+  const serverInstead = async (asked: Request, from_replica: QueryResult): Promise<QueryResult> => {
+    let answer: QueryResult
+    try {
+      answer = await (await server()).ask(asked)
+    } catch (error) {
+      if (error instanceof CliError && error.code === exit_codes.network) return from_replica
+      throw error
+    }
+    if ((await replica.device()).lastPending() > 0)
+      note("The server's answer: what was recorded here and not sent yet is not in it.")
+    return answer
+  }
+  const request = async (asking: ApiRequest): Promise<QueryResult> => {
+    const asked = requestOf(asking)
+    const names_server = options.remote === true || options.url !== undefined
+    if (!names_server && replica.exists()) {
+      const { isAnsweredLocally } = await import("./routing.ts")
+      if (await isAnsweredLocally(asked)) {
+        replica.wasUsed()
+        const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
+        return !offline && isOnServerOnly(answer) ? serverInstead(asked, answer) : answer
+      }
+    }
+    if (options.plan === true && asking.method !== "GET") {
+      throw usageError(
+        "--plan needs a replica that can decide this here.",
+        names_server ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T."
+      )
+    }
+    return (await server()).ask(asked)
+  }
+  return {
+    request,
+    requestAtServer: async (asking) => (offline ? request(asking) : (await server()).ask(requestOf(asking)))
+  }
+}
+
+/** Tells of commands refused meanwhile, and starts a sync in the background. Neither delays or spoils an answer. */
+const afterAnswering = async (device: Device, { env, folder, note, offline, profile }: Place): Promise<void> => {
   try {
     const { arrivedText, startBackgroundSync, shouldSync } = await import("./background.ts")
-    const arrived = arrivedText(where.folder)
+    const arrived = arrivedText(folder())
     if (arrived !== undefined) note(arrived)
     const pending = device.lastPending() > 0
-    const occasion: SyncOccasion = { ...where, pending, synced_at: pending ? null : (await device.place()).synced_at }
+    const occasion: SyncOccasion = {
+      folder: folder(),
+      profile: profile(),
+      env,
+      offline,
+      pending,
+      synced_at: pending ? null : (await device.place()).synced_at
+    }
     if (shouldSync(occasion, Date.now())) await startBackgroundSync(occasion)
   } catch {
-    /* The command has been answered; what is wrong here will be told by the next sync. */
+    /* The command has been answered; the next sync reports what is wrong here. */
   }
 }
 
-/** The replica was filled after what is asked about. */
-const isAtServer = ({ status, body }: QueryResult): boolean =>
+/** The replica says that only the server has this, such as history from before the replica was filled. */
+const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
   status === 503 && isJsonObject(body) && isJsonObject(body["errors"]) && "at_server" in body["errors"]
 
-const wholeOf = (asking: ApiRequest): Request => ({
+const requestOf = (asking: ApiRequest): Request => ({
   method: asking.method,
   path: asking.path,
   query: asking.query ?? [],
@@ -199,7 +235,7 @@ export const notLoggedIn = (profile: string): CliError =>
     "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
   )
 
-/** Files made meanwhile are their owner's alone. */
+/** Runs something; files it makes can be read by their owner alone. */
 export const withPrivateUmask = async <A>(work: () => Promise<A>): Promise<A> => {
   const before = process.umask(0o077)
   try {
@@ -209,14 +245,14 @@ export const withPrivateUmask = async <A>(work: () => Promise<A>): Promise<A> =>
   }
 }
 
-const openHere = async (profile: string, env: Environment): Promise<Device> => {
+const openProfile = async (profile: string, env: Environment): Promise<Device> => {
   if (!profileExists(profile, env)) throw notLoggedIn(profile)
   const { openDevice } = await import("../sync/device/device.ts")
   const device = await withPrivateUmask(() => openDevice(profileFolder(profile, env)))
   const lost = await device.missing()
-  if (lost !== undefined)
-    printErr(
-      `${(await import("../sync/device/recovery/missing-commands.ts")).missingText(lost)}: flightcase doctor says what can be done.\n`
-    )
+  if (lost !== undefined) {
+    const { missingText } = await import("../sync/device/recovery/missing-commands.ts")
+    printErr(`${missingText(lost)}: flightcase doctor says what can be done.\n`)
+  }
   return device
 }

@@ -1,23 +1,18 @@
-/** What can be wrong with this machine or this device, in words that say what is safe and what to do. */
+/** Errors of this machine or this device, with what is safe and what to do. */
 import { CliError, exit_codes } from "./exit-codes.ts"
 
-interface DescribedError {
-  readonly name: string
-  readonly message: string
-  readonly kind?: unknown
-  readonly way_out?: unknown
-}
 const device_codes: { readonly [kind: string]: number } = {
   revoked: exit_codes.not_allowed,
   copied: exit_codes.conflict
 }
 
-/** The Exit an error of the device, its files or its disk stands for; undefined for any other. Recognised by shape. */
+/** The `CliError` for an error of the device, its files or its disk; undefined for others. Recognised by name and code. */
 export const deviceErrorOf = (error: Error): CliError | undefined => {
-  const { name, message, kind, way_out } = error as DescribedError
-  const way = typeof way_out === "string" ? way_out : undefined
+  const { name, message } = error
+  const kind = "kind" in error ? String(error.kind) : ""
+  const way = "way_out" in error && typeof error.way_out === "string" ? error.way_out : undefined
   if (name === "DeviceFault")
-    return new CliError(device_codes[String(kind)] ?? exit_codes.failed, message, { way_out: way, cause: error })
+    return new CliError(device_codes[kind] ?? exit_codes.failed, message, { way_out: way, cause: error })
   if (name === "BundleFault") return new CliError(exit_codes.invalid, message, { way_out: way, cause: error })
   if (name === "SyncBusy")
     return new CliError(exit_codes.conflict, message, { way_out: "Try again in a moment.", cause: error })
@@ -75,7 +70,7 @@ const of_system: { readonly [code: string]: Failure } = {
   EIO: "disk"
 }
 
-/** SQLite's or the system's word, wherever it stands among the causes. */
+/** The failure that SQLite or the system reports, in the error or any of its causes. */
 const failureIn = (error: Error): Failure | undefined => {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
     if ("errcode" in at && typeof at.errcode === "number") return of_sqlite[at.errcode & 255]
@@ -85,7 +80,7 @@ const failureIn = (error: Error): Failure | undefined => {
   }
   return undefined
 }
-/** A command is acknowledged by the outbox; when it came that far, it is not lost, whatever failed afterwards. */
+/** Whether the command was recorded: once the outbox has it, it is not lost, whatever failed afterwards. */
 const recordedText = (error: Error): string =>
   "recorded_n" in error && typeof error.recorded_n === "number"
     ? `The command was recorded all the same, as number ${error.recorded_n}: do not give it again.`

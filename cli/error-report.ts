@@ -1,10 +1,11 @@
-/** Telling what went wrong, on standard error: for people in words, with --json as `{message, errors}`. */
+/** Reports errors on standard error: for people in words, with --json as `{message, errors}`. */
+import { isJsonObject } from "../core/kernel/json.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import { deviceErrorOf } from "./device-errors.ts"
 import { printErr, printJsonErr } from "./output/out.ts"
 import { oneLine } from "./output/text.ts"
 
-/** Prints the error and gives the exit code it stands for. */
+/** Prints the error and gives its exit code. */
 export const reportError = (error: unknown, json: boolean): number => {
   const exit = exitFrom(error)
   if (json) {
@@ -24,14 +25,14 @@ export const reportError = (error: unknown, json: boolean): number => {
     }
   }
   if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
-  // Names in a refusal may hold line ends: nothing of them may look like a line of ours.
+  // Names in a refusal may contain line breaks, which must not look like further lines of the report.
   printErr(lines.map((line) => `${oneLine(line)}\n`).join(""))
   if (exit.code === exit_codes.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error)
     printErr(`${error.stack}\n`)
   return exit.code
 }
 
-/** Errors of libraries and of the device, as the Exit they stand for. Recognised by shape, so that none has to be loaded. */
+/** The `CliError` for an error of a library or of the device; they are recognised by name, so that none has to be loaded. */
 export const exitFrom = (error: unknown): CliError => {
   if (error instanceof CliError) return error
   if (!(error instanceof Error)) return new CliError(exit_codes.failed, String(error))
@@ -45,8 +46,8 @@ export const exitFrom = (error: unknown): CliError => {
     })
   }
   if (name === "RemoteError") return fromRemote(error)
-  const misfortune = deviceErrorOf(error)
-  if (misfortune !== undefined) return misfortune
+  const of_device = deviceErrorOf(error)
+  if (of_device !== undefined) return of_device
   if (name === "NoProfile") return new CliError(exit_codes.usage, error.message)
   if ("code" in error && String(error.code).startsWith("commander."))
     return new CliError(exit_codes.usage, error.message.replace(/^error: /, ""))
@@ -55,10 +56,8 @@ export const exitFrom = (error: unknown): CliError => {
   return new CliError(exit_codes.failed, error.message === "" ? name : error.message, { cause: error })
 }
 const fromRemote = (error: Error): CliError => {
-  const { status, body } = error as Error & {
-    readonly status: number
-    readonly body: { readonly errors?: { readonly [field: string]: ReadonlyArray<string> } }
-  }
+  const status = "status" in error ? error.status : undefined
+  const body = "body" in error && isJsonObject(error.body) ? error.body : {}
   const code =
     status === 401 || status === 403
       ? exit_codes.not_allowed
@@ -72,7 +71,7 @@ const fromRemote = (error: Error): CliError => {
               ? exit_codes.network
               : exit_codes.failed
   return new CliError(code, error.message, {
-    errors: body.errors,
+    errors: isJsonObject(body["errors"]) ? body["errors"] : undefined,
     cause: error,
     way_out:
       status === 401

@@ -1,4 +1,4 @@
-/** How a command ends: the exit codes scripts rely on and the error that carries one. */
+/** Exit codes, on which scripts rely, and the error that has one. */
 import type { Json } from "../core/kernel/json.ts"
 
 export const exit_codes = {
@@ -11,13 +11,13 @@ export const exit_codes = {
   conflict: 6,
   network: 7,
   sync_conflicts: 8,
-  /** `sync --watch` after the program was replaced: whoever keeps it running starts the new one. */
+  /** `sync --watch` after the program was replaced: systemd starts the new release. */
   replaced: 75,
   interrupted: 130
 } as const
 export type ExitCode = (typeof exit_codes)[keyof typeof exit_codes]
 
-/** An expected end: what went wrong, by field, and the way out. Everything else that is thrown is a fault of ours. */
+/** An expected error: what is wrong, by field, and what to do. Anything else that is thrown is a defect. */
 export class CliError extends Error {
   readonly code: number
   /** Field (or flag) → what is wrong with it. */
@@ -43,6 +43,6 @@ export class CliError extends Error {
 /** The command line was used wrongly: exit 2, naming the flag. */
 export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
-/** A value is missing and nobody may be asked for it. */
+/** A value is missing and questions are not allowed: exit 2, naming the flag. */
 export const missingFlagError = (flag: string, what: string): CliError =>
   new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

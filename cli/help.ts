@@ -1,5 +1,5 @@
-/** What is shown for no command at all. */
-import { commands, nouns } from "./command-list.ts"
+/** The overview: what is shown when no command is named. */
+import { commands } from "./command-list.ts"
 
 const examples = [
   "flightcase login https://rental.example.com --token -",
@@ -9,20 +9,52 @@ const examples = [
   "flightcase pack 12 < codes.txt"
 ]
 
-export const overview = (): string => {
-  const lines = Object.values(commands).flatMap(({ usage_line }) => usage_line ?? [])
-  const width = Math.max(...lines.filter((_, at) => at % 2 === 0).map((usage) => usage.length))
-  const pairs: Array<string> = []
-  for (let at = 0; at < lines.length; at += 2) pairs.push(`  ${lines[at]!.padEnd(width)}  ${lines[at + 1]!}`)
-  const groups = [...new Set(nouns.map(([, group]) => group))].map((group) =>
-    wrapped(
-      `  ${group}: `,
-      nouns
-        .filter((one) => one[1] === group)
-        .map(([noun]) => noun)
-        .join(", ")
-    )
-  )
+/** How the overview groups nouns of the API. A noun that is not here is shown under `other_nouns`. */
+const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
+  ["Deals", ["opportunities", "members", "activities"]],
+  [
+    "Catalogue",
+    [
+      "products",
+      "product-groups",
+      "rate-definitions",
+      "rate-engine",
+      "discount-rules",
+      "surcharge-groups",
+      "stock-levels"
+    ]
+  ],
+  [
+    "Set-up",
+    [
+      "stores",
+      "settings",
+      "currencies",
+      "exchange-rates",
+      "countries",
+      "product-tax-classes",
+      "organisation-tax-classes",
+      "tax-rates",
+      "tax-rules",
+      "revenue-groups",
+      "cost-groups",
+      "custom-fields",
+      "custom-field-groups",
+      "custom-views",
+      "list-names"
+    ]
+  ],
+  [
+    "People and server",
+    ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system"]
+  ]
+]
+const other_nouns = "More"
+
+/** `nouns`: every noun of the API; commands written by hand may be among them. */
+export const overview = (nouns: ReadonlyArray<string>): string => {
+  const lines = Object.values(commands).map(({ usage_line }) => usage_line)
+  const width = Math.max(...lines.map(([usage]) => usage.length))
   return `flightcase: the back office for equipment rental
 
 Usage: flightcase <noun> <verb> [flags]
@@ -31,10 +63,12 @@ Examples:
 ${examples.map((line) => `  ${line}`).join("\n")}
 
 Daily:
-${pairs.join("\n")}
+${lines.map(([usage, text]) => `  ${usage.padEnd(width)}  ${text}`).join("\n")}
 
 Every noun of the API, with list, show, create, update, delete and its own verbs:
-${groups.join("\n")}
+${grouped(nouns.filter((noun) => commands[noun] === undefined))
+  .map(([title, words]) => wrapped(`  ${title}: `, words.join(", ")))
+  .join("\n")}
 
 Everywhere:
   --json      data only, as JSON with stable fields     --plan          what a write would do, writing nothing
@@ -47,11 +81,24 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 invalid, 6 co
 `
 }
 
+const grouped = (nouns: ReadonlyArray<string>): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
+  const listed = new Set(noun_groups.flatMap(([, words]) => words))
+  return [
+    ...noun_groups.map(([title, words]) => [title, words.filter((word) => nouns.includes(word))] as const),
+    [other_nouns, nouns.filter((noun) => !listed.has(noun))] as const
+  ].filter(([, words]) => words.length > 0)
+}
+
+/** Broken between words into lines of about 110 columns; lines after the first are indented. */
 const wrapped = (head: string, text: string): string => {
-  const lines = [head]
+  const lines: Array<string> = []
+  let line = head
   for (const word of text.split(" ")) {
-    if (lines.at(-1)!.length + word.length > 110) lines.push("    ")
-    lines[lines.length - 1] += `${lines.at(-1)!.endsWith(" ") ? "" : " "}${word}`
+    if (line.length + word.length > 110) {
+      lines.push(line)
+      line = "    "
+    }
+    line += `${line.endsWith(" ") ? "" : " "}${word}`
   }
-  return lines.join("\n")
+  return [...lines, line].join("\n")
 }

@@ -1,18 +1,18 @@
-/** What commands are given in files and on standard input. */
+/** Reads what commands are given in files and on standard input. */
 import type { UploadedFile } from "../core/kernel/endpoint.ts"
 import { parseJson } from "../core/kernel/body-limits.ts"
 import type { Json } from "../core/kernel/json.ts"
 import { usageError } from "./exit-codes.ts"
-import { typedLinesIn } from "./line-reader.ts"
+import { bytesOf, typedLinesIn } from "./line-reader.ts"
 
 /** All of standard input, as text. */
 export const standardInput = async (): Promise<string> => {
-  const chunks: Array<Buffer> = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  const chunks: Array<Uint8Array> = []
+  for await (const part of bytesOf(process.stdin)) chunks.push(part)
   return Buffer.concat(chunks).toString("utf8")
 }
 
-/** `JSON`, `@FILE` or `@-` → what it holds; undefined when nothing was given. */
+/** The JSON of a flag: the text itself, `@FILE`, or `@-` for standard input. Exit 2 where it is no JSON. */
 export const jsonArgument = async (given: string | undefined, flag: string): Promise<Json | undefined> => {
   if (given === undefined) return undefined
   const text =

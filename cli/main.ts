@@ -1,6 +1,6 @@
 /**
- * The command line. Nothing is loaded before the first word says what is needed: help and version come without
- * commander, a hand-made verb without the catalogue, a noun of the API with it.
+ * The command line as a program. What is loaded depends on the first word: for the version nothing, for a command written
+ * by hand its own modules, for a noun of the API the endpoint tables.
  */
 import { exit_codes } from "./exit-codes.ts"
 import { isPrinted, onStdoutClosed } from "./output/out.ts"
@@ -15,8 +15,8 @@ process.on("SIGINT", () => {
 })
 
 process.exitCode = await runCommandLine(process.argv.slice(2))
-// Electric's client leaves a timer of up to a minute once a process has followed the journal twice: a finished command
-// does not wait for it. Unreferenced, so that one with nothing left to wait for ends at once.
+// Electric's client leaves a timer of up to a minute when a process has followed the journal twice; a finished command
+// does not wait for that one. This timer is unreferenced: a process with nothing left to do ends at once.
 const linger_millis = 500
 setTimeout(() => {
   if (isPrinted()) process.exit()

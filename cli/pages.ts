@@ -1,21 +1,22 @@
-/** Walking the pages of a list. */
-import type { Json, JsonObject } from "../core/kernel/json.ts"
+/** Reads all pages of a list. */
+import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import { unpagedMeta } from "../core/kernel/resource.ts"
+import { rowsOr } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
 
 const page_size = 100
 
 /** Every row of a list, page by page. */
 export async function* everyRow(context: CommandContext, path: string, query: Query = []): AsyncGenerator<JsonObject> {
-  const asked = query.filter(([name]) => name !== "page" && name !== "per_page")
-  for (let page = 1, seen = 0; ; page++) {
-    const body = await context.read(path, [...asked, ["page", String(page)], ["per_page", String(page_size)]])
+  const filters = query.filter(([name]) => name !== "page" && name !== "per_page")
+  for (let page = 1, count = 0; ; page++) {
+    const body = await context.read(path, [...filters, ["page", String(page)], ["per_page", String(page_size)]])
     const rows = rowsOf(body)
     yield* rows
-    seen += rows.length
-    const total = (body["meta"] as { readonly total?: number } | undefined)?.total ?? seen
-    if (rows.length === 0 || seen >= total) return
+    count += rows.length
+    const total = isJsonObject(body["meta"]) ? body["meta"]["total"] : undefined
+    if (rows.length === 0 || typeof total !== "number" || count >= total) return
   }
 }
 export const allRows = async (context: CommandContext, path: string, query: Query = []): Promise<Array<JsonObject>> => {
@@ -23,8 +24,8 @@ export const allRows = async (context: CommandContext, path: string, query: Quer
   for await (const row of everyRow(context, path, query)) rows.push(row)
   return rows
 }
-const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> =>
-  (Object.values(body).find((value) => Array.isArray(value)) ?? []) as ReadonlyArray<JsonObject>
+/** The one list in a body, whatever its name. */
+const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> => rowsOr(Object.values(body).find(Array.isArray))
 
 /** All pages as one answer's body. */
 export const wholeList = async (context: CommandContext, path: string, query: Query): Promise<JsonObject> => {

@@ -1,4 +1,4 @@
-/** Dates and times as people give them: on the clock of the store they are about, sent with that clock's offset. */
+/** Dates and times as people type them: on the clock of the store they are about, sent with its offset. */
 import { instantOfWall, isZone, offsetAt, startOfDay } from "../core/values/zone.ts"
 import { usageError } from "./exit-codes.ts"
 
@@ -22,9 +22,10 @@ export const parseMomentIn = (text: string, zone: string, flag: string): string 
 /** A plain date; a time is cut to its day. */
 export const parseDay = (text: string, flag: string): string => {
   const match = written.exec(text.trim())
-  if (match === null || !dayExists(match[1]!) || (match[2] !== undefined && !timeExists(match[2])))
+  const [, day = "", time] = match ?? []
+  if (!dayExists(day) || (time !== undefined && !timeExists(time)))
     throw usageError(`${flag}: ${JSON.stringify(text)} is no date (2026-07-01).`)
-  return match[1]!
+  return day
 }
 
 const withOffset = (instant: number, zone: string): string => {

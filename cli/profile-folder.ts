@@ -14,8 +14,8 @@ export const homeFolder = (env: Environment): string => {
 }
 
 /** The name asked for, `FLIGHTCASE_PROFILE`, or `default`. */
-export const profileName = (asked: string | undefined, env: Environment): string => {
-  const name = asked ?? env["FLIGHTCASE_PROFILE"] ?? "default"
+export const profileName = (given: string | undefined, env: Environment): string => {
+  const name = given ?? env["FLIGHTCASE_PROFILE"] ?? "default"
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
     throw usageError(
       `${JSON.stringify(name)} is no name for a profile: use letters, digits, dots, hyphens and underscores.`
@@ -24,11 +24,11 @@ export const profileName = (asked: string | undefined, env: Environment): string
   return name
 }
 export const profileFolder = (name: string, env: Environment): string => join(homeFolder(env), "profiles", name)
-/** A profile exists once somebody logged in. */
+/** A profile exists after the first login. */
 export const profileExists = (name: string, env: Environment): boolean => {
   const folder = profileFolder(name, env)
   if (existsSync(join(folder, "profile.json"))) return true
-  // A login that was cut off between putting the old folder aside and the new one in its place.
+  // A login ended between moving the old folder away and the new one into its place.
   const filled = join(homeFolder(env), "profiles", `.${name}.new`)
   if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
   renameSync(filled, folder)

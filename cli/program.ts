@@ -1,4 +1,4 @@
-/** How commands are declared: commander with the global flags on every verb, and one way to run an action. */
+/** How commands are declared: commander, with the global flags on every verb and one way to run an action. */
 import { constants } from "node:os"
 import { Command, Option } from "commander"
 import { type CommandContext, type Globals, openContext } from "./context.ts"
@@ -11,8 +11,18 @@ export type CommandAction = (
   args: ReadonlyArray<string>,
   flags: Flags
 ) => Promise<number | void>
-/** Flags as commander hands them over, by camel-case name. */
+/** Flags as commander gives them, by camel-case name. */
 export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }
+/** The text of a flag; undefined where it was not given. */
+export const textFlag = (flags: Flags, name: string): string | undefined => {
+  const given = flags[name]
+  return typeof given === "string" ? given : undefined
+}
+/** The texts of a flag that may be given several times. */
+export const listFlag = (flags: Flags, name: string): ReadonlyArray<string> => {
+  const given = flags[name]
+  return typeof given === "object" ? given : []
+}
 
 const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--json", "data only, as JSON with stable fields"],
@@ -24,7 +34,7 @@ const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--url <url>", "a server to ask directly"],
   ["--token <token>", "its token"]
 ]
-/** Adds the global flags, but those the verb has a field of the same name for. */
+/** Adds the global flags, except where the verb has a flag of that name. */
 export const withGlobals = (command: Command): Command => {
   const taken = new Set(command.options.map((option) => option.long))
   for (const [flags, text] of globals) {
@@ -47,7 +57,10 @@ export const makeProgram = (): Command => {
 let ended: number | undefined
 export const lastExitCode = (): number => ended ?? 0
 
-/** Makes a command do something: opens a context with the flags given before and after the verb, and closes it. */
+/**
+ * Gives a command its action, which gets a context made from the global flags before and after the verb. The context is
+ * closed when the action ends, and when a signal ends the program.
+ */
 export const withAction = (command: Command, act: CommandAction): Command =>
   withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
     const self = given.at(-1) as Command
@@ -73,7 +86,7 @@ export const withAction = (command: Command, act: CommandAction): Command =>
     }
   })
 const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent))
-/** Globals given to the verb itself; a field of the same name is no global. */
+/** Global flags given after the verb; a flag for a field of the same name is not one of them. */
 const explicit = (command: Command): Globals =>
   Object.fromEntries(
     command.options

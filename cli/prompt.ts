@@ -10,7 +10,7 @@ export interface Choice<T> {
   readonly value: T
 }
 
-/** A line of text; asked again until `check` has no complaint. An empty answer is one unless `check` minds. */
+/** A line of text; asked again while `check` gives a complaint. An empty text is an answer. */
 export const promptText = async (
   message: string,
   options: { readonly default?: string; readonly check?: (text: string) => string | undefined } = {}
@@ -37,6 +37,6 @@ export const choose = async <T>(message: string, choices: ReadonlyArray<Choice<T
       type: "select",
       name: "answer",
       message: oneLine(message),
-      choices: choices.map(({ name }, at) => ({ name: oneLine(name), value: at }))
+      choices: choices.map(({ name, value }) => ({ name: oneLine(name), value }))
     }
-  ]).then(({ answer }) => choices[answer as number]!.value)
+  ]).then(({ answer }) => answer)

@@ -2,6 +2,7 @@
 import type { Query } from "../core/kernel/query.ts"
 import { splitPredicate } from "../core/kernel/query.ts"
 import { usageError } from "./exit-codes.ts"
+import { type Flags, listFlag, textFlag } from "./program.ts"
 
 /** `name_cont=x` is a filter; anything else goes as it is (`page=2`, `product_ids[]=3`). */
 export const queryPart = (text: string): readonly [string, string] => {
@@ -11,25 +12,20 @@ export const queryPart = (text: string): readonly [string, string] => {
   if (name === "") throw usageError(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
   return [!name.includes("[") && splitPredicate(name) !== undefined ? `q[${name}]` : name, value]
 }
-export interface ListFlags {
-  readonly q?: ReadonlyArray<string>
-  readonly sort?: string
-  readonly page?: string
-  readonly perPage?: string
-  readonly include?: string
-  readonly view?: string
-  readonly archived?: string
-}
-export const listQuery = (flags: ListFlags): Query => [
-  ...(flags.q ?? []).map(queryPart),
+/** The query string of a list's flags. */
+export const listQuery = (flags: Flags): Query => [
+  ...listFlag(flags, "q").map(queryPart),
   ...(
     [
-      ["sort", flags.sort],
-      ["page", flags.page],
-      ["per_page", flags.perPage],
-      ["include", flags.include],
-      ["view_id", flags.view],
-      ["archived", flags.archived]
+      ["sort", "sort"],
+      ["page", "page"],
+      ["per_page", "perPage"],
+      ["include", "include"],
+      ["view_id", "view"],
+      ["archived", "archived"]
     ] as const
-  ).flatMap(([name, value]): Query => (value === undefined ? [] : [[name, value]]))
+  ).flatMap(([name, flag]): Query => {
+    const text = textFlag(flags, flag)
+    return text === undefined ? [] : [[name, text]]
+  })
 ]

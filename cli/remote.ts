@@ -1,4 +1,4 @@
-/** The server as the command line asks it: HTTP with a bearer token. */
+/** A server asked over HTTP with a bearer token. */
 import { randomUUID } from "node:crypto"
 import type { Answer, Request } from "../core/kernel/endpoint.ts"
 import { isJsonObject } from "../core/kernel/json.ts"
@@ -11,7 +11,7 @@ export interface Server {
 }
 
 const timeout_millis = 120_000
-/** A rate limit is waited for this often before it is handed on. */
+/** How often a request waits for a rate limit before its 429 is given as the answer. */
 const waits_max = 5
 const wait_seconds_max = 60
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
@@ -40,7 +40,7 @@ export const serverAt = (address: string, token: string): Server => {
         .send({
           method: request.method,
           path: request.path + (query === "" ? "" : `?${query}`),
-          // One key for all tries of one request: a reply that was lost is answered again, not done again.
+          // All tries of a request share one key: a lost answer is given again, and nothing is done twice.
           ...(request.method === "POST" ? { headers: { "idempotency-key": randomUUID() } } : {}),
           body: request.files === undefined ? request.body : formOf(request)
         })

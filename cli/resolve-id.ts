@@ -1,21 +1,22 @@
-/** From what people call things (a SKU, an order number, a barcode, a name) to ids. */
+/** Ids of what people name by a SKU, an order number, a barcode or a name. */
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
+import { rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import { zoneOr } from "./parse-time.ts"
 
-interface Named {
-  /** What one is called. */
+interface NameableTable {
+  /** What people call one of its rows. */
   readonly word: string
   readonly path: string
   readonly plural: string
-  /** Columns that name one, in the order they are tried. */
+  /** Columns that name a row, in the order they are tried. */
   readonly by: ReadonlyArray<string>
-  /** What narrows it to those in use, when others may have had the same name before. */
+  /** A filter for rows in use, where earlier rows may have had the same name. */
   readonly in_use?: Query
 }
-const nameable_tables: { readonly [table: string]: Named } = {
+const nameable_tables: { readonly [table: string]: NameableTable } = {
   products: { word: "product", path: "/api/v1/products", plural: "products", by: ["sku", "barcode"] },
   opportunities: { word: "order", path: "/api/v1/opportunities", plural: "opportunities", by: ["number"] },
   containers: {
@@ -50,13 +51,18 @@ const nameable_tables: { readonly [table: string]: Named } = {
   }
 }
 export const isNameableTable = (table: string): boolean => Object.hasOwn(nameable_tables, table)
+const nameable = (table: string): NameableTable => {
+  const found = nameable_tables[table]
+  if (found === undefined) throw new Error(`rows of ${table} have no names`)
+  return found
+}
 
 /** Ids have no leading zeros; document numbers do. */
 export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
 
 const rowsWith = async (
   context: CommandContext,
-  thing: Named,
+  { in_use, path, plural }: NameableTable,
   column: string,
   value: string
 ): Promise<ReadonlyArray<JsonObject>> => {
@@ -64,24 +70,22 @@ const rowsWith = async (
     [`q[${column}_eq]`, value],
     ["per_page", "5"]
   ]
-  const rows = (await context.read(thing.path, query))[thing.plural] as ReadonlyArray<JsonObject>
-  if (rows.length < 2 || thing.in_use === undefined) return rows
-  const in_use = (await context.read(thing.path, [...query, ...thing.in_use]))[
-    thing.plural
-  ] as ReadonlyArray<JsonObject>
-  return in_use.length === 0 ? rows : in_use
+  const rows = rowsIn(await context.read(path, query), plural)
+  if (rows.length < 2 || in_use === undefined) return rows
+  const used = rowsIn(await context.read(path, [...query, ...in_use]), plural)
+  return used.length === 0 ? rows : used
 }
 
-/** The id of what a code or name stands for; undefined when it stands for nothing. Exit 2 when it stands for several. */
+/** The id of the row with this code or name; undefined when there is none. Exit 2 when there are several. */
 export const findIdByName = async (
   context: CommandContext,
   table: string,
   text: string
 ): Promise<number | undefined> => {
-  const thing = nameable_tables[table]
-  if (thing === undefined || text.trim() === "") return undefined
-  for (const column of thing.by) {
-    const rows = await rowsWith(context, thing, column, text.trim())
+  const among = nameable_tables[table]
+  if (among === undefined || text.trim() === "") return undefined
+  for (const column of among.by) {
+    const rows = await rowsWith(context, among, column, text.trim())
     if (rows.length > 1) {
       throw new CliError(
         exit_codes.usage,
@@ -89,73 +93,65 @@ export const findIdByName = async (
         { way_out: "Give the id of the one that is meant." }
       )
     }
-    if (rows.length === 1) return Number(rows[0]!["id"])
+    for (const row of rows) return Number(row["id"])
   }
   return table === "containers" ? containerOfHousing(context, text) : undefined
 }
 
-/** A case is often known by the asset label on its housing. */
+/** The container whose case (a unit) has this code: the label on the case is often all that people have. */
 const containerOfHousing = async (context: CommandContext, text: string): Promise<number | undefined> => {
   const housing = await findIdByName(context, "stock_levels", text)
   if (housing === undefined) return undefined
-  const { stock_level } = (await context.read(`/api/v1/stock_levels/${housing}`)) as { stock_level: JsonObject }
-  const { containers } = (await context.read("/api/v1/containers", [
-    ["q[product_id_eq]", String(stock_level["product_id"])],
+  const unit = rowIn(await context.read(`/api/v1/stock_levels/${housing}`), "stock_level")
+  const query: Query = [
+    ["q[product_id_eq]", String(unit["product_id"])],
     ["per_page", "100"]
-  ])) as { containers: ReadonlyArray<JsonObject> }
+  ]
+  const containers = rowsIn(await context.read("/api/v1/containers", query), "containers")
   const active = containers.find((one) => one["serialised_item_id"] === housing && one["status"] !== "dissolved")
   return active === undefined ? undefined : Number(active["id"])
 }
 
-/** The table of what a command calls `<product>`, `--store` or `--member-id`; undefined for what has no names. */
+/** Words of commands for a table whose rows are called otherwise. */
+const other_words: { readonly [word: string]: string } = {
+  opportunity: "order",
+  quote: "order",
+  "stock level": "asset",
+  "rental product": "product"
+}
+/** The table that an argument or flag names a row of: `<product>`, `--store`, `--member-id`; undefined for others. */
 export const tableOfNoun = (word: string): string | undefined => {
   const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
-  const called =
-    name === "opportunity" || name === "quote"
-      ? "order"
-      : name === "stock level"
-        ? "asset"
-        : name === "rental product"
-          ? "product"
-          : name
-  return Object.keys(nameable_tables).find((table) => nameable_tables[table]!.word === called)
+  const called = other_words[name] ?? name
+  return Object.entries(nameable_tables).find(([, { word: own }]) => own === called)?.[0]
 }
-const named_at_once = 50
-/** Names and ids that begin so, as somebody would type them: the newest first when nothing is typed yet. */
+
+const names_max = 50
+/** Names and ids that begin with a text, for completion; for an empty text the names of the newest rows. */
 export const namesStartingWith = async (
   context: CommandContext,
   table: string,
   beginning: string
 ): Promise<ReadonlyArray<string>> => {
-  const { path, plural, by } = nameable_tables[table]!
+  const { path, plural, by } = nameable(table)
   const listed = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
-    (await context.read(path, [...query, ["per_page", String(named_at_once)], ["sort", "-created_at"]]))[
-      plural
-    ] as ReadonlyArray<JsonObject>
-  const rows =
-    beginning === ""
-      ? await listed([])
-      : (
-          await Promise.all([
-            ...by.map((column) => listed([[`q[${column}_start]`, beginning]])),
-            ...(looksLikeId(beginning) ? [listed([])] : [])
-          ])
-        ).flat()
-  return rows.flatMap((row) => {
-    const names = by
-      .map((column) => row[column])
-      .filter((name): name is string => typeof name === "string" && name !== "")
-    return beginning === ""
-      ? [names[0] ?? String(row["id"])]
-      : [...names, String(row["id"])].filter((name) => name.startsWith(beginning))
-  })
+    rowsIn(await context.read(path, [...query, ["per_page", String(names_max)], ["sort", "-created_at"]]), plural)
+  const namesOf = (row: JsonObject): ReadonlyArray<string> =>
+    by.map((column) => row[column]).filter((name): name is string => typeof name === "string" && name !== "")
+  if (beginning === "") return (await listed([])).map((row) => namesOf(row)[0] ?? String(row["id"]))
+  const found = await Promise.all([
+    ...by.map((column) => listed([[`q[${column}_start]`, beginning]])),
+    ...(looksLikeId(beginning) ? [listed([])] : [])
+  ])
+  return found
+    .flat()
+    .flatMap((row) => [...namesOf(row), String(row["id"])].filter((name) => name.startsWith(beginning)))
 }
 
-/** The id of what was given; one that is no code or name of anything is an id of nothing: exit 3. */
+/** The id of the row that a text names by id, code or name. Exit 3 where it names none. */
 export const resolveId = async (context: CommandContext, table: string, text: string): Promise<number> => {
-  const thing = nameable_tables[table]!
   if (looksLikeId(text)) {
-    const answer = await context.request({ method: "GET", path: `${thing.path}/${text}` })
+    const answer = await context.request({ method: "GET", path: `${nameable(table).path}/${text}` })
     if (answer.status < 400) return Number(text)
     if (answer.status !== 404) throw (await import("./response-errors.ts")).responseError(answer)
   }
@@ -164,7 +160,7 @@ export const resolveId = async (context: CommandContext, table: string, text: st
   throw notFoundError(table, text)
 }
 export const notFoundError = (table: string, text: string): CliError => {
-  const { word, by, plural } = nameable_tables[table]!
+  const { word, by, plural } = nameable(table)
   const ways = ["id", ...by].map((one) => one.replaceAll("_", " "))
   return new CliError(
     exit_codes.not_found,
@@ -179,20 +175,19 @@ export interface ResolvedStore {
   readonly zone: string
 }
 
-/** The store that was named, else the default one, with the zone its days are counted in. */
+/** The store that was named, otherwise the default store, with the zone its days are counted in. */
 export const resolveStore = async (context: CommandContext, named: string | undefined): Promise<ResolvedStore> => {
   const row =
     named === undefined
       ? await defaultStore(context)
-      : ((await context.read(`/api/v1/stores/${await resolveId(context, "stores", named)}`))["store"] as JsonObject)
+      : rowIn(await context.read(`/api/v1/stores/${await resolveId(context, "stores", named)}`), "store")
   return { id: Number(row["id"]), name: String(row["name"]), zone: zoneOr(row["timezone"], "UTC") }
 }
 const defaultStore = async (context: CommandContext): Promise<JsonObject> => {
-  const { stores } = (await context.read("/api/v1/stores", [["q[is_default_true]", "1"]])) as {
-    stores: ReadonlyArray<JsonObject>
-  }
-  const first =
-    stores[0] ?? ((await context.read("/api/v1/stores", [["per_page", "1"]]))["stores"] as ReadonlyArray<JsonObject>)[0]
+  const stores = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
+    rowsIn(await context.read("/api/v1/stores", query), "stores")
+  const [by_default] = await stores([["q[is_default_true]", "1"]])
+  const first = by_default ?? (await stores([["per_page", "1"]]))[0]
   if (first === undefined)
     throw new CliError(exit_codes.not_found, "There is no store yet.", {
       way_out: "Create one: flightcase stores create --name …"

@@ -1,10 +1,10 @@
-/** From an answer's status to an exit code and an error; the one place that knows both. */
+/** Exit codes and errors for answers, by their status. */
 import type { Answer } from "../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import { exitCodeOfStatus } from "../core/kernel/rejection.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
-/** Errors that tell of stock that is not there, though their status is 422 (exit 6 is "conflict or shortage"). */
+/** Keys of errors about missing stock: their status is 422, their exit code that of a conflict or shortage. */
 const shortage_keys = ["shortages", "shortage", "dispatch_block"]
 
 export const exitCodeOf = (answer: Answer): number => {
@@ -20,7 +20,7 @@ const ways_out: { readonly [code: number]: string } = {
   [exit_codes.network]: "Check the address and the connection; commands that the replica can answer work without it."
 }
 
-/** The error an answer of 400 and above stands for. */
+/** The error for an answer of 400 and above. */
 export const responseError = (answer: Answer): CliError => {
   const body: JsonObject = isJsonObject(answer.body) ? answer.body : {}
   const message = typeof body["message"] === "string" ? body["message"] : `The server answered ${answer.status}.`

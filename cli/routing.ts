@@ -1,11 +1,11 @@
-/** Which answers the replica has: every operation of the catalogue but those only the server can do. */
+/** Which requests the replica answers: every operation of the catalogue except those only a server can do. */
 import { catalogue } from "../core/catalogue.ts"
 import { match } from "../core/kernel/dispatch.ts"
 import type { Request } from "../core/kernel/endpoint.ts"
 import { Rejection } from "../core/kernel/rejection.ts"
 import { serverEndpoints } from "./derived/endpoints.ts"
 
-/** A path nobody knows is answered here too: it is not found, network or not. */
+/** A path that no endpoint has is answered by the replica too: with 404. */
 export const isAnsweredLocally = async (request: Pick<Request, "method" | "path">): Promise<boolean> => {
   const found = match(catalogue, request.method, request.path)
   if (!(found instanceof Rejection)) return !found.endpoint.server_only

@@ -1,12 +1,13 @@
 /** One command line, from its words to its exit code. */
 import { exit_codes } from "./exit-codes.ts"
-import { loadCommand, firstWord } from "./command-loader.ts"
+import { firstWord } from "./first-word.ts"
 import { printErr, printOut } from "./output/out.ts"
 
 const version = async (): Promise<string> => {
   const { readFileSync } = await import("node:fs")
   const text = readFileSync(new URL("../package.json", import.meta.url), "utf8")
-  return String((JSON.parse(text) as { readonly version: string }).version)
+  const manifest: unknown = JSON.parse(text)
+  return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "?"
 }
 
 const run = async (argv: ReadonlyArray<string>): Promise<number> => {
@@ -17,29 +18,29 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
       return exit_codes.ok
     }
     const { overview } = await import("./help.ts")
-    const asked = argv.includes("--help") || argv.includes("-h")
-    const show = asked ? printOut : printErr
-    show(overview())
-    return asked ? exit_codes.ok : exit_codes.usage
+    const { all_commands } = await import("./command-loader.ts")
+    const wants_help = argv.includes("--help") || argv.includes("-h")
+    const show = wants_help ? printOut : printErr
+    show(overview(await all_commands.firstWords()))
+    return wants_help ? exit_codes.ok : exit_codes.usage
   }
   if (word === "help") return run([...argv.slice(at + 1).filter((one) => !one.startsWith("-")), "--help"])
   const { makeProgram, lastExitCode } = await import("./program.ts")
+  const { loadCommand } = await import("./command-loader.ts")
   const program = makeProgram()
   const words = await loadCommand(program, word, argv)
   await program.parseAsync(words, { from: "user" })
   return lastExitCode()
 }
 
-/** Runs it, and tells what went wrong as people or scripts are to read it. */
+/** Runs a command line and prints its error, if any: as words for people, as JSON for scripts. Gives the exit code. */
 export const runCommandLine = async (argv: ReadonlyArray<string>): Promise<number> => {
   try {
     return await run(argv)
   } catch (error) {
-    // Commander's own way of saying that help or the version was shown.
-    const shown = error instanceof Error && "exitCode" in error && error.exitCode === 0
-    const helped = error instanceof Error && "code" in error && error.code === "commander.help"
-    if (shown) return exit_codes.ok
-    if (helped) return exit_codes.usage
+    // Commander throws also where it has only shown help.
+    if (error instanceof Error && "exitCode" in error && error.exitCode === 0) return exit_codes.ok
+    if (error instanceof Error && "code" in error && error.code === "commander.help") return exit_codes.usage
     const { reportError } = await import("./error-report.ts")
     return reportError(error, argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined).includes("--json"))
   }

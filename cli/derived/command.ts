@@ -2,40 +2,40 @@
 import { Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
-import { operationOf, resourceOf } from "../../core/kernel/endpoint.ts"
+import { resourceOf } from "../../core/kernel/endpoint.ts"
 import { withAction, repeatable } from "../program.ts"
 import { describeFlag, type Flag, flagsOf, placeholder } from "./flags.ts"
 import { runDerivedCommand } from "./run.ts"
-import { argumentName, crud, type Verb, verb_aliases } from "./names.ts"
+import { argumentName, isList, type Verb, verb_aliases } from "./names.ts"
 
-/** Adds the verbs below `noun` to it, made if need be. Returns the names of flags that are yes-or-no. */
+/** Adds verbs and the nouns above them to the program. Gives the names of flags that are yes-or-no. */
 export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>): ReadonlySet<string> => {
   const booleans = new Set<string>()
   for (const verb of verbs) {
-    const parent = verb.words.slice(0, -1).reduce(childOf, program)
-    const word = verb.words.at(-1)!
+    const above = verb.words.slice(0, -1)
+    const word = verb.words.at(-1) ?? ""
+    const parent = above.reduce(childOf, program)
+    // One written by hand is kept.
     if (parent.commands.some((one) => one.name() === word && one.registeredArguments.length + one.options.length > 0))
       continue
-    const alias = verb_aliases[word]
     const command = childOf(parent, word)
-    if (
-      alias !== undefined &&
-      !parent.commands.some((one) => one.name() === alias) &&
-      !verbs.some((other) => other.words.join(" ") === [...verb.words.slice(0, -1), alias].join(" "))
-    )
-      command.alias(alias)
+    const alias = verb_aliases[word]
+    const is_taken = (name: string): boolean =>
+      parent.commands.some((one) => one.name() === name) ||
+      verbs.some((other) => other.words.join(" ") === [...above, name].join(" "))
+    if (alias !== undefined && !is_taken(alias)) command.alias(alias)
     for (const { flag, field } of addVerb(command, verb)) if (field.type.kind === "boolean") booleans.add(flag)
   }
   for (const noun of program.commands) describeGroups(noun)
   return booleans
 }
-/** Words that only lead to others say which. */
+/** A command without an action of its own is described by its verbs. */
 const describeGroups = (command: Command): void => {
   for (const inner of command.commands) describeGroups(inner)
   if (command.commands.length > 0 && command.description() === "")
     command.description(command.commands.map((one) => one.name()).join(", "))
 }
-/** The command of that word, made when it is not there yet. */
+/** The command of that word below its parent, added where it is missing. */
 export const childOf = (parent: Command, word: string): Command => {
   const there = parent.commands.find((one) => one.name() === word)
   if (there !== undefined) return there
@@ -54,7 +54,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const flags = flagsOf(endpoint.fields, endpoint.mode)
   for (const flag of flags) {
     command.addOption(new Option(`${flag.flag} ${placeholder(flag.field)}`, describeFlag(flag)))
-    // A flag for a row elsewhere may leave out the id: --store 2.
+    // A flag that names a row may be typed without -id: --store 2.
     const brief = flag.flag.replace(/-id$/, "")
     if (
       flag.field.type.kind === "ref" &&
@@ -75,6 +75,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
   return flags
 }
+/** Names that are other flags already. */
 const reserved: ReadonlySet<string> = new Set([
   "--token",
   "--profile",
@@ -85,6 +86,7 @@ const reserved: ReadonlySet<string> = new Set([
   "--data"
 ])
 
+/** Flags every verb of its kind has, whatever its fields. */
 const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [
@@ -112,7 +114,3 @@ const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
     ...(endpoint.method === "DELETE" ? [new Option("-y, --yes", "do not ask first")] : [])
   ]
 }
-/** Lists are what page: `list` itself and reads named in the plural. */
-export const isList = (endpoint: Endpoint): boolean =>
-  operationOf(endpoint) === "list" ||
-  (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))

@@ -1,11 +1,15 @@
-/** The endpoint tables the nouns derive from: the core's, and what only servers have beside. */
+/** The endpoint tables that the API's nouns derive from: the core's, and those only servers have. */
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
 
 export const coreEndpoints: ReadonlyArray<Endpoint> = catalogue.endpoints
 
-/** Endpoints no replica knows (tokens, users, webhooks …); loaded when a noun or a path is not among the core's. */
+/** Endpoints no replica can answer, such as tokens; loaded when a noun or a path is not among the core's. */
 export const serverEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => {
   const { serverSlices } = await import("../../server/slices.ts")
   return serverSlices(() => catalogue).flatMap((slice) => slice.endpoints ?? [])
 }
+export const allEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => [
+  ...coreEndpoints,
+  ...(await serverEndpoints())
+]

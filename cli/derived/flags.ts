@@ -1,4 +1,4 @@
-/** Fields as flags: what they are called, and how their text becomes the value a body or query holds. */
+/** Fields as flags: their names, and how a flag's text becomes the value in a body or query string. */
 import { parseJson } from "../../core/kernel/body-limits.ts"
 import type { Field, Fields, FieldType } from "../../core/kernel/field.ts"
 import type { Json } from "../../core/kernel/json.ts"
@@ -17,7 +17,7 @@ export const flagsOf = (fields: Fields, mode: "create" | "update"): ReadonlyArra
     .filter(([, field]) => !field.computed && !(mode === "update" && field.create_only))
     .map(([name, field]) => ({ flag: `--${kebab(name)}`, name, field }))
 
-/** What stands behind a flag in its usage: `<text>`, `<amount>`, `<yes|no>`. */
+/** The value in a flag's usage: `<text>`, `<amount>`, `[true|false]`. */
 export const placeholder = (field: Field): string => {
   const type = field.type
   switch (type.kind) {
@@ -36,7 +36,7 @@ export const placeholder = (field: Field): string => {
     case "choice":
       return `<${short(Object.keys(type.labels))}>`
     case "code":
-      return `<${short(Object.values(type.labels).map(spoken))}>`
+      return `<${short(Object.values(type.labels).map(typedForm))}>`
     case "ref":
       return "<id>"
     case "json":
@@ -50,7 +50,8 @@ export const placeholder = (field: Field): string => {
 }
 const short = (words: ReadonlyArray<string>): string =>
   words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
-const spoken = (label: string): string =>
+/** A label as it may be typed: `On Hire` is `on-hire`. */
+const typedForm = (label: string): string =>
   label
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
@@ -74,7 +75,7 @@ export const describeFlag = ({ field }: Flag): string =>
     .filter((part) => part !== undefined)
     .join("; ")
 
-/** What reading a flag needs from outside: ids of names, times in the store's zone. */
+/** What reading a flag may need: ids of names, the store's zone, the currency. */
 export interface FlagContext {
   readonly idOf: (table: string, text: string, flag: string) => Promise<Json>
   readonly moment: (text: string, flag: string) => Promise<string>
@@ -82,7 +83,7 @@ export interface FlagContext {
   readonly currency: (field: string | undefined) => Promise<string>
 }
 
-/** The value a flag's text stands for. An empty text stays one: it clears what can be cleared. */
+/** The value of a flag's text. An empty text stays empty: it clears the field. */
 export const readFlag = async ({ flag, field }: Flag, text: string, reading: FlagContext): Promise<Json> => {
   const type = field.type
   if (text === "") return type.kind === "list" ? [] : ""
@@ -102,7 +103,7 @@ export const readFlag = async ({ flag, field }: Flag, text: string, reading: Fla
     case "choice":
       return (
         Object.entries(type.labels).find(
-          ([key, label]) => key === text || spoken(key) === spoken(text) || spoken(label) === spoken(text)
+          ([key, label]) => key === text || typedForm(key) === typedForm(text) || typedForm(label) === typedForm(text)
         )?.[0] ?? text
       )
     case "json":
@@ -128,13 +129,13 @@ const truth = (text: string, flag: string): boolean => {
   if (/^(false|no|n|off|0)$/i.test(text)) return false
   throw usageError(`${flag}: say true or false, not ${JSON.stringify(text)}.`)
 }
-/** What is no whole number goes to the rules as it is: they say what is wrong with it. */
+/** A text that is no whole number is sent as it is: the API says what is wrong with it. */
 const whole = (text: string): Json => (/^-?\d{1,15}$/.test(text) ? Number(text) : text)
 const codeOf = (labels: { readonly [code: number]: string }, text: string): Json => {
-  const found = Object.entries(labels).find(([, label]) => spoken(label) === spoken(text))
+  const found = Object.entries(labels).find(([, label]) => typedForm(label) === typedForm(text))
   return found === undefined ? whole(text) : Number(found[0])
 }
-/** "12.50" → 1250: people write major units; the few fields that take whole minor units only are told those. */
+/** "12.50" gives 1250: people write major units, and the few fields that take only minor units get those. */
 const minorUnits = (text: string, currency: string, flag: string): Json => {
   const scale = scaleOf(currency)
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text.trim())
@@ -158,13 +159,13 @@ const documentOf = (text: string, flag: string, lenient: boolean): Json => {
 export const normalizeFlags = (argv: ReadonlyArray<string>, booleans: ReadonlySet<string>): Array<string> => {
   const out: Array<string> = []
   for (let at = 0; at < argv.length; at++) {
-    const word = argv[at]!
+    const word = argv[at] ?? ""
     if (word === "--") return [...out, ...argv.slice(at)]
     const next = argv[at + 1]
     if (booleans.has(word)) {
-      const told = next !== undefined && /^(true|false|yes|no)$/i.test(next)
-      out.push(`${word}=${told ? next : "true"}`)
-      if (told) at++
+      const has_value = next !== undefined && /^(true|false|yes|no)$/i.test(next)
+      out.push(`${word}=${has_value ? next : "true"}`)
+      if (has_value) at++
     } else if (word.startsWith("--no-") && booleans.has(`--${word.slice(5)}`)) out.push(`--${word.slice(5)}=false`)
     else out.push(word)
   }

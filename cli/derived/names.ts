@@ -1,4 +1,4 @@
-/** From endpoints to what people type: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
+/** From endpoints to the words people type: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
 import { type Endpoint, operationOf, paramNames } from "../../core/kernel/endpoint.ts"
 
 export interface Verb {
@@ -12,7 +12,7 @@ export const crud: ReadonlySet<string> = new Set(["list", "show", "create", "upd
 
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 
-/** The words of an endpoint; undefined for what is no noun of the API (the sync protocol, feeds). */
+/** The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files. */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
   if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/") || endpoint.path.includes("."))
     return undefined
@@ -22,22 +22,24 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
   const operation = kebab(operationOf(endpoint))
   if (crud.has(operation)) return [...literals, operation]
   const last = inner.at(-1)
-  // The path says it already (…/items/tree), or says it in several words (containers/repack/start).
+  // The path ends in the operation (…/items/tree), or is it in several words (containers/repack/start).
   if (last === operation) return literals
   if (inner.join("-") === operation) return [noun, operation]
-  // The operation repeats what it is done to: add_item below …/items, set_deal_price at …/deal_price.
-  const repeated = inner.findLastIndex(
-    (literal) => operation.endsWith(`-${literal}`) || operation.endsWith(`-${literal.replace(/s$/, "")}`)
-  )
-  if (repeated >= 0) {
-    const object = operation.endsWith(`-${inner[repeated]!}`) ? inner[repeated]! : inner[repeated]!.replace(/s$/, "")
-    return [noun, ...inner.slice(0, repeated + 1), operation.slice(0, -object.length - 1)]
+  // The operation ends in its object: add_item below …/items, set_deal_price at …/deal_price.
+  for (const [at, literal] of [...inner.entries()].reverse()) {
+    const object = [literal, literal.replace(/s$/, "")].find((one) => operation.endsWith(`-${one}`))
+    if (object !== undefined) return [noun, ...inner.slice(0, at + 1), operation.slice(0, -object.length - 1)]
   }
-  // An action on what the path ends in, or one that shares its path with another verb (DELETE …/deal_price).
-  return inner.length === 0 || segments.at(-1)!.startsWith("{")
+  // An action on the row the path ends in, or one that shares its path with another verb (DELETE …/deal_price).
+  return inner.length === 0 || segments.at(-1)?.startsWith("{") === true
     ? [...literals, operation]
     : [...literals.slice(0, -1), operation]
 }
+
+/** Lists come in pages: `list` itself, and lists that hang on a row, such as its activity. */
+export const isList = (endpoint: Endpoint): boolean =>
+  operationOf(endpoint) === "list" ||
+  (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))
 
 export const verbsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<Verb> => {
   const taken = new Set<string>()
@@ -49,7 +51,12 @@ export const verbsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<Verb>
   })
 }
 
-/** The usual words for verbs the API calls otherwise. */
+/** Nouns of these endpoints, in their order. */
+export const nounsIn = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<string> => [
+  ...new Set(endpoints.flatMap((endpoint) => wordsOf(endpoint)?.slice(0, 1) ?? []))
+]
+
+/** The usual words for verbs that the API names otherwise. */
 export const verb_aliases: { readonly [verb: string]: string } = { add: "create", remove: "delete" }
 
 /** Short names people use for nouns. */
@@ -59,17 +66,15 @@ export const noun_aliases: { readonly [alias: string]: string } = {
   stock: "stock-levels",
   groups: "product-groups"
 }
-/** The noun as the API spells it: `rate_definitions`, `rates` and `rate-definitions` are one, and so are `product` and `products`. */
+/** The noun as commands spell it: `rate_definitions` and `rates` mean `rate-definitions`, `product` means `products`. */
 export const nounOf = (word: string, nouns: ReadonlyArray<string>): string => {
   const noun = kebab(word)
   return noun_aliases[noun] ?? (!nouns.includes(noun) && nouns.includes(`${noun}s`) ? `${noun}s` : noun)
 }
 
-/** The name of a path parameter in usage: `PRODUCT`, `ID` for the innermost row of its own list. */
+/** A path parameter's name in usage: that of the row's table for `{id}`, or `ID` where the path has several parameters. */
 export const argumentName = (endpoint: Endpoint, param: string): string => {
-  const params = paramNames(endpoint.path)
-  const table = endpoint.params[param]?.table as { readonly entity: string } | undefined
-  const name =
-    param === "id" && (params.length > 1 || table === undefined) ? "id" : param === "id" ? table!.entity : param
-  return kebab(name)
+  const table = endpoint.params[param]?.table
+  if (param !== "id") return kebab(param)
+  return table === undefined || paramNames(endpoint.path).length > 1 ? "id" : kebab(table.entity)
 }

@@ -3,19 +3,21 @@ import type { Endpoint, UploadedFile } from "../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Query } from "../../core/kernel/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
+import { rowIn } from "../answers.ts"
 import type { ApiRequest, CommandContext } from "../context.ts"
 import { missingFlagError, usageError } from "../exit-codes.ts"
 import { isNameableTable, findIdByName, resolveId, looksLikeId, notFoundError, resolveStore } from "../resolve-id.ts"
 import { jsonArgument } from "../input.ts"
 import { printAnswer } from "../output/print.ts"
+import { labelOf } from "../output/table.ts"
 import { wholeList } from "../pages.ts"
-import type { Flags } from "../program.ts"
-import { type ListFlags, listQuery } from "../query.ts"
+import { type Flags, textFlag } from "../program.ts"
+import { listQuery } from "../query.ts"
 import { parseMomentIn } from "../parse-time.ts"
-import { isList } from "./command.ts"
 import { type Flag, type FlagContext, readFlag } from "./flags.ts"
-import type { Verb } from "./names.ts"
+import { isList, type Verb } from "./names.ts"
 
+/** Runs the operation behind a verb with the arguments and flags given, and prints its answer. */
 export const runDerivedCommand = async (
   context: CommandContext,
   verb: Verb,
@@ -24,38 +26,48 @@ export const runDerivedCommand = async (
   given: Flags
 ): Promise<void> => {
   const { endpoint } = verb
-  const reading = readingAt(context, verb, args, given)
-  const values: { [name: string]: Json } = {}
-  for (const flag of flags) {
-    const text = textGiven(flag, given)
-    if (text !== undefined) values[flag.name] = await readFlag(flag, text, reading)
-  }
-  const asGet = endpoint.method === "GET"
-  const data = asGet ? undefined : await jsonArgument(given["data"] as string | undefined, "-d")
-  if (data !== undefined && !isJsonObject(data) && Object.keys(values).length > 0)
-    throw usageError("-d holds no object, so flags cannot be added to it.")
-  if (data === undefined) await askForMissing(context, endpoint, flags, values, reading)
-  const body = asGet
-    ? undefined
-    : data !== undefined && !isJsonObject(data)
-      ? data
-      : { ...(data as JsonObject | undefined), ...values }
+  const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
   if (endpoint.method === "DELETE" && given["yes"] !== true && !context.options.plan) await confirm(context, verb, args)
-  const query: Query = [...listQuery(given as ListFlags), ...(asGet ? queryOf(values) : [])]
+  const query: Query = [...listQuery(given), ...(endpoint.method === "GET" ? queryOf(values) : [])]
   const asking = (path: string): ApiRequest => ({
     method: endpoint.method,
     path,
     query,
-    ...(body === undefined || (endpoint.method === "DELETE" && isJsonObject(body) && Object.keys(body).length === 0)
-      ? {}
-      : { body }),
+    ...(body === undefined ? {} : { body }),
     ...(files === undefined ? {} : { files })
   })
   const { answer, path } = await askNamed(context, verb, args, asking)
   const whole =
     given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
-  await printAnswer(context, whole, given["output"] as string | undefined)
+  await printAnswer(context, whole, textFlag(given, "output"))
+}
+
+/** Values of the fields' flags, and the body they make together with `--data`; reads and empty deletions have none. */
+const bodyOf = async (
+  context: CommandContext,
+  verb: Verb,
+  flags: ReadonlyArray<Flag>,
+  args: ReadonlyArray<string>,
+  given: Flags
+): Promise<{ readonly body: Json | undefined; readonly values: JsonObject }> => {
+  const { endpoint } = verb
+  const reading = flagContext(context, verb, args, given)
+  const values: { [name: string]: Json } = {}
+  for (const flag of flags) {
+    const text = textGiven(flag, given)
+    if (text !== undefined) values[flag.name] = await readFlag(flag, text, reading)
+  }
+  const is_read = endpoint.method === "GET"
+  const data = is_read ? undefined : await jsonArgument(textFlag(given, "data"), "-d")
+  if (data !== undefined && !isJsonObject(data)) {
+    if (Object.keys(values).length > 0) throw usageError("-d holds no object, so flags cannot be added to it.")
+    return { body: data, values }
+  }
+  if (data === undefined) await askForMissing(context, endpoint, flags, values, reading)
+  const body = { ...data, ...values }
+  const has_body = !is_read && (endpoint.method !== "DELETE" || Object.keys(body).length > 0)
+  return { body: has_body ? body : undefined, values }
 }
 
 const camel = (name: string): string => name.replace(/_(\w)/g, (found) => found.slice(1).toUpperCase())
@@ -66,14 +78,14 @@ const textGiven = ({ flag, field }: Flag, given: Flags): string | undefined => {
   return value === undefined ? undefined : value === true ? "true" : String(value)
 }
 
-/** Codes and names become ids at once; what looks like an id is only looked up when nothing has that id. */
+/** Turns codes and names among the arguments into ids. A text that looks like an id is looked up as a name only on 404. */
 const askNamed = async (
   context: CommandContext,
   verb: Verb,
   args: ReadonlyArray<string>,
   asking: (path: string) => ApiRequest
 ): Promise<{ readonly answer: QueryResult; readonly path: string }> => {
-  const tables = verb.params.map((param) => verb.endpoint.params[param]?.table.name as string | undefined)
+  const tables = verb.params.map((param): string | undefined => verb.endpoint.params[param]?.table.name)
   const ids: Array<string> = []
   for (const [at, text] of args.entries()) {
     const table = tables[at]
@@ -124,7 +136,7 @@ const queryOf = (values: JsonObject): Query =>
         ]
   )
 
-/** Required values that no flag gave: asked for on a terminal, otherwise an error that names the flag. */
+/** Asks on a terminal for required values that no flag gave; otherwise exit 2, naming the flag. */
 const askForMissing = async (
   context: CommandContext,
   endpoint: Endpoint,
@@ -138,46 +150,49 @@ const askForMissing = async (
       values["store_id"] = (await resolveStore(context, undefined)).id
       continue
     }
-    if (!context.interactive) throw missingFlagError(flag.flag, flag.name.replace(/_id$/, "").replaceAll("_", " "))
+    if (!context.interactive) throw missingFlagError(flag.flag, labelOf(flag.name))
     const { promptText } = await import("../prompt.ts")
     values[flag.name] = await readFlag(flag, await promptText(flag.name.replaceAll("_", " ")), reading)
   }
 }
 
-const readingAt = (context: CommandContext, verb: Verb, args: ReadonlyArray<string>, given: Flags): FlagContext => {
+/** How flags of this command are read: names looked up, times on the clock of the store they are about. */
+const flagContext = (context: CommandContext, verb: Verb, args: ReadonlyArray<string>, given: Flags): FlagContext => {
   let zone: Promise<string> | undefined
-  const zoneHere = async (): Promise<string> => {
-    const named = given["storeId"] ?? given["store"]
-    if (typeof named === "string") return (await resolveStore(context, named)).zone
-    const order = verb.params.findIndex((param) => verb.endpoint.params[param]?.table.name === "opportunities")
-    if (order >= 0 && args[order] !== undefined) {
-      const { opportunity } = (await context.read(
-        `/api/v1/opportunities/${await resolveId(context, "opportunities", args[order])}`
-      )) as { opportunity: JsonObject }
-      if (opportunity["store_id"] !== null && opportunity["store_id"] !== undefined)
-        return (await resolveStore(context, String(opportunity["store_id"]))).zone
-    }
-    return (await resolveStore(context, undefined)).zone
-  }
   return {
-    moment: async (text, flag) =>
-      parseMomentIn(
-        text,
-        /[Zz]$|[+-]\d{2}:?\d{2}$/.test(text) && text.includes("T") ? "UTC" : await (zone ??= zoneHere()),
-        flag
-      ),
+    moment: async (text, flag) => {
+      const has_offset = /[Zz]$|[+-]\d{2}:?\d{2}$/.test(text) && text.includes("T")
+      return parseMomentIn(text, has_offset ? "UTC" : await (zone ??= zoneOf(context, verb, args, given)), flag)
+    },
     idOf: async (table, text, flag) => {
       if (looksLikeId(text)) return Number(text)
       if (!isNameableTable(table)) throw usageError(`${flag}: ${JSON.stringify(text)} is no id.`)
       return resolveId(context, table, text)
     },
     currency: async (field) => {
-      const named = field === undefined ? undefined : given[camel(field)]
-      if (typeof named === "string") return named.toUpperCase()
-      const { settings } = (await context.read("/api/v1/settings/company")) as { settings: JsonObject }
+      const named = field === undefined ? undefined : textFlag(given, camel(field))
+      if (named !== undefined) return named.toUpperCase()
+      const settings = rowIn(await context.read("/api/v1/settings/company"), "settings")
       return String(settings["base_currency"] ?? "GBP")
     }
   }
+}
+/** The zone of the store that a flag names, else of the opportunity among the arguments, else of the default store. */
+const zoneOf = async (
+  context: CommandContext,
+  verb: Verb,
+  args: ReadonlyArray<string>,
+  given: Flags
+): Promise<string> => {
+  const named = given["storeId"] ?? given["store"]
+  if (typeof named === "string") return (await resolveStore(context, named)).zone
+  const order = args[verb.params.findIndex((param) => verb.endpoint.params[param]?.table.name === "opportunities")]
+  if (order !== undefined) {
+    const path = `/api/v1/opportunities/${await resolveId(context, "opportunities", order)}`
+    const { store_id } = rowIn(await context.read(path), "opportunity")
+    if (store_id !== null && store_id !== undefined) return (await resolveStore(context, String(store_id))).zone
+  }
+  return (await resolveStore(context, undefined)).zone
 }
 
 const confirm = async (context: CommandContext, verb: Verb, args: ReadonlyArray<string>): Promise<void> => {

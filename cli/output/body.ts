@@ -1,4 +1,4 @@
-/** An answer's body for people: its rows as a table, its one thing as lines. */
+/** An answer's body for people: rows as a table, a single record as lines. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { columnsOf } from "./columns.ts"
 import { column, columnsSeen, recordText, tableText } from "./table.ts"
@@ -6,7 +6,7 @@ import type { Terminal } from "./terminal.ts"
 
 export interface Rendered {
   readonly text: string
-  /** Where the page stands in the list, when it does not hold all of it. */
+  /** Which rows of how many these are, when there are more. */
   readonly more: string | undefined
 }
 
@@ -49,19 +49,19 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
     ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.`
     : undefined
 }
-/** Details an answer carries beside its thing, such as the ids of overlapping rates. */
+/** Details beside the record, such as the ids of overlapping rates; on a terminal only. */
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
-  const said = Object.fromEntries(
+  const details = Object.fromEntries(
     Object.entries(meta).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
   )
-  return Object.keys(said).length === 0 || !terminal.is_tty ? "" : `\n${recordText(said, terminal)}`
+  return Object.keys(details).length === 0 || !terminal.is_tty ? "" : `\n${recordText(details, terminal)}`
 }
-/** What is empty says nothing; what things are called comes first. */
+/** The record with ids and names first. */
 const ordered = (record: JsonObject): JsonObject => {
   const first = ["id", "number", "name", "subject", "sku", "status_label", "state_label"].filter((key) =>
     Object.hasOwn(record, key)
   )
   const keys = [...first, ...Object.keys(record).filter((key) => !first.includes(key))]
-  return Object.fromEntries(keys.map((key) => [key, record[key]!]))
+  return Object.fromEntries(keys.map((key) => [key, record[key] ?? null]))
 }

@@ -1,18 +1,15 @@
-/** The columns of lists people look at daily; every other list shows what its rows have to say. */
+/** Columns of the lists people look at daily; other lists show columns that have values. */
+import { isJsonObject, type Json } from "../../core/kernel/json.ts"
 import { type Column, column } from "./table.ts"
 
-/** A dotted key looks inside: `member.name`. */
-const pick = (spec: string): Column => {
+/** A column by `key` or `key=TITLE`; a dotted key is one of a nested object: `member.name`. */
+const columnOf = (spec: string): Column => {
   const [key = "", title] = spec.split("=")
   const path = key.split(".")
   if (path.length === 1) return column(key, title)
   return {
-    title: (title ?? path[0]!).toUpperCase(),
-    of: (row) =>
-      path.reduce<unknown>(
-        (at, step) => (typeof at === "object" && at !== null ? (at as { [key: string]: unknown })[step] : undefined),
-        row
-      ) as never
+    title: (title ?? key.slice(0, key.indexOf("."))).toUpperCase(),
+    of: (row) => path.reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), row)
   }
 }
 const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
@@ -126,4 +123,4 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
   tokens: ["id", "name", "user_id=USER", "abilities", "expires_at", "last_used_at"],
   users: ["id", "name", "email", "is_owner=OWNER", "is_active=ACTIVE", "last_login_at"]
 }
-export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => chosen[plural]?.map(pick)
+export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => chosen[plural]?.map(columnOf)

@@ -1,4 +1,4 @@
-/** How figures came about, in words: a line a step, under the figure it leads to. */
+/** How figures were worked out, in words: a line for each step, under the figure it leads to. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { column, tableText } from "./table.ts"
 import { styled, type Terminal } from "./terminal.ts"
@@ -8,7 +8,7 @@ import { oneLine, widthOf } from "./text.ts"
 const width_max = 120
 const indent = "  "
 
-/** On a terminal whole sentences wrapped to its width, each figure named once; in a pipe figure, rule, from, to and words between tabs. */
+/** On a terminal sentences wrapped to its width, each figure named once; in a pipe the columns of each step between tabs. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
   if (!terminal.is_tty)

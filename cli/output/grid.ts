@@ -1,4 +1,4 @@
-/** Availability to look at: a grid of days, and bars of claims. */
+/** Availability on a terminal: a grid of days, and bars of demands. */
 import { dayOf, startOfDay } from "../../core/values/zone.ts"
 import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "../views/days.ts"
 import { styled, type TextStyle, type Terminal } from "./terminal.ts"
@@ -84,8 +84,8 @@ export interface Chart {
 const inks: { readonly [phase: string]: TextStyle } = { held: "yellow", reserved: "blue", on_hire: "green" }
 
 /**
- * A bar per claim, a column per day, or per several where the window is wider than the terminal: ░ for buffers, █ for
- * the hire. In a pipe a line per claim.
+ * A bar per demand, a column per day, or per several where the window is wider than the terminal: ░ for buffers, █ for
+ * the hire. In a pipe a line per demand.
  */
 export const chartText = (chart: Chart, zone: string, terminal: Terminal): string => {
   const label = (one: Chart["demands"][number]): string =>
@@ -110,14 +110,10 @@ export const chartText = (chart: Chart, zone: string, terminal: Terminal): strin
     terminal.columns - width - 2 - Math.max(5, ...chart.demands.map(({ phase }) => phase.length))
   )
   const per_column = Math.ceil(days.length / room)
-  const columns = Array.from({ length: Math.ceil(days.length / per_column) }, (_, at): Stretch => {
-    const within = days.slice(at * per_column, (at + 1) * per_column)
-    return { days: within, from: startOfDay(within[0]!, zone), to: startOfDay(nextDay(within.at(-1)!), zone) }
-  })
+  const columns = stretchesOf(days, per_column, zone)
   const rows = chart.demands.map((one) => {
-    const [starts, ends, opens, closes] = [one.starts_at, one.ends_at, one.period_start, one.period_end].map(
-      (instant) => Date.parse(instant)
-    ) as [number, number, number, number]
+    const [starts, ends] = [Date.parse(one.starts_at), Date.parse(one.ends_at)]
+    const [opens, closes] = [Date.parse(one.period_start), Date.parse(one.period_end)]
     const bar = columns
       .map(({ from, to }) => (starts < to && ends > from ? "█" : opens < to && closes > from ? "░" : "·"))
       .join("")
@@ -140,10 +136,21 @@ export const chartText = (chart: Chart, zone: string, terminal: Terminal): strin
   )
 }
 const days_max = 400
+/** The days of one column of the chart. */
 interface Stretch {
   readonly days: ReadonlyArray<string>
+  readonly first: string
   readonly from: number
   readonly to: number
+}
+const stretchesOf = (days: ReadonlyArray<string>, per_column: number, zone: string): ReadonlyArray<Stretch> => {
+  const stretches: Array<Stretch> = []
+  for (let at = 0; at < days.length; at += per_column) {
+    const within = days.slice(at, at + per_column)
+    const [first = "", last = ""] = [within[0], within.at(-1)]
+    stretches.push({ days: within, first, from: startOfDay(first, zone), to: startOfDay(nextDay(last), zone) })
+  }
+  return stretches
 }
 
 /** Months where they begin, and below them the days of Mondays, as far as there is room. */
@@ -159,11 +166,12 @@ const rulers = (columns: ReadonlyArray<Stretch>): ReadonlyArray<string> => {
     return text
   }
   return [
-    line(({ days }, at) =>
-      at === 0 ? monthOf(days[0]!) : (days.filter((day) => day.endsWith("-01")).map(monthOf)[0] ?? "")
-    ),
+    line(({ days, first }, at) => {
+      const begun = at === 0 ? first : days.find((day) => day.endsWith("-01"))
+      return begun === undefined ? "" : monthOf(begun)
+    }),
     ...(columns.every(({ days }) => days.length === 1)
-      ? [line(({ days }) => (weekdayOf(days[0]!) === "Mon" ? String(Number(days[0]!.slice(8))) : ""))]
+      ? [line(({ first }) => (weekdayOf(first) === "Mon" ? String(Number(first.slice(8))) : ""))]
       : [])
   ].filter((text) => text !== "")
 }

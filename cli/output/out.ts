@@ -1,22 +1,22 @@
 /**
- * The one place that writes to the terminal. What others wrote cannot steer it from here: control characters and overrides
- * of the direction of text are made visible, whatever way they came. JSON has them escaped, so that data stay exact; a file's
- * content stays exact where nobody looks at it.
+ * The one place that writes to the terminal. Control characters and overrides of the direction of text, which could steer
+ * the terminal, are made visible here. In JSON they are escaped, so that data stay exact; the content of a file stays
+ * exact unless it goes to a terminal.
  */
 import type { Json } from "../../core/kernel/json.ts"
 import { printable, printableJson, printableLine } from "../../core/values/printable.ts"
 
-/** Begins an ink in text that is on its way here. Nobody else can know it, so no text can ink itself. Made when there is ink. */
-let ink_mark: string | undefined
-export const styleMark = (code: number): string => `${(ink_mark ??= `\ufdd0${crypto.randomUUID()}\ufdd1`)}${code}m`
+/** Marks a style inside text. It is random, so text from elsewhere cannot contain it; made when first needed. */
+let style_mark: string | undefined
+export const styleMark = (code: number): string => `${(style_mark ??= `\ufdd0${crypto.randomUUID()}\ufdd1`)}${code}m`
 
-/** Text as a terminal is given it: our own inks, and no other sequence. */
+/** Text for the terminal: with our own styles and no other escape sequence. */
 export const escapeForTerminal = (text: string): string => {
-  if (ink_mark === undefined) return printable(text)
-  const [begin = "", ...inked] = text.split(ink_mark)
+  if (style_mark === undefined) return printable(text)
+  const [begin = "", ...styled_parts] = text.split(style_mark)
   return (
     printable(begin) +
-    inked
+    styled_parts
       .map((part) => {
         const end = part.indexOf("m")
         return `\u001b[${Number(part.slice(0, end))}m${printable(part.slice(end + 1))}`
@@ -47,7 +47,7 @@ export const printContent = (content: string | Uint8Array, seen: boolean): void 
   )
 }
 
-/** Whether the system has taken all that was printed. */
+/** Whether everything printed has been written. */
 export const isPrinted = (): boolean => process.stdout.writableLength === 0 && process.stderr.writableLength === 0
 
 /** A line that takes the place of the one before it. */
@@ -57,14 +57,14 @@ export const showMoving = (text: string): void => {
 export const clearMoving = (): void => {
   process.stderr.write("\r\u001b[K")
 }
-/** A sound for somebody who looks elsewhere. */
+/** The terminal's bell. */
 export const ringBell = (): void => {
   process.stderr.write("\u0007")
 }
 
-/** Where questions are asked; what is said in them has to be made printable by whoever asks. */
+/** Where questions are asked; their texts must be made printable by the caller. */
 export const questions: NodeJS.WriteStream = process.stderr
-/** A reader that has seen enough (head, less) ends us quietly. */
+/** Calls `end` when the reader of standard output (head, less) has closed it. */
 export const onStdoutClosed = (end: () => never): void => {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") end()

@@ -1,4 +1,4 @@
-/** Putting an answer on standard output: JSON as it is, words for people; plans and files too. */
+/** Prints an answer: as JSON, or in words for people; plans and files too. */
 import type { Json } from "../../core/kernel/json.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import type { CommandContext } from "../context.ts"
@@ -24,13 +24,13 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
   notePending(context, answer)
 }
 
-/** What was decided here is provisional until the server has agreed. */
+/** Notes that a command was recorded here and is provisional until the server has decided it. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
   if (answer.command !== undefined)
     context.note(`Recorded here as command ${answer.command.n}, pending; flightcase sync sends it.`)
 }
 
-/** What a write would record, and the thing as it would stand then. */
+/** What a write would record, and the record as it would be then. */
 const printPlan = (context: CommandContext, answer: QueryResult): void => {
   const events = (answer.events ?? []).map(({ stream, type, data }) => ({ stream, type, data }))
   if (context.options.json === true)
@@ -47,6 +47,6 @@ const printPlan = (context: CommandContext, answer: QueryResult): void => {
   context.note("Planned only; nothing was written.")
 }
 
-/** A body or record of our own making. */
+/** A record that this program made, and no answer. */
 export const printRecord = (context: CommandContext, record: { readonly [key: string]: Json }): void =>
   context.options.json === true ? context.printJson(record) : context.print(recordText(record, context.terminal))

@@ -1,22 +1,22 @@
-/** What the streams around us are: terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
+/** Whether the streams are terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
 import type { Environment } from "../profile-folder.ts"
 import { styleMark } from "./out.ts"
 
 export interface Terminal {
-  /** Standard output is looked at by a person. */
+  /** Standard output is a terminal. */
   readonly is_tty: boolean
-  /** Standard error is looked at by a person: progress may move. */
+  /** Standard error is a terminal, on which a progress line may move. */
   readonly progress: boolean
-  /** Somebody can answer a question. */
+  /** Questions can be answered: standard input and standard error are terminals. */
   readonly answers: boolean
   readonly colour: boolean
   readonly columns: number
 }
 
 export const terminalOf = (env: Environment): Terminal => {
-  const seen = process.stdout.isTTY === true || set(env["FLIGHTCASE_TTY"])
+  const is_tty = process.stdout.isTTY === true || set(env["FLIGHTCASE_TTY"])
   return {
-    is_tty: seen,
+    is_tty,
     progress: process.stderr.isTTY === true && env["TERM"] !== "dumb",
     answers: process.stdin.isTTY === true && process.stderr.isTTY === true,
     colour: set(env["NO_COLOR"])

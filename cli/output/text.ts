@@ -28,11 +28,11 @@ export const minuteText = (text: string): string => {
   return instant === null ? text : `${instant[1]} ${instant[2]}Z`
 }
 
-/** One line: no tabs, no line breaks, nothing that would take over the terminal. */
+/** One line: without tabs, line breaks and control characters. */
 export const oneLine = printableLine
 
 let segmenter: Intl.Segmenter | undefined
-/** Made when the first text that is not plain ASCII comes along: it takes longer to make than most commands to run. */
+/** Made for the first text that is not plain ASCII: making it takes longer than most commands. */
 const segmentsOf = (text: string): Intl.Segments =>
   (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
 /** Columns a text takes: East Asian wide characters and emoji two, marks none. */
@@ -51,15 +51,15 @@ const wide =
 /** Cut to a width, with an ellipsis where something is missing. */
 export const truncateToWidth = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
-  let kept = "",
+  let result = "",
     taken = 0
   for (const { segment } of segmentsOf(text)) {
     const next = taken + widthOf(segment)
     if (next > width - 1) break
-    kept += segment
+    result += segment
     taken = next
   }
-  return `${kept}…`
+  return `${result}…`
 }
 export const padded = (text: string, width: number, right: boolean): string => {
   const space = " ".repeat(Math.max(0, width - widthOf(text)))

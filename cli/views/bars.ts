@@ -1,11 +1,11 @@
-/** One claim's bar: preparation, the hire, turnaround, and the time it is late; its label where there is room for it. */
+/** The bar of one demand: preparation, hire, turnaround and overdue time, with its label where there is room. */
 import { openEnd } from "../../core/values/time.ts"
 import { widthOf } from "../output/text.ts"
 import { momentText } from "./days.ts"
 import type { Demand } from "./lanes.ts"
 import { html, isolated, type Markup, nothing } from "./markup.ts"
 
-/** What is known of the order behind a claim. */
+/** The order behind a demand, as far as the person may see it. */
 export interface BarLabel {
   readonly number: string | null
   readonly subject: string | null
@@ -17,7 +17,7 @@ export interface DemandOfBar {
   readonly is_overdue: boolean
 }
 
-/** Instants to distances from the left edge. */
+/** The time axis: where an instant lies, in pixels from the left edge. */
 export interface Axis {
   readonly from: number
   readonly to: number
@@ -33,7 +33,7 @@ export const xOf = (axis: Axis, instant: number): number =>
 export const isOpen = (instant: string): boolean => instant >= openEnd
 const character_px = 6.5
 
-/** Subject, number and customer, as far as they are known and differ; each by itself, whichever way it is written. */
+/** Subject, number and customer, as far as they are known and differ. Each keeps its own direction of writing. */
 export const opportunityLabel = (demand: Demand, behind: DemandOfBar | undefined): string => {
   const { customer, number, subject } = behind?.deal ?? { customer: null, number: null, subject: null }
   const parts = [subject ?? demand.source_name, number, customer].filter(
@@ -53,7 +53,7 @@ const phases: { readonly [phase: string]: { readonly said: string; readonly mark
 
 const momentOrOpen = (instant: string, zone: string): string =>
   isOpen(instant) ? "no known end" : momentText(Date.parse(instant), zone)
-/** All there is to say about a bar. */
+/** All facts of a bar, one a line. */
 export const tooltip = (demand: Demand, behind: DemandOfBar | undefined, zone: string): string => {
   const buffered = demand.period_start !== demand.starts_at || demand.period_end !== demand.ends_at
   return [
@@ -84,13 +84,11 @@ export const bar = (
   const [starts, ends] = [Date.parse(demand.starts_at), Date.parse(demand.ends_at)]
   const due = behind?.deal?.due_at == null ? axis.now : Date.parse(behind.deal.due_at)
   const late_from = late ? Math.max(starts, Math.min(due, axis.now)) : ends
-  const [prep, hire, late_at, back, end] = [
-    Date.parse(demand.period_start),
-    starts,
-    late_from,
-    ends,
-    Date.parse(demand.period_end)
-  ].map((instant) => xOf(axis, instant)) as [number, number, number, number, number]
+  const prep = xOf(axis, Date.parse(demand.period_start))
+  const hire = xOf(axis, starts)
+  const late_at = xOf(axis, late_from)
+  const back = xOf(axis, ends)
+  const end = xOf(axis, Date.parse(demand.period_end))
   const kind = phases[demand.phase]?.class ?? "other"
   const text = `${phases[demand.phase]?.mark ?? ""}${late ? "overdue! " : ""}${demand.asset_id === null || demand.quantity > 1 ? `${demand.quantity} × ` : ""}${opportunityLabel(demand, behind)}`
   const needed = widthOf(text) * character_px + 12
@@ -100,7 +98,7 @@ export const bar = (
     to - x < 0.1
       ? nothing
       : html`<rect class="${name}" x="${x}" y="${y}" width="${Math.round((to - x) * 10) / 10}" height="${height}"/>`
-  // However short, a hire can be seen.
+  // A hire is at least three pixels wide.
   const least = Math.max(late_at, Math.min(hire + 3, axis.width))
   const past_left = Date.parse(demand.period_start) < axis.from,
     past_right = Date.parse(demand.period_end) > axis.to

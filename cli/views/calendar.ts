@@ -17,12 +17,12 @@ export interface CalendarProduct {
   readonly days: ReadonlyArray<CalendarDay>
 }
 
-/** More cells than this no browser scrolls through with ease. */
+/** Browsers scroll slowly through more cells. */
 export const cells_max = 60_000
-/** Days that still fit side by side on a sheet of paper; longer windows go on below, by whole months. Long numbers need more room. */
+/** Days side by side that fit on a sheet of paper; longer windows continue below, by whole months. Wide numbers need more room. */
 const band_days_max = 62,
   wide_band_days_max = 31
-const shortages_told = 30
+const shortages_shown = 30
 
 /** The page. Exit 2 when it would hold more than `cells_max` cells. */
 export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Scene): string => {
@@ -46,12 +46,12 @@ export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Sc
       ? wide_band_days_max
       : band_days_max
   )
-  const window = dates.length === 0 ? "No days" : dateRangeText(dates[0]!, dates.at(-1)!)
+  const window = rangeOf(dates)
   return pageText({
     title: `Availability, ${scene.store}, ${window}`,
     style: palette + style,
     body: html`<body class="fixed">
-${heading(html`Availability`, window, scene, html`${legend}${told(products)}`)}
+${heading(html`Availability`, window, scene, html`${legend}${shortagesInWords(products)}`)}
 <main class="region" tabindex="0" aria-label="Calendar">
 ${rows.length === 0 || dates.length === 0 ? html`<p class="said">Nothing is kept at this store in this window, or the window lies outside the days that are counted.</p>` : bands.map((band) => bandTable(rows, band, today, bands.length > 1, scene))}
 </main>
@@ -67,14 +67,18 @@ type Row = {
 const bandsOf = (dates: ReadonlyArray<string>, days_max: number): ReadonlyArray<ReadonlyArray<string>> => {
   if (dates.length <= band_days_max) return [dates]
   const bands: Array<Array<string>> = []
-  for (const month of runsOf(dates, monthOf)) {
+  for (const { members } of runsOf(dates, monthOf)) {
     const last = bands.at(-1)
-    if (last !== undefined && last.length + month.length <= days_max) last.push(...month)
-    else bands.push([...month])
+    if (last !== undefined && last.length + members.length <= days_max) last.push(...members)
+    else bands.push([...members])
   }
   return bands
 }
 
+const rangeOf = (dates: ReadonlyArray<string>): string => {
+  const [first, last] = [dates[0], dates.at(-1)]
+  return first === undefined || last === undefined ? "No days" : dateRangeText(first, last)
+}
 const nameOf = (product: CalendarProduct): string => product.product_name ?? `Product ${product.product_id} (deleted)`
 const minus = (value: number): string => (value < 0 ? `\u2212${-value}` : String(value))
 
@@ -85,12 +89,13 @@ const bandTable = (
   one_of_many: boolean,
   scene: Scene
 ): Markup => {
-  const window = dateRangeText(dates[0]!, dates.at(-1)!)
+  const window = rangeOf(dates)
   const longest = Math.max(
     1,
     ...rows.flatMap(({ byDate }) => dates.map((date) => minus(byDate.get(date)?.available ?? 0).length))
   )
-  const firsts = new Set(runsOf(dates, monthOf).map((month) => month[0]!))
+  const months = runsOf(dates, monthOf)
+  const firsts = new Set(months.map(({ first }) => first))
   const classes = new Map(
     dates.map((date) => [
       date,
@@ -101,16 +106,16 @@ const bandTable = (
   )
   return html`<table class="${dates.length > 35 ? "dense" : dates.length > 20 ? "close" : "wide"}${longest < 3 ? "" : longest < 5 ? " hundreds" : " more"}">
 <caption${one_of_many ? html`` : html` class="unseen"`}>${one_of_many ? window : `Lowest availability of each product at ${scene.store}, day by day, ${window}`}</caption>
-<colgroup><col class="name"></colgroup>${runsOf(dates, monthOf).map((month) => html`<colgroup span="${month.length}"></colgroup>`)}
+<colgroup><col class="name"></colgroup>${months.map(({ members }) => html`<colgroup span="${members.length}"></colgroup>`)}
 <thead>
-<tr class="months"><td class="corner"></td>${runsOf(dates, monthOf).map((month) => html`<th scope="colgroup" colspan="${month.length}"><span>${month.length < 3 ? monthOf(month[0]!).slice(0, 3) : monthOf(month[0]!)}</span></th>`)}</tr>
+<tr class="months"><td class="corner"></td>${months.map(({ first, members }) => html`<th scope="colgroup" colspan="${members.length}"><span>${members.length < 3 ? monthOf(first).slice(0, 3) : monthOf(first)}</span></th>`)}</tr>
 <tr class="days"><th scope="col" class="corner">Product</th>${dates.map((date) => html`<th scope="col" class="${classes.get(date)}" title="${dayText(date)}${date === today ? ", today" : ""}"><abbr>${weekdayOf(date).slice(0, 2)}</abbr>${Number(date.slice(8))}</th>`)}</tr>
 </thead>
 <tbody>
 ${rows.map(
   (
     row
-  ) => html`<tr><th scope="row">${words(nameOf(row.product))}</th>${dates.map((date) => cell(row, date, classes.get(date)!))}</tr>
+  ) => html`<tr><th scope="row">${words(nameOf(row.product))}</th>${dates.map((date) => cell(row, date, classes.get(date) ?? ""))}</tr>
 `
 )}</tbody>
 </table>`
@@ -140,24 +145,24 @@ const legend = html`<ul class="legend" aria-label="Legend">
 <li><span class="key we">&nbsp;</span> weekend</li><li><span class="key todays">&nbsp;</span> today</li>
 </ul>`
 
-/** The shortages in words: what people open the calendar for. */
-const told = (products: ReadonlyArray<CalendarProduct>): Markup => {
+/** The shortages as a list above the calendar. */
+const shortagesInWords = (products: ReadonlyArray<CalendarProduct>): Markup => {
   const short = products.flatMap((product) =>
     runsOf(product.days, (day) => (day.has_shortage ? "short" : "not"))
-      .filter(([first]) => first?.has_shortage)
-      .map((run) => ({ product, run, worst: Math.min(...run.map((day) => day.available)) }))
+      .filter(({ first }) => first.has_shortage)
+      .map((run) => ({ product, run, worst: Math.min(...run.members.map((day) => day.available)) }))
   )
   if (short.length === 0) return html`<p class="verdict">No shortages.</p>`
   const count = new Set(short.map(({ product }) => product.product_id)).size
   return html`<details class="verdict"${short.length <= 4 ? html` open` : nothing}><summary><strong>${count === 1 ? "1 product is" : `${count} products are`} short</strong></summary><ul>
-${short.slice(0, shortages_told).map(
+${short.slice(0, shortages_shown).map(
   ({
     product,
     run,
     worst
-  }) => html`<li>${words(nameOf(product))}: <b>${minus(worst)}</b>, ${dateRangeText(run[0]!.date, run.at(-1)!.date)}</li>
+  }) => html`<li>${words(nameOf(product))}: <b>${minus(worst)}</b>, ${dateRangeText(run.first.date, run.last.date)}</li>
 `
-)}${short.length > shortages_told ? html`<li>and ${short.length - shortages_told} more, in the calendar below</li>` : nothing}</ul></details>`
+)}${short.length > shortages_shown ? html`<li>and ${short.length - shortages_shown} more, in the calendar below</li>` : nothing}</ul></details>`
 }
 
 const style = `.verdict { margin: 10px 0 0; }

@@ -58,7 +58,7 @@ export const drawLabels = async (
     )
 }
 
-/** One for the container, one for each unit; a case within has one label, its container's. */
+/** A label for the container and one for each unit; a case inside gets only the label of its container. */
 export const labelsOf = (whole: Manifest, position: string | null | undefined): ReadonlyArray<Label> => [
   { code: whole.code, title: whole.name, more: position ?? undefined, is_case: true },
   ...whole.items.flatMap((item) => {

@@ -1,12 +1,14 @@
-/** Gathering what a picture shows beside the answer it is asked of, and putting it where it was asked for. */
-import type { JsonObject } from "../../core/kernel/json.ts"
+/** Collects what a page shows beyond the one answer it is about, and writes the page. */
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import type { Query } from "../../core/kernel/query.ts"
+import { decodeAnswer, objectBody, rowIn, rowsOr, textOrNull } from "../answers.ts"
 import type { CommandContext } from "../context.ts"
 import type { ResolvedStore } from "../resolve-id.ts"
 import { profileExists } from "../profile-folder.ts"
 import { allRows } from "../pages.ts"
 import type { DemandOfBar, BarLabel } from "./bars.ts"
-import { type CalendarDay, calendarPage, type CalendarProduct } from "./calendar.ts"
+import { decodeCalendar, decodeGantt } from "./answers.ts"
+import { type CalendarDay, calendarPage } from "./calendar.ts"
 import { momentText } from "./days.ts"
 import type { Scene } from "./frame.ts"
 import { type Gantt, ganttPage, type Part } from "./gantt.ts"
@@ -21,7 +23,7 @@ export const drawCalendar = async (
   file: string
 ): Promise<void> => {
   checkOutputPath(context, file)
-  const { products } = body["calendar"] as unknown as { readonly products: ReadonlyArray<CalendarProduct> }
+  const { products } = decodeAnswer(decodeCalendar, body).calendar
   await writeView(context, file, calendarPage(products, await sceneAt(context, store)))
   if (context.options.json === true) context.printJson(body)
 }
@@ -35,25 +37,25 @@ export const drawGantt = async (
   file: string
 ): Promise<void> => {
   checkOutputPath(context, file)
-  const chart = body["gantt"] as unknown as Gantt
-  const { product } = (await context.read(`/api/v1/products/${product_id}`)) as { readonly product: JsonObject }
+  const { parts = [], ...chart } = decodeAnswer(decodeGantt, body).gantt
+  const product = rowIn(await context.read(`/api/v1/products/${product_id}`), "product")
   const is_bulk = product["stock_method"] !== 2
   const units = is_bulk ? [] : await unitsOf(context, product_id, store.id)
   const claimed = new Set(chart.demands.map(({ asset_id }) => asset_id))
   const idle = units.filter(({ id }) => !claimed.has(id))
   const shown = new Set(idle.slice(0, idle_max).map(({ id }) => id))
-  const parts = ((body["gantt"] as JsonObject)["parts"] ?? []) as unknown as ReadonlyArray<KitPart>
-  const behind = new Map(await behindOf(context, product_id, store.id, chart))
-  for (const part of parts)
-    for (const [id, known] of await behindOf(context, part.product_id, store.id, { ...chart, demands: part.demands }))
-      behind.set(id, known)
+  const orders = new Map(await ordersBehind(context, product_id, store.id, chart))
+  for (const part of parts) {
+    const of_part = await ordersBehind(context, part.product_id, store.id, { ...chart, demands: part.demands })
+    for (const [id, order] of of_part) orders.set(id, order)
+  }
   const page = ganttPage(
     {
       product: String(product["name"]),
       is_bulk,
       chart,
       days: await daysOf(context, product_id, store.id, chart, parts.length > 0),
-      behind,
+      behind: orders,
       parts: parts.map((part): Part => ({ ...part, name: part.product_name ?? `product ${part.product_id}` })),
       units: units.filter(({ id }) => claimed.has(id) || shown.has(id)),
       more_idle: idle.length - shown.size
@@ -63,11 +65,10 @@ export const drawGantt = async (
   await writeView(context, file, page)
   if (context.options.json === true) context.printJson(body)
 }
-type KitPart = Omit<Part, "name"> & { readonly product_id: number; readonly product_name: string | null }
-/** Lanes of units nobody claims that are still worth looking at. */
+/** Lanes of units without a demand that a page shows. */
 const idle_max = 60
 
-/** Who answered: the replica with the time of its last sync, or the server. */
+/** Store, time and source of a page: the replica with the time of its last sync, or the server. */
 const sceneAt = async (context: CommandContext, store: ResolvedStore): Promise<Scene> => {
   const here =
     context.options.remote !== true &&
@@ -86,10 +87,10 @@ const sceneAt = async (context: CommandContext, store: ResolvedStore): Promise<S
   }
 }
 
-/** What may not be seen is left out: a picture without customers is still a picture. */
-const seen = async (context: CommandContext, path: string, query: Query): Promise<JsonObject | undefined> => {
+/** An answer, or undefined where the person may not see it: the page is drawn without it. */
+const readIfAllowed = async (context: CommandContext, path: string, query: Query): Promise<JsonObject | undefined> => {
   const answer = await context.request({ method: "GET", path, query })
-  return answer.status < 400 ? (answer.body as JsonObject) : undefined
+  return answer.status < 400 ? objectBody(answer.body) : undefined
 }
 
 const unitsOf = async (context: CommandContext, product_id: number, store_id: number): Promise<ReadonlyArray<Unit>> => {
@@ -98,7 +99,7 @@ const unitsOf = async (context: CommandContext, product_id: number, store_id: nu
     ["q[store_id_eq]", String(store_id)],
     ["q[stock_category_eq]", "50"]
   ]
-  if ((await seen(context, "/api/v1/stock_levels", [...query, ["per_page", "1"]])) === undefined) return []
+  if ((await readIfAllowed(context, "/api/v1/stock_levels", [...query, ["per_page", "1"]])) === undefined) return []
   return (await allRows(context, "/api/v1/stock_levels", query))
     .filter((row) => Number(row["quantity_held"]) > 0)
     .map((row) => {
@@ -113,7 +114,7 @@ const unitsOf = async (context: CommandContext, product_id: number, store_id: nu
     })
 }
 
-/** The window again, wide enough for the calendar's days; none for products that are not counted, kits only where they were asked about. */
+/** The lowest availability of each day of the chart; none for products that are not counted, of kits only where asked for. */
 const daysOf = async (
   context: CommandContext,
   product_id: number,
@@ -121,50 +122,45 @@ const daysOf = async (
   chart: Gantt,
   with_kits: boolean
 ): Promise<ReadonlyArray<CalendarDay>> => {
-  const body = await seen(context, "/api/v1/availability/calendar", [
+  const body = await readIfAllowed(context, "/api/v1/availability/calendar", [
     ["store_id", String(store_id)],
     ["from", chart.from],
     ["to", chart.to],
     ["product_ids[]", String(product_id)],
     ...(with_kits ? [["include_kits", "1"] as const] : [])
   ])
-  return (
-    (body?.["calendar"] as unknown as { readonly products: ReadonlyArray<CalendarProduct> } | undefined)?.products[0]
-      ?.days ?? []
-  )
+  return body === undefined ? [] : (decodeAnswer(decodeCalendar, body).calendar.products[0]?.days ?? [])
 }
 
-const asked_max = 40
-/** The order behind each claim, and whether it is overdue, from the reasons of as few moments as meet all claims. */
-const behindOf = async (
+const moments_max = 40
+/** The order behind each demand and whether it is overdue, from `why` at as few moments as touch every demand. */
+const ordersBehind = async (
   context: CommandContext,
   product_id: number,
   store_id: number,
   chart: Gantt
 ): Promise<ReadonlyMap<number, DemandOfBar>> => {
   const demands = new Map<number, JsonObject>()
-  for (const at of momentsOf(chart).slice(0, asked_max)) {
-    const body = await seen(context, "/api/v1/availability/why", [
+  for (const at of momentsOf(chart).slice(0, moments_max)) {
+    const body = await readIfAllowed(context, "/api/v1/availability/why", [
       ["product_id", String(product_id)],
       ["store_id", String(store_id)],
       ["date", new Date(at).toISOString()]
     ])
-    for (const demand of (body?.["reasons"] as { readonly claims: ReadonlyArray<JsonObject> } | undefined)?.claims ??
-      [])
-      demands.set(Number(demand["claim_id"]), demand)
+    const claims = body === undefined ? [] : rowsOr(rowIn(body, "reasons")["claims"])
+    for (const demand of claims) demands.set(Number(demand["claim_id"]), demand)
   }
   const ids = [
     ...new Set([...demands.values()].map((demand) => demand["opportunity_id"]).filter((id) => typeof id === "number"))
   ]
   const opportunities = new Map<number, BarLabel>()
   for (let at = 0; at < ids.length; at += 100) {
-    const body = await seen(context, "/api/v1/opportunities", [
+    const body = await readIfAllowed(context, "/api/v1/opportunities", [
       ["q[id_in]", ids.slice(at, at + 100).join(",")],
       ["include", "member"],
       ["per_page", "100"]
     ])
-    for (const row of (body?.["opportunities"] ?? []) as ReadonlyArray<JsonObject>)
-      opportunities.set(Number(row["id"]), opportunityOf(row))
+    for (const row of rowsOr(body?.["opportunities"])) opportunities.set(Number(row["id"]), opportunityOf(row))
   }
   return new Map(
     [...demands].map(([id, demand]) => [
@@ -174,17 +170,16 @@ const behindOf = async (
   )
 }
 const opportunityOf = (row: JsonObject): BarLabel => {
-  const member = row["member"] as JsonObject | null | undefined
+  const member = row["member"]
   return {
-    number: textOf(row["number"]),
-    subject: textOf(row["subject"]),
-    customer: textOf(member?.["name"]),
-    due_at: textOf(row["ends_at"])
+    number: textOrNull(row["number"]),
+    subject: textOrNull(row["subject"]),
+    customer: isJsonObject(member) ? textOrNull(member["name"]) : null,
+    due_at: textOrNull(row["ends_at"])
   }
 }
-const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
 
-/** The fewest moments that meet every claim: always the last of the one that ends first. */
+/** The fewest moments that touch every demand: the last moment of the demand that ends first, and so on. */
 export const momentsOf = (chart: {
   readonly to: string
   readonly demands: ReadonlyArray<Pick<Demand, "period_start" | "period_end">>
@@ -194,6 +189,6 @@ export const momentsOf = (chart: {
     .map((one) => ({ from: Date.parse(one.period_start), to: Math.min(Date.parse(one.period_end), last) - 1 }))
     .sort((a, b) => a.to - b.to)
   const moments: Array<number> = []
-  for (const { from, to } of spans) if (moments.length === 0 || moments.at(-1)! < from) moments.push(Math.max(from, to))
+  for (const { from, to } of spans) if ((moments.at(-1) ?? -Infinity) < from) moments.push(Math.max(from, to))
   return moments
 }

@@ -1,4 +1,4 @@
-/** What every picture of availability has around it: its heading, where and when it was drawn, and its colours. */
+/** What every page about availability has: its heading, where and when it was drawn, and its colours. */
 import { momentText } from "./days.ts"
 import { html, type Markup, nothing, words } from "./markup.ts"
 
@@ -17,7 +17,7 @@ export const heading = (title: Markup, window: string, scene: Scene, more: Marku
 <p class="scene"><span>${words(scene.store)}</span> <span>${window}</span> <span>Days of ${scene.zone}</span> <span>As of <time datetime="${new Date(scene.now).toISOString()}">${momentText(scene.now, scene.zone)}</time>${scene.source === undefined ? "" : `, by ${scene.source}`}</span></p>
 ${more}</header>`
 
-/** Blue to yellow to orange to vermilion: told apart by everybody, and by lightness alone. Numbers and marks say it too. */
+/** Blue, yellow, orange, vermilion: distinct for colour-blind people and by lightness alone; numbers and marks repeat it. */
 export const palette = `:root {
   color-scheme: light dark;
   --paper: #ffffff; --ink: #1a2026; --quiet: #57626d; --line: #d5dbe1; --edge: #8b97a3; --band: #f5f7f9; --rest: #eceff2; --today: #0b6bcb;

@@ -1,4 +1,4 @@
-/** The chart of one product's claims as a page: a lane per unit, bars per claim, and the same as a table. */
+/** The chart of one product's demands as a page: a lane per unit, a bar per demand, and the same as a table. */
 import { dayOf, startOfDay } from "../../core/values/zone.ts"
 import { usageError } from "../exit-codes.ts"
 import { type Axis, bar, type DemandOfBar, opportunityLabel, isOpen, phaseClass, phaseText, xOf } from "./bars.ts"
@@ -32,7 +32,7 @@ export interface Gantt {
     readonly in_buffer_zone: boolean
   }>
 }
-/** Everything a chart shows. */
+/** Everything the page shows. */
 export interface GanttFacts {
   readonly product: string
   readonly is_bulk: boolean
@@ -41,10 +41,15 @@ export interface GanttFacts {
   readonly days: ReadonlyArray<CalendarDay>
   readonly behind: ReadonlyMap<number, DemandOfBar>
   readonly units: ReadonlyArray<Unit>
-  /** Units without a claim that were left out. */
+  /** How many units without a demand are left out. */
   readonly more_idle: number
-  /** Of a kit: who claims what it is made of. */
+  /** Of a kit: the demands on its parts. */
   readonly parts: ReadonlyArray<Part>
+}
+/** Who demands a part of a kit: the chart of the part, as the API gives it. */
+export interface KitPart extends Omit<Part, "name"> {
+  readonly product_id: number
+  readonly product_name: string | null
 }
 export interface Part {
   readonly name: string
@@ -61,15 +66,15 @@ const label_px = 216,
   axis_px = 56,
   free_px = 26
 
-/** Pixels of a day: so many that short windows are read by the hour, and long ones still fit a context. */
+/** Pixels of a day: short windows get room for hours, long ones stay narrow enough to scroll. */
 const dayWidth = (days: number): number => {
   const least = days <= 10 ? 96 : days <= 21 ? 52 : days <= 45 ? 30 : days <= 93 ? 20 : days <= 190 ? 10 : 6
-  return Math.min(150, Math.max(least, Math.floor(context_px / days)))
+  return Math.min(150, Math.max(least, Math.floor(screen_px / days)))
 }
-/** What a usual screen has room for beside the labels. */
-const context_px = 1180
+/** Pixels a usual screen has beside the labels. */
+const screen_px = 1180
 
-/** The page. Exit 2 when there are more than `bars_max` claims. */
+/** The page. Exit 2 when there are more than `bars_max` demands. */
 export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
   const { chart } = facts
   const claims = chart.demands.length + facts.parts.reduce((sum, { demands }) => sum + demands.length, 0)
@@ -114,7 +119,7 @@ ${scene.now >= axis.from && scene.now < axis.to ? html`<line class="now" x1="${x
   })
 }
 
-/** Neighbouring short days together, with the worst of each stretch. */
+/** Consecutive short days as one stretch, each with its worst day. */
 const shortText = (shortages: Gantt["shortages"]): string => {
   const stretches: Array<{ readonly from: string; to: string; worst: number }> = []
   for (const { from, severity } of shortages) {
@@ -145,7 +150,7 @@ interface Row {
   readonly top: number
   readonly bottom: number
 }
-/** Quantities are as tall as they are many. */
+/** Rows with their places from top to bottom. The bar of a quantity is the taller the more it takes. */
 const laidOut = (groups: ReadonlyArray<Group>, is_bulk: boolean): ReadonlyArray<Row> => {
   const most = Math.max(1, ...groups.flatMap(({ rows }) => rows.flat().map(({ quantity }) => quantity)))
   let top = 0
@@ -185,7 +190,7 @@ const rowBars = (row: Row, axis: Axis, facts: GanttFacts): Markup =>
       facts.behind.get(one.demand_id),
       axis,
       row.top + row_gap / 2,
-      row.heights[at]!,
+      row.heights[at] ?? bar_px,
       next === undefined ? axis.width : xOf(axis, Date.parse(next.period_start))
     )
   })}`
@@ -206,7 +211,7 @@ const axisDrawing = (dates: ReadonlyArray<string>, axis: Axis, facts: GanttFacts
   const at = (date: string): number => xOf(axis, startOfDay(date, axis.zone))
   const free = new Map(facts.days.map((day) => [day.date, day]))
   return html`<svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" aria-hidden="true">
-${runsOf(dates, monthOf).map((month) => html`<line class="month" x1="${at(month[0]!)}" x2="${at(month[0]!)}" y1="0" y2="${height}"/><svg x="${at(month[0]!)}" y="0" width="${at(nextDay(month.at(-1)!)) - at(month[0]!)}" height="22"><text class="of-month" x="6" y="16">${month.length * width < 60 ? monthOf(month[0]!).slice(0, 3) : monthOf(month[0]!)}</text></svg>`)}
+${runsOf(dates, monthOf).map(({ first, last, members }) => html`<line class="month" x1="${at(first)}" x2="${at(first)}" y1="0" y2="${height}"/><svg x="${at(first)}" y="0" width="${at(nextDay(last)) - at(first)}" height="22"><text class="of-month" x="6" y="16">${members.length * width < 60 ? monthOf(first).slice(0, 3) : monthOf(first)}</text></svg>`)}
 ${dates.map((date) => {
   const x = at(date),
     wide = at(nextDay(date)) - x,
@@ -219,14 +224,14 @@ ${dates.map((date) => {
 })}</svg>`
 }
 
-/** The chart in words, for readers that do not see it, and for paper. */
+/** The chart as a table: for screen readers and for paper. */
 const demandsTable = ({ behind, chart, parts, units }: GanttFacts, { now, zone }: Scene): Markup => {
   const all = [
     ...chart.demands.map((one) => ({ one, part: "" })),
     ...parts.flatMap(({ demands, name }) => demands.map((one) => ({ one, part: name })))
   ]
   if (all.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
-  // The year goes without saying where all of it is this year's.
+  // The present year is left out of dates.
   const year = momentText(now, zone).slice(0, -7).slice(-4)
   const shown = (instant: string): string =>
     isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)

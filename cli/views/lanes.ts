@@ -1,4 +1,4 @@
-/** Which lane a claim's bar lies in: a lane per unit, quantities below one another as far as they overlap. */
+/** Lanes of the chart: one per unit; quantities that overlap lie below one another. */
 
 export interface Demand {
   readonly demand_id: number
@@ -25,25 +25,25 @@ export interface Group {
   readonly name: string
   /** A second, quieter line. */
   readonly more: string | undefined
-  /** Rows of bars that do not overlap; none for a unit nobody claims. */
+  /** Rows of bars that do not overlap; none for a unit without demands. */
   readonly rows: ReadonlyArray<ReadonlyArray<Demand>>
 }
 
-/** Units in the order of their names, then what is claimed without saying which unit. */
+/** Units by name, then demands that name no unit. */
 export const groupsOf = (
   demands: ReadonlyArray<Demand>,
   units: ReadonlyArray<Unit>,
   is_bulk: boolean
 ): ReadonlyArray<Group> => {
   const known = new Set(units.map(({ id }) => id))
-  const strangers = new Map(
-    demands
-      .filter((one) => one.asset_id !== null && !known.has(one.asset_id))
-      .map((one) => [one.asset_id!, one.asset_serial])
+  const elsewhere = new Map(
+    demands.flatMap(({ asset_id, asset_serial }) =>
+      asset_id === null || known.has(asset_id) ? [] : [[asset_id, asset_serial] as const]
+    )
   )
   const all = [
     ...units,
-    ...[...strangers].map(([id, serial]): Unit => ({ id, name: serial ?? `Unit ${id}`, more: "not here now" }))
+    ...[...elsewhere].map(([id, serial]): Unit => ({ id, name: serial ?? `Unit ${id}`, more: "not here now" }))
   ]
   const lanes = all
     .sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }) || one.id - other.id)
@@ -58,7 +58,7 @@ export const groupsOf = (
     : [...lanes, { name: is_bulk ? "Quantities" : "No unit chosen yet", more: undefined, rows: packed(loose) }]
 }
 
-/** First fit, by start: each bar in the first row that is free again. */
+/** Each bar in the first row that is free at its start. */
 export const packed = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> => {
   const rows: Array<Array<Demand>> = [],
     ends: Array<number> = []
@@ -68,10 +68,10 @@ export const packed = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyAr
     to: Date.parse(demand.period_end)
   }))
   for (const { demand, from, to } of timed.sort((a, b) => a.from - b.from || a.demand.demand_id - b.demand.demand_id)) {
-    const at = ends.findIndex((end) => end <= from)
-    if (at < 0) rows.push([demand])
-    else rows[at]!.push(demand)
-    ends[at < 0 ? rows.length - 1 : at] = to
+    const free = ends.findIndex((end) => end <= from)
+    const at = free < 0 ? rows.length : free
+    rows[at] = [...(rows[at] ?? []), demand]
+    ends[at] = to
   }
   return rows
 }

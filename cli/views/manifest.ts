@@ -1,4 +1,4 @@
-/** The list that lies in the case: what is in it, what should be, with boxes to tick on paper. */
+/** The packing list of a case: what is in it, what is missing, with boxes to tick on paper. */
 import { isolated, html, type Markup, nothing, pageText, words } from "./markup.ts"
 import type { Manifest } from "../commands/containers/contents.ts"
 import { momentText } from "./days.ts"
@@ -62,7 +62,7 @@ const missing = (whole: Manifest): Markup => {
     : html`<p class="bad">Missing: ${short.map((slot, at) => html`${at === 0 ? "" : ", "}${slot.required - slot.packed} × ${words(slot.product_name ?? `Product ${slot.product_id}`)}`)}</p>`
 }
 
-/** What is in it altogether, as customs and customers ask. */
+/** Totals by product, for customs and customers. */
 const sums = (whole: Manifest): Markup => {
   const byProduct = new Map<number, { readonly name: string; quantity: number }>()
   const add = (one: Manifest): void => {

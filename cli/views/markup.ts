@@ -1,4 +1,4 @@
-/** HTML by template: whatever is put into one is text and gets escaped, unless it is markup that another one made. */
+/** HTML by template literals: values are text and are escaped, except markup that another template made. */
 import { createHash } from "node:crypto"
 
 const made = Symbol("markup")
@@ -9,7 +9,7 @@ type Part = Markup | string | number | null | undefined | ReadonlyArray<Markup>
 
 const markup = (text: string): Markup => ({ [made]: text })
 export const nothing: Markup = markup("")
-/** Markup of a library's making, such as a barcode's drawing. Never for what people have typed. */
+/** Markup made by a library, such as a barcode's drawing. Never for text that people typed. */
 export const trusted = (text: string): Markup => markup(text)
 
 const signs: { readonly [sign: string]: string } = {
@@ -24,7 +24,7 @@ export const escaped = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufffe\uffff]/g, "\ufffd")
-    .replace(/[&<>"']/g, (sign) => signs[sign]!)
+    .replace(/[&<>"']/g, (sign) => signs[sign] ?? "")
 
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Markup =>
   markup(strings.reduce((text, string, at) => text + partText(parts[at - 1]) + string))
@@ -35,9 +35,9 @@ const partText = (part: Part): string => {
 }
 const isMany = (part: Markup | ReadonlyArray<Markup>): part is ReadonlyArray<Markup> => Array.isArray(part)
 
-/** What somebody typed, kept from turning the words around it when it is written from right to left. */
+/** Text people typed, isolated so that right-to-left writing does not reorder the words around it. */
 export const words = (text: string): Markup => html`<bdi>${text}</bdi>`
-/** The same inside SVG and attributes, where there is no `bdi`: between isolates. */
+/** The same for SVG and attributes, which have no `bdi`: between Unicode isolates. */
 export const isolated = (text: string): string =>
   /^[\u0000-\u024f\u2000-\u20ff]*$/.test(text) ? text : `\u2068${text}\u2069`
 

@@ -74,7 +74,7 @@ export interface LabelSheets {
   /** Labels drawn as QR, for their code does not fit as Code 128. */ readonly as_qr: ReadonlyArray<string>
 }
 
-/** Below this no printer of an office and no scanner agree. */
+/** Narrower bars are not read reliably from an office printer. */
 const module_least_mm = 0.19
 const pad_mm = 2
 /** The bar that marks a case's label. */
@@ -92,7 +92,7 @@ export const labelSheets = async (
   const as_qr: Array<string> = []
   const drawn: Array<Markup> = []
   for (const label of labels) {
-    const symbol = await chosen(kind, label.code, sheet)
+    const symbol = await symbolFor(kind, label.code, sheet)
     if (symbol.kind !== kind) as_qr.push(label.code)
     drawn.push(labelMarkup(label, symbol))
   }
@@ -113,8 +113,8 @@ ${places.slice(at, at + per_sheet)}</ol>
   }
 }
 
-/** As asked when it fits, else as QR, which holds more and all scripts. */
-const chosen = async (kind: SymbolKind, code: string, sheet: Sheet): Promise<Symbol> => {
+/** The symbol asked for where the code fits, else QR, which holds more and any script. */
+const symbolFor = async (kind: SymbolKind, code: string, sheet: Sheet): Promise<Symbol> => {
   if (kind === "code128" && fitsCode128(code)) {
     const symbol = await symbolOf("code128", code)
     if ((sheet.width_mm - 2 * pad_mm - mark_mm) / symbol.modules >= module_least_mm) return symbol

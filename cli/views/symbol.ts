@@ -9,32 +9,32 @@ export interface Symbol {
   readonly modules: number
 }
 
-/** Printable ASCII: what Code 128 holds and every scanner gives back as typed. QR holds any text. */
+/** Printable ASCII, which Code 128 holds and every scanner sends as typed. QR holds any text. */
 export const fitsCode128 = (text: string): boolean => /^[\u0020-\u007e]{1,80}$/.test(text)
-/** As much as a QR code of this size of paper can take and phones still read. */
+/** More bytes make a QR code that phones cannot read at the size of a label. */
 export const fitsQr = (text: string): boolean => text !== "" && Buffer.byteLength(text) <= 300
 
 /** What the standards ask for around a symbol, in modules. */
 export const quiet_modules = { code128: 10, qr: 4 } as const
-/** Options for one module to be one unit; the drawing says nothing but bars. */
+/** Options by which one module is one unit of the drawing, without text below the bars. */
 export const symbolOptions = (kind: SymbolKind, text: string) =>
   kind === "code128"
     ? { bcid: "code128", text, scale: 1, height: 8, paddingwidth: quiet_modules.code128 }
     : // A module of a matrix takes two units.
       {
         bcid: "qrcode",
-        ...toldAsUtf8(text),
+        ...withEncoding(text),
         scale: 1,
         eclevel: "M",
         paddingwidth: quiet_modules.qr * 2,
         paddingheight: quiet_modules.qr * 2
       }
 
-/** Readers guess the encoding of anything but ASCII, and guess wrong, unless the symbol says it (ECI 26 is UTF-8). */
-const toldAsUtf8 = (text: string): { readonly text: string; readonly parsefnc?: boolean } =>
+/** Readers guess the encoding of text beyond ASCII wrongly unless the symbol names it (ECI 26 is UTF-8). */
+const withEncoding = (text: string): { readonly text: string; readonly parsefnc?: boolean } =>
   /^[\u0020-\u007e]*$/.test(text) ? { text } : { text: `^ECI000026${text.replaceAll("^", "^^")}`, parsefnc: true }
 
-/** The symbol as SVG without a size of its own: as large as the place it is put in. Throws when the text does not fit. */
+/** The symbol as SVG that fills the place it is put in. Throws when the text does not fit. */
 export const symbolOf = async (kind: SymbolKind, text: string): Promise<Symbol> => {
   const { code128, drawingSVG, qrcode } = await import("bwip-js/generic")
   const options = symbolOptions(kind, text)

@@ -1,18 +1,18 @@
-/** Putting a picture where it was asked for: whole or not at all. */
+/** Writes a page to the file asked for: whole or not at all. */
 import { randomBytes } from "node:crypto"
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { CommandContext } from "../context.ts"
 import { usageError } from "../exit-codes.ts"
 
-/** Where `--html` may lead: `-` is standard output, which then holds nothing else. */
+/** Exit 2 where a page and JSON would both go to standard output. */
 export const checkOutputPath = (context: CommandContext, file: string, flag = "--html"): void => {
   if (file === "") throw usageError(`${flag}: give a file, or - for standard output.`)
   if (file === "-" && context.options.json === true)
     throw usageError(`${flag} - and --json would both write to standard output.`, `Give ${flag} a file.`)
 }
 
-/** `-` goes to standard output. A file is written beside its place and moved there: readers see the old one or the new one. */
+/** Writes to standard output for `-`. A file is written under another name and renamed: readers see the old one or the new. */
 export const writeView = async (
   context: CommandContext,
   file: string,
@@ -42,9 +42,9 @@ const reasons: { readonly [code: string]: string } = {
 
 export const writeAtomically = async (file: string, text: string): Promise<void> => {
   const there = await stat(file).catch(() => undefined)
-  // A device or a pipe is written to as it is; a folder says so.
+  // A device or a pipe cannot be replaced; a folder fails with EISDIR.
   if (there !== undefined && !there.isFile()) return writeFile(file, text)
-  // A link stays a link: what it leads to is replaced.
+  // A link stays; the file it points to is replaced.
   const place = there === undefined ? file : await realpath(file)
   const beside = join(dirname(place), `.${randomBytes(6).toString("hex")}.part`)
   try {

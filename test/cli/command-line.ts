@@ -1,4 +1,4 @@
-/** The command line in this very process: the words somebody types, what is printed, how it ends. For tests of many commands. */
+/** Runs the command line inside the test process, which is much faster than a process for each command. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,7 +15,7 @@ export interface Surroundings {
   readonly input?: string
 }
 
-/** Runs one command as a process of its own would, but for its start: one at a time, since all that is the process's. */
+/** Runs one command. One at a time: environment, folder and streams of the whole process are replaced meanwhile. */
 export const typeHere = async (
   words: ReadonlyArray<string>,
   { env, folder, input }: Surroundings = {}

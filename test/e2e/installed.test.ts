@@ -1,7 +1,16 @@
-/** The product as it is handed out: packed, installed into an empty place as anybody would, serving and quoting from there. */
+/** The package as people get it: packed, installed into an empty folder, serving and quoting from there. */
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { promisify } from "node:util"
@@ -13,7 +22,7 @@ const prefix = join(folder, "prefix")
 const installed = join(prefix, "lib/node_modules/flightcase")
 const bin = join(prefix, "bin/flightcase")
 
-/** As in a shell of its own: nothing of this clone is on the path, and nothing npm told the scripts it runs. */
+/** The environment of a fresh shell: without this clone on the path and without the variables npm sets for scripts. */
 const environment: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env)
     .filter(
@@ -57,14 +66,16 @@ let install: Awaited<ReturnType<typeof run>>
 
 beforeAll(async () => {
   mkdirSync(elsewhere)
-  // What was built for this run of the tests is packed: building anew would take it from under the others.
-  const told = await promisify(execFile)("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], {
-    cwd: root,
-    env: environment,
-    maxBuffer: 50_000_000
-  })
-  const [only] = Object.values(JSON.parse(told.stdout) as Record<string, Packed>)
-  packed = only!
+  // Packs what was built before the tests: building again would replace files other tests are running.
+  const packing = await promisify(execFile)(
+    "npm",
+    ["pack", "--ignore-scripts", "--json", "--pack-destination", folder],
+    { cwd: root, env: environment, maxBuffer: 50_000_000 }
+  )
+  const packages: { readonly [name: string]: Packed } = JSON.parse(packing.stdout)
+  const [first] = Object.values(packages)
+  if (first === undefined) throw new Error("npm packed nothing")
+  packed = first
   install = await run("npm", [
     "install",
     "--global",
@@ -97,10 +108,19 @@ describe("the package", () => {
   })
 })
 
+describe("the command line as it is built", () => {
+  it("starts without the rules and the libraries that only commands need", () => {
+    const start = readFileSync(join(root, "out/cli.js"), "utf8")
+    const [loaded] = start.split("import(")
+    expect(loaded).toMatch(/from"\.\/parts\//)
+    expect(loaded).not.toMatch(/parts\/core-/)
+  })
+})
+
 describe("installed into an empty place", () => {
   it("is there as flightcase, built already, and npm has nothing to warn of", async () => {
     expect(install).toMatchObject({ code: 0 })
-    // An older Node is told by npm that the package wants a newer one; it brings that along.
+    // npm warns on an older Node that the package wants a newer one, which the package brings along.
     expect(
       install.err
         .split("\n")
@@ -115,7 +135,7 @@ describe("installed into an empty place", () => {
   it("serves, is filled, quotes while the server is stopped, and sends the quote when it is back", async () => {
     const home = { ...environment, FLIGHTCASE_HOME: join(folder, "home"), FLIGHTCASE_NO_BACKGROUND: "1" }
     const cli = (...words: ReadonlyArray<string>) => run(bin, words, home)
-    const well = async (...words: ReadonlyArray<string>): Promise<string> => {
+    const ok = async (...words: ReadonlyArray<string>): Promise<string> => {
       const { code, out, err } = await cli(...words)
       expect({ words, code, err: code === 0 ? "" : err }).toEqual({ words, code: 0, err: "" })
       return out
@@ -125,17 +145,17 @@ describe("installed into an empty place", () => {
     expect(token).toBeDefined()
     expect((await fetch(`${first.url}/docs`)).status).toBe(200)
     writeFileSync(join(elsewhere, "lamps.csv"), "sku,name,rate.preset,rate.price\nLAMP,Lamp,daily-rate,12.50\n")
-    await well("import", "products", "lamps.csv", "--url", first.url, "--token", token!)
-    await well("login", first.url, "--token", token!)
+    await ok("import", "products", "lamps.csv", "--url", first.url, "--token", token!)
+    await ok("login", first.url, "--token", token!)
     expect(await first.stop("SIGTERM")).toBe(0)
-    await well("quote", "new", "--subject", "Winter Gala", "--from", "2026-12-01T09:00", "--to", "2026-12-04T09:00")
-    await well("quote", "add", "1", "LAMP", "--quantity", "2")
-    expect(JSON.parse(await well("quote", "show", "1", "--json"))).toMatchObject({
+    await ok("quote", "new", "--subject", "Winter Gala", "--from", "2026-12-01T09:00", "--to", "2026-12-04T09:00")
+    await ok("quote", "add", "1", "LAMP", "--quantity", "2")
+    expect(JSON.parse(await ok("quote", "show", "1", "--json"))).toMatchObject({
       opportunity: { subject: "Winter Gala", number: null, charge_total: "75.00" }
     })
     const second = await serving(Number(new URL(first.url).port))
     expect(second.said()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
-    await well("sync")
+    await ok("sync")
     const sent = await fetch(`${second.url}/api/v1/opportunities/1`, { headers: { authorization: `Bearer ${token}` } })
     expect(((await sent.json()) as { readonly opportunity: unknown }).opportunity).toMatchObject({
       subject: "Winter Gala",
@@ -145,6 +165,9 @@ describe("installed into an empty place", () => {
   }, 300_000)
   it("leaves no server behind when what started it is killed", async () => {
     const server = await serving(0)
+    // Longer than a finished command takes to end, so that the server is known to stay by itself.
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     server.child.kill("SIGKILL")
     await once(server.child, "exit")
     let answers = true

@@ -1,4 +1,4 @@
-/** A network that can be cut: a port that passes everything on to the server, or answers nobody. */
+/** A network that can be cut: a port that forwards connections to the server, or refuses them. */
 import { once } from "node:events"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { freePort } from "./processes.ts"

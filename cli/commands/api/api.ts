@@ -3,7 +3,7 @@ import { type Command, Option } from "commander"
 import { usageError } from "../../exit-codes.ts"
 import { jsonArgument } from "../../input.ts"
 import { printAnswer, notePending } from "../../output/print.ts"
-import { withAction, repeatable } from "../../program.ts"
+import { listFlag, repeatable, textFlag, withAction } from "../../program.ts"
 import { queryPart } from "../../query.ts"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -24,19 +24,16 @@ export const declare = (program: Command): void => {
     const at = where.indexOf("?")
     const path = at < 0 ? where : where.slice(0, at)
     const inline = at < 0 ? [] : [...new URLSearchParams(where.slice(at + 1))]
-    const body = await jsonArgument(flags["data"] as string | undefined, "-d")
+    const body = await jsonArgument(textFlag(flags, "data"), "-d")
     const answer = await context.request({
       method,
       path: fullPath(path),
       body,
-      query: [
-        ...inline.map(([name, value]) => [name, value] as const),
-        ...((flags["q"] ?? []) as ReadonlyArray<string>).map(queryPart)
-      ]
+      query: [...inline.map(([name, value]) => [name, value] as const), ...listFlag(flags, "q").map(queryPart)]
     })
     if (answer.status < 400) {
       if (answer.content !== undefined || answer.events !== undefined)
-        await printAnswer(context, answer, flags["output"] as string | undefined)
+        await printAnswer(context, answer, textFlag(flags, "output"))
       else {
         if (answer.body !== undefined) context.printJson(answer.body)
         notePending(context, answer)

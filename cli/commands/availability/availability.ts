@@ -1,14 +1,18 @@
-/** `availability`: what is free, as numbers, a coloured grid, bars, the reasons behind a number; plans are beside it. */
-import type { Command } from "commander"
-import type { JsonObject } from "../../../core/kernel/json.ts"
+/** `availability`: what is free of a product, as numbers; its verbs show calendar, bars, reasons and plans. */
+import { type Command, Option } from "commander"
+import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { missingFlagError, usageError } from "../../exit-codes.ts"
-import { resolveId, type ResolvedStore, resolveStore } from "../../resolve-id.ts"
-import { chartText, gridText } from "../../output/grid.ts"
+import { usageError } from "../../exit-codes.ts"
 import { column, recordText, tableText } from "../../output/table.ts"
-import { withAction, type Flags } from "../../program.ts"
-import { parseMomentIn, formatIn } from "../../parse-time.ts"
-import { declarePlans } from "./plans.ts"
+import { formatIn } from "../../parse-time.ts"
+import { type Flags, textFlag, withAction } from "../../program.ts"
+import { resolveId, resolveStore } from "../../resolve-id.ts"
+import { showCalendar } from "./calendar.ts"
+import { showGantt } from "./gantt.ts"
+import { fit } from "./fit.ts"
+import { whatIf } from "./what-if.ts"
+import { as_of_text, breakdownText, page_text, pastOf, plainOr, windowed, windowOf } from "./window.ts"
+import { showReasons } from "./why.ts"
 
 export const declare = (program: Command): void => {
   const availability = windowed(
@@ -17,20 +21,20 @@ export const declare = (program: Command): void => {
     .argument("<product>", "id, sku or barcode")
     .option("--date <date>", "one moment instead of a window")
     .option("--as-of <time>", as_of_text)
-  withAction(availability, ofProduct)
+  withAction(availability, showAvailability)
   withAction(
     windowed(availability.command("calendar").description("Every product of a store, day by day"))
       .option("--products <a,b>", "only these")
       .option("--kits", "kits too, by what their parts allow")
-      .option("--html <file>", picture_text),
-    calendar
+      .option("--html <file>", page_text),
+    showCalendar
   )
   withAction(
     windowed(availability.command("gantt").description("Who has a product, when"))
       .argument("<product>", "id, sku or barcode")
       .option("--kits", "of a kit, who has its parts")
-      .option("--html <file>", picture_text),
-    gantt
+      .option("--html <file>", page_text),
+    showGantt
   )
   withAction(
     availability
@@ -40,44 +44,47 @@ export const declare = (program: Command): void => {
       .option("--date <date>", "the day or moment")
       .option("--store <store>", "id or name (default: the default store)")
       .option("--as-of <time>", as_of_text),
-    why
+    showReasons
   )
   declarePlans(availability)
 }
-const as_of_text = "what was believed at this earlier time"
-/** `--as-of` as the service is asked. */
-const pastOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
-  typeof flags["asOf"] === "string" ? [["as_of", plainOr(flags["asOf"], store, "--as-of")]] : []
-const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> =>
-  flags["kits"] === true ? [["include_kits", "1"]] : []
-const picture_text = "a page to look at and to print; - for standard output"
-const windowed = (command: Command): Command =>
-  command
-    .option("--from <time>", "start: a date, or a time on the store's clock")
-    .option("--to <time>", "end")
-    .option("--store <store>", "id or name (default: the default store)")
-
-const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
-  (["from", "to"] as const).map((name) => {
-    const text = flags[name]
-    if (typeof text !== "string")
-      throw missingFlagError(`--${name}`, name === "from" ? "the start of the window" : "the end of the window")
-    return [name, plainOr(text, store, `--${name}`)] as const
-  })
-/** Plain dates go as they are: the service reads them as days of the store. */
-const plainOr = (text: string, store: ResolvedStore, flag: string): string => {
-  const moment = parseMomentIn(text, store.zone, flag)
-  return /^\d{4}-\d{2}-\d{2}$/.test(text.trim()) ? text.trim() : moment
+const declarePlans = (availability: Command): void => {
+  const listed = (command: Command): Command =>
+    command
+      .argument("<product[*n]...>", "products by id, sku or barcode, each with a quantity after *")
+      .option("--store <store>", "id or name (default: the default store)")
+  withAction(
+    listed(availability.command("what-if").description("What a list nobody has ordered would do to stock"))
+      .option("--from <time>", "start: a date, or a time on the store's clock")
+      .option("--to <time>", "end"),
+    whatIf
+  )
+  withAction(
+    listed(availability.command("fit").description("The first window in which a whole list is free"))
+      .option("--from <time>", "not before")
+      .option("--until <time>", "back by then; a date counts whole")
+      .option("--days <n>", "how long, in days of the store")
+      .option("--minutes <n>", "how long, in minutes")
+      .addOption(
+        new Option("--align <where>", "where it may begin: with a slot, a day of the store, at any moment").choices([
+          "slot",
+          "day",
+          "none"
+        ])
+      ),
+    fit
+  )
 }
 
-const ofProduct = async (
+/** What is free over a window, slot by slot, or at one moment. */
+const showAvailability = async (
   context: CommandContext,
   [product = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
   if (flags["date"] !== undefined && (flags["from"] !== undefined || flags["to"] !== undefined))
     throw usageError("--date is one moment: leave out --from and --to.")
-  const store = await resolveStore(context, flags["store"] as string | undefined)
+  const store = await resolveStore(context, textFlag(flags, "store"))
   const when =
     flags["date"] === undefined
       ? windowOf(flags, store)
@@ -89,9 +96,10 @@ const ofProduct = async (
     ...pastOf(flags, store)
   ])
   if (context.options.json === true) return context.printJson(body)
-  const { slots, ...sums } = body["availability"] as JsonObject & { readonly slots?: ReadonlyArray<JsonObject> }
+  const { slots: given_slots, ...sums } = rowIn(body, "availability")
+  const slots = given_slots === undefined ? undefined : rowsOr(given_slots)
   if (slots === undefined || context.terminal.is_tty)
-    context.print(recordText({ ...sums, demand_breakdown: breakdown(sums["demand_breakdown"]) }, context.terminal))
+    context.print(recordText({ ...sums, demand_breakdown: breakdownText(sums["demand_breakdown"]) }, context.terminal))
   if (slots?.length === 0) context.note("The window lies outside the days that are counted.")
   else if (slots !== undefined) {
     if (context.terminal.is_tty) context.print("\n")
@@ -107,136 +115,10 @@ const ofProduct = async (
         slots.map((slot) => ({
           ...slot,
           slot: formatIn(String(slot["slot_start"]), store.zone),
-          by: breakdown(slot["demand_breakdown"])
+          by: breakdownText(slot["demand_breakdown"])
         })),
         context.terminal
       )
-    )
-  }
-}
-const breakdown = (value: unknown): string =>
-  typeof value === "object" && value !== null
-    ? Object.entries(value)
-        .map(([source, quantity]) => `${source} ${String(quantity)}`)
-        .join(", ")
-    : ""
-
-const calendar = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {
-  const store = await resolveStore(context, flags["store"] as string | undefined)
-  const ids: Array<readonly [string, string]> = []
-  for (const one of typeof flags["products"] === "string" ? flags["products"].split(",") : [])
-    ids.push(["product_ids[]", String(await resolveId(context, "products", one.trim()))])
-  const body = await context.read("/api/v1/availability/calendar", [
-    ["store_id", String(store.id)],
-    ...windowOf(flags, store),
-    ...ids,
-    ...kitsOf(flags)
-  ])
-  if (typeof flags["html"] === "string")
-    return (await import("../../views/draw.ts")).drawCalendar(context, store, body, flags["html"])
-  if (context.options.json === true) return context.printJson(body)
-  context.print(
-    gridText(
-      (body["calendar"] as unknown as { readonly products: Parameters<typeof gridText>[0] }).products,
-      context.terminal
-    )
-  )
-}
-
-const gantt = async (context: CommandContext, [product = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
-  const store = await resolveStore(context, flags["store"] as string | undefined)
-  const id = await resolveId(context, "products", product)
-  const body = await context.read(`/api/v1/availability/${id}/gantt`, [
-    ["store_id", String(store.id)],
-    ...windowOf(flags, store),
-    ...kitsOf(flags)
-  ])
-  if (typeof flags["html"] === "string")
-    return (await import("../../views/draw.ts")).drawGantt(context, store, id, body, flags["html"])
-  if (context.options.json === true) return context.printJson(body)
-  const chart = body["gantt"] as unknown as Parameters<typeof chartText>[0] & {
-    readonly parts?: ReadonlyArray<KitPart>
-  }
-  context.print(chartText(chart, store.zone, context.terminal))
-  for (const part of chart.parts ?? []) {
-    if (context.terminal.is_tty)
-      context.print(
-        `\n${part.quantity}× ${part.product_name ?? `product ${part.product_id}`}, ${part.total_stock} in stock\n`
-      )
-    context.print(chartText({ ...part, from: chart.from, to: chart.to }, store.zone, context.terminal))
-  }
-}
-type KitPart = Omit<Parameters<typeof chartText>[0], "from" | "to"> & {
-  readonly product_id: number
-  readonly product_name: string | null
-  readonly quantity: number
-}
-
-const why = async (context: CommandContext, [product = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
-  if (typeof flags["date"] !== "string") throw missingFlagError("--date", "the day")
-  const store = await resolveStore(context, flags["store"] as string | undefined)
-  const id = await resolveId(context, "products", product)
-  const body = await context.read("/api/v1/availability/why", [
-    ["product_id", String(id)],
-    ["store_id", String(store.id)],
-    ["date", plainOr(flags["date"], store, "--date")],
-    ...pastOf(flags, store)
-  ])
-  if (context.options.json === true) return context.printJson(body)
-  const {
-    cases,
-    claims: demands,
-    parts,
-    demand_breakdown,
-    stock_level_ids: _levels,
-    ...sums
-  } = body["reasons"] as JsonObject & {
-    readonly claims: ReadonlyArray<JsonObject>
-    readonly parts: ReadonlyArray<JsonObject>
-    readonly cases: ReadonlyArray<JsonObject>
-  }
-  if (context.terminal.is_tty)
-    context.print(`${recordText({ ...sums, demand_breakdown: breakdown(demand_breakdown) }, context.terminal)}\n`)
-  context.print(
-    tableText(
-      [
-        column("source_name", "WHO"),
-        column("quantity"),
-        column("phase"),
-        column("from"),
-        column("to"),
-        column("opportunity_id", "ORDER"),
-        column("asset_id", "ASSET")
-      ],
-      demands.map((one) => ({
-        ...one,
-        from: formatIn(String(one["from"]), store.zone),
-        to: String(one["to"]).startsWith("2199") ? "no known end" : formatIn(String(one["to"]), store.zone)
-      })),
-      context.terminal
-    )
-  )
-  if (parts.length > 0) {
-    context.print(
-      `${context.terminal.is_tty ? "\n" : ""}${tableText([column("product_name", "PART"), column("quantity", "EACH"), column("available"), column("kits", "KITS")], parts, context.terminal)}`
-    )
-  }
-  if (cases.length > 0) {
-    const lacks = (one: JsonObject): string =>
-      (one["missing"] as ReadonlyArray<JsonObject>)
-        .map((part) => `${String(part["quantity"])}× ${String(part["product_name"])}`)
-        .join(", ")
-    context.print(
-      `${context.terminal.is_tty ? "\n" : ""}${tableText(
-        [
-          column("stock_level_id", "CASE"),
-          column("container_id", "CONTAINER"),
-          column("claimed", "CLAIMED"),
-          column("lacks", "LACKS")
-        ],
-        cases.map((one) => ({ ...one, claimed: one["is_claimed"] === true ? "yes" : "no", lacks: lacks(one) })),
-        context.terminal
-      )}`
     )
   }
 }

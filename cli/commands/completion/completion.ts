@@ -1,12 +1,14 @@
 /** `completion`: scripts for shells, which ask this command for the words that may follow. */
 import type { Command } from "commander"
+import type { AllCommands } from "../../command-types.ts"
 import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
 import { profileExists } from "../../profile-folder.ts"
 import { oneLine } from "../../output/text.ts"
-import { withAction } from "../../program.ts"
+import { firstWord } from "../../first-word.ts"
+import { makeProgram, withAction } from "../../program.ts"
 
-export const declare = (program: Command): void => {
+export const declare = (program: Command, all: AllCommands): void => {
   const completion = program
     .command("completion")
     .description("Completion for a shell: source <(flightcase completion bash)")
@@ -21,7 +23,8 @@ fish: flightcase completion fish | source`
     )
     .passThroughOptions()
   withAction(completion, async (context, [shell = "", ...typed]) => {
-    if (shell === "words") return context.print((await candidates(typed, context)).map((word) => `${word}\n`).join(""))
+    if (shell === "words")
+      return context.print((await candidates(typed, context, all)).map((word) => `${word}\n`).join(""))
     const script = scripts[shell]
     if (script === undefined)
       throw usageError(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
@@ -30,43 +33,55 @@ fish: flightcase completion fish | source`
 }
 
 /** Words that may stand where the last one is being typed: verbs, flags, and names and ids of what the replica knows. */
-const candidates = async (typed: ReadonlyArray<string>, context: CommandContext): Promise<ReadonlyArray<string>> => {
+const candidates = async (
+  typed: ReadonlyArray<string>,
+  context: CommandContext,
+  all: AllCommands
+): Promise<ReadonlyArray<string>> => {
   const current = typed.at(-1) ?? ""
   const before = typed.slice(0, -1).filter((word) => word !== "")
-  const { commands, nouns } = await import("../../command-list.ts")
-  const { firstWord, loadCommand } = await import("../../command-loader.ts")
-  const { word } = firstWord(before)
   const matching = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
     [...new Set(words)].filter((one) => one.startsWith(current)).sort()
-  const { makeProgram } = await import("../../program.ts")
   const program = makeProgram()
-  if (word === undefined) {
-    return matching(
-      current.startsWith("-") ? flagsOf(program) : [...Object.keys(commands), ...nouns.map(([noun]) => noun)]
-    )
-  }
-  await loadCommand(program, word, before).catch(() => undefined)
-  let at = program
-  const operands: Array<string> = []
-  for (let next = 0; next < before.length; next++) {
-    const one = before[next]!
-    const flag = at.options.find((option) => option.long === one || option.short === one)
-    const child = at.commands.find((inner) => inner.name() === one || inner.aliases().includes(one))
-    if (flag !== undefined) next += flag.isBoolean() ? 0 : 1
-    else if (child !== undefined && operands.length === 0) at = child
-    else operands.push(one)
-  }
-  const flag = at.options.find((option) => option.long === before.at(-1) && !option.isBoolean())
+  const { word } = firstWord(before)
+  if (word === undefined) return matching(current.startsWith("-") ? flagsOf(program) : await all.firstWords())
+  await all.load(program, word, before).catch(() => undefined)
+  const { command, operands } = commandAt(program, before)
+  const flag = command.options.find((option) => option.long === before.at(-1) && !option.isBoolean())
   if (flag !== undefined)
-    return flag.argChoices === undefined ? namesOf(context, flag.long!, current) : matching(flag.argChoices)
-  if (current.startsWith("-")) return matching(flagsOf(at))
-  const argument = at.registeredArguments[operands.length]
+    return flag.argChoices === undefined ? namesOf(context, flag.long ?? "", current) : matching(flag.argChoices)
+  if (current.startsWith("-")) return matching(flagsOf(command))
+  const argument = command.registeredArguments[operands]
   return [
-    ...matching(at.commands.map((child) => child.name())),
+    ...matching(command.commands.map((child) => child.name())),
     ...(argument === undefined ? [] : await namesOf(context, argument.name(), current))
   ]
 }
-/** Names a line of a shell cannot hold are left out. From the replica alone: whoever presses the tab key waits for no network. */
+/** The innermost command these words lead to, and how many of its arguments they give. */
+const commandAt = (
+  program: Command,
+  words: ReadonlyArray<string>
+): { readonly command: Command; readonly operands: number } => {
+  let command = program
+  let operands = 0
+  let is_value = false
+  for (const word of words) {
+    if (is_value) {
+      is_value = false
+      continue
+    }
+    const flag = command.options.find((option) => option.long === word || option.short === word)
+    const child = command.commands.find((inner) => inner.name() === word || inner.aliases().includes(word))
+    if (flag !== undefined) is_value = !flag.isBoolean()
+    else if (child !== undefined && operands === 0) command = child
+    else operands++
+  }
+  return { command, operands }
+}
+/**
+ * Names of rows that begin so, from the replica alone: completion waits for no network. Left out are names that a
+ * command line cannot hold, such as those with a line break.
+ */
 const namesOf = async (context: CommandContext, what: string, beginning: string): Promise<ReadonlyArray<string>> => {
   const { namesStartingWith, tableOfNoun } = await import("../../resolve-id.ts")
   const table = tableOfNoun(what)

@@ -1,6 +1,7 @@
-/** What a container holds, cases inside it included, with the code that is scanned for each unit and each case. */
-import type { Json, JsonObject } from "../../../core/kernel/json.ts"
+/** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
+import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
+import { numberOrNull, rowIn, rowsOr, textOrNull } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError } from "../../exit-codes.ts"
 import { resolveId } from "../../resolve-id.ts"
@@ -20,7 +21,7 @@ export interface ManifestItem {
   readonly asset_number: string | null
   readonly serial_number: string | null
   readonly barcode: string | null
-  /** What a scanner should read off it: `pack` and `scan` find this unit by it and no other. */
+  /** The code to scan: `pack` and `scan` find this unit by it, and no other. */
   readonly code: string
   readonly position: string | null
   readonly packed_at: string
@@ -29,7 +30,7 @@ export interface Manifest {
   readonly container_id: number
   readonly name: string
   readonly barcode: string | null
-  /** What names this container to `pack`. */
+  /** The code by which `pack` finds this container. */
   readonly code: string
   readonly serialised_item_id: number | null
   readonly store_id: number | null
@@ -37,7 +38,7 @@ export interface Manifest {
   readonly scan_mode: string
   readonly sealed_at: string | null
   readonly notes: string | null
-  /** Whether all that belongs in it is in it; null while it is open, when nobody has asked yet. */
+  /** Whether all that belongs in it is in it; null while it is open. */
   readonly is_compliant: boolean | null
   readonly slots: ReadonlyArray<ManifestSlot>
   readonly items: ReadonlyArray<ManifestItem>
@@ -46,7 +47,7 @@ export interface Manifest {
 
 /** The manifest of a container by id. Cases are nested as deep as they are packed. */
 export const manifestOf = async (context: CommandContext, container_id: number): Promise<Manifest> => {
-  const tree = await held(context, container_id, new Set())
+  const tree = await containerTree(context, container_id, new Set())
   const unit_ids = [
     ...new Set(
       [tree, ...within(tree)].flatMap(({ items, row }) => [
@@ -62,33 +63,35 @@ export const manifestOf = async (context: CommandContext, container_id: number):
   return assembled(context, tree, units, codes)
 }
 
-interface Held {
+/** A container as read, with the containers inside it. */
+interface ContainerTree {
   readonly row: JsonObject
   readonly items: ReadonlyArray<JsonObject>
   readonly compliance: JsonObject | undefined
-  readonly inside: ReadonlyArray<Held>
+  readonly inside: ReadonlyArray<ContainerTree>
 }
-const within = ({ inside }: Held): ReadonlyArray<Held> => inside.flatMap((one) => [one, ...within(one)])
+const within = ({ inside }: ContainerTree): ReadonlyArray<ContainerTree> =>
+  inside.flatMap((one) => [one, ...within(one)])
 const closed = ["sealed", "dispatched", "returned"]
 
-const held = async (context: CommandContext, id: number, seen: Set<number>): Promise<Held> => {
+const containerTree = async (context: CommandContext, id: number, seen: Set<number>): Promise<ContainerTree> => {
   seen.add(id)
-  const { container } = (await context.read(`/api/v1/containers/${id}`)) as { readonly container: JsonObject }
-  const items = (container["items"] ?? []) as ReadonlyArray<JsonObject>
-  // A container says whether it is complete once it is closed.
+  const container = rowIn(await context.read(`/api/v1/containers/${id}`), "container")
+  const items = rowsOr(container["items"])
+  // Whether a container is complete can be asked once it is closed.
   const compliance = closed.includes(String(container["status"]))
-    ? ((await context.read(`/api/v1/containers/${id}/compliance`))["compliance"] as JsonObject)
+    ? rowIn(await context.read(`/api/v1/containers/${id}/compliance`), "compliance")
     : undefined
   const product_ids = [...new Set(items.map((item) => String(item["product_id"])))]
   const children = (
     await rowsIn(context, "/api/v1/containers", "product_id", product_ids, [["q[status_not_eq]", "dissolved"]])
   ).filter((row) => row["parent_container_id"] === id && !seen.has(Number(row["id"])))
-  const inside: Array<Held> = []
-  for (const child of children) inside.push(await held(context, Number(child["id"]), seen))
+  const inside: Array<ContainerTree> = []
+  for (const child of children) inside.push(await containerTree(context, Number(child["id"]), seen))
   return { row: container, items, compliance, inside }
 }
 
-/** Rows whose column has one of these values: a page of them at a time. */
+/** Rows whose column has one of these values, asked for a hundred values at a time. */
 const rowsIn = async (
   context: CommandContext,
   path: string,
@@ -110,7 +113,7 @@ const rowsIn = async (
 
 const assembled = async (
   context: CommandContext,
-  { compliance, inside, items, row }: Held,
+  { compliance, inside, items, row }: ContainerTree,
   units: ReadonlyMap<number, JsonObject>,
   codes: ReadonlyMap<number, string>
 ): Promise<Manifest> => {
@@ -120,49 +123,57 @@ const assembled = async (
   return {
     container_id: Number(row["id"]),
     name: String(row["name"]),
-    barcode: textOf(row["barcode"]),
-    code: await codeOfContainer(context, Number(row["id"]), [housing, textOf(row["barcode"])]),
-    serialised_item_id: row["serialised_item_id"] as number | null,
-    store_id: row["store_id"] as number | null,
+    barcode: textOrNull(row["barcode"]),
+    code: await codeOfContainer(context, Number(row["id"]), [housing, textOrNull(row["barcode"])]),
+    serialised_item_id: numberOrNull(row["serialised_item_id"]),
+    store_id: numberOrNull(row["store_id"]),
     status: String(row["status"]),
     scan_mode: String(row["scan_mode"]),
-    sealed_at: textOf(row["sealed_at"]),
-    notes: textOf(row["notes"]),
+    sealed_at: textOrNull(row["sealed_at"]),
+    notes: textOrNull(row["notes"]),
     is_compliant: compliance === undefined ? null : compliance["is_compliant"] === true,
-    slots: (compliance?.["slots"] ?? []) as unknown as ReadonlyArray<ManifestSlot>,
+    slots: rowsOr(compliance?.["slots"]).map(slotOf),
     items: items.map((item): ManifestItem => {
       const id = Number(item["serialised_item_id"]),
         unit = units.get(id) ?? {}
       return {
         serialised_item_id: id,
         product_id: Number(item["product_id"]),
-        product_name: textOf(unit["product_name"]),
-        asset_number: textOf(unit["asset_number"]),
-        serial_number: textOf(unit["serial_number"]),
-        barcode: textOf(unit["barcode"]),
+        product_name: textOrNull(unit["product_name"]),
+        asset_number: textOrNull(unit["asset_number"]),
+        serial_number: textOrNull(unit["serial_number"]),
+        barcode: textOrNull(unit["barcode"]),
         code: codes.get(id) ?? String(id),
-        position: textOf(item["position"]),
+        position: textOrNull(item["position"]),
         packed_at: String(item["packed_at"])
       }
     }),
     containers
   }
 }
-const textOf = (value: Json | undefined): string | null => (typeof value === "string" && value !== "" ? value : null)
+const slotOf = (row: JsonObject): ManifestSlot => ({
+  product_id: Number(row["product_id"]),
+  product_name: textOrNull(row["product_name"]),
+  required: Number(row["required"]),
+  packed: Number(row["packed"]),
+  satisfied: row["satisfied"] === true
+})
 
-/** Scanners send whole lines without the space around them; a code with any of that would not come back as it is. */
+/** Whether a scanner sends the code back unchanged: lines come without space around them. */
 const scannable = (text: string | null): text is string =>
   text !== null && text === text.trim() && !/[\r\n\ufeff]/.test(text)
 
 const columns = ["barcode", "asset_number", "serial_number"] as const
-/** For each unit the first of barcode, asset number and serial number that leads to it alone, in the order scans are looked up; else its id. */
+/** For each unit its barcode, asset number or serial number, the first that no other unit has; else its id. */
 export const codesOf = async (
   context: CommandContext,
   units: ReadonlyArray<JsonObject>
 ): Promise<ReadonlyMap<number, string>> => {
   const wanted = [
     ...new Set(
-      units.flatMap((unit) => [...columns.map((column) => textOf(unit[column])), String(unit["id"])]).filter(scannable)
+      units
+        .flatMap((unit) => [...columns.map((column) => textOrNull(unit[column])), String(unit["id"])])
+        .filter(scannable)
     )
   ]
   const owners = new Map<string, ReadonlyArray<number>>()
@@ -174,7 +185,7 @@ export const codesOf = async (
       wanted.filter((text) => !owners.has(text))
     )
     for (const row of found) {
-      const text = textOf(row[column])
+      const text = textOrNull(row[column])
       if (text !== null) owners.set(text, [...(owners.get(text) ?? []), Number(row["id"])])
     }
   }
@@ -182,17 +193,20 @@ export const codesOf = async (
     units.map((unit) => {
       const id = Number(unit["id"])
       const own = columns
-        .map((column) => textOf(unit[column]))
+        .map((column) => textOrNull(unit[column]))
         .filter(scannable)
-        .find((text) => owners.get(text)?.length === 1 && owners.get(text)![0] === id && !counted.test(text))
+        .find((text) => {
+          const [owner, ...others] = owners.get(text) ?? []
+          return owner === id && others.length === 0 && !looks_counted.test(text)
+        })
       return [id, own ?? String(id)]
     })
   )
 }
-/** `CABLE*5` is read as five of a bulk product. */
-const counted = /^.+?\s*\*\s*\d{1,6}$/s
+/** `CABLE*5` would be read as five of a bulk product. */
+const looks_counted = /^.+?\s*\*\s*\d{1,6}$/s
 
-/** Its case's code, which `scan` knows too, else its own barcode; its id when neither leads to it alone. */
+/** The code of its case, which `scan` finds too, else its own barcode; its id where neither names it alone. */
 const codeOfContainer = async (
   context: CommandContext,
   id: number,

@@ -1,31 +1,19 @@
 /** `containers manifest`: what is in a container, as a list, a page, or labels to stick on. */
-import { Option, type Command } from "commander"
-import type { Json } from "../../../core/kernel/json.ts"
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
 import { column, recordText, tableText } from "../../output/table.ts"
-import { withAction, type Flags } from "../../program.ts"
+import type { Flags } from "../../program.ts"
 import { type Manifest, manifestOf } from "./contents.ts"
 
-export const declare = (program: Command): void => {
-  const containers = program
-    .command("containers")
-    .description("Flight cases and boxes: what is in them, where they are")
-  withAction(
-    containers
-      .command("manifest")
-      .description("What is in a container, cases inside it included; as a page, or as labels for it and its contents")
-      .argument("<container>", "id, barcode, or its housing's asset or serial number")
-      .option("--html <file>", "a page to print and put into the case; - for standard output")
-      .addOption(new Option("--labels <kind>", "the page holds labels instead of the list").choices(["code128", "qr"]))
-      .option("--sheet <grid>", "labels across and down on A4: 3x8, 3x7, 2x7, 2x4 or 5x13 (default: 3x8)")
-      .option("--skip <number>", "labels already used up on the first sheet"),
-    manifest
-  )
-}
-
-const manifest = async (context: CommandContext, [named = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+/** Prints the manifest, or writes it or its labels as a page. Exit 2 where flags do not go together. */
+export const showManifest = async (
+  context: CommandContext,
+  [named = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
   const file = flags["html"],
     kind = flags["labels"]
   if (typeof file !== "string" && kind !== undefined)
@@ -46,8 +34,11 @@ const manifest = async (context: CommandContext, [named = ""]: ReadonlyArray<str
     const { drawLabels, drawManifest } = await import("../../views/draw-manifest.ts")
     await (labels === undefined ? drawManifest(context, store, whole, file) : drawLabels(context, whole, labels, file))
   }
-  if (context.options.json === true) return context.printJson({ manifest: whole as unknown as Json })
-  if (typeof file === "string") return
+  if (context.options.json === true) return context.printJson({ manifest: plainJson(whole) })
+  if (typeof file !== "string") printManifest(context, whole)
+}
+
+const printManifest = (context: CommandContext, whole: Manifest): void => {
   const rows = rowsOf(whole, [])
   if (context.terminal.is_tty) {
     context.print(
@@ -64,35 +55,32 @@ const manifest = async (context: CommandContext, [named = ""]: ReadonlyArray<str
         context.terminal
       )
     )
-    const missing = [whole, ...nestedContainers(whole)].flatMap((one) =>
-      one.slots
-        .filter(({ satisfied }) => !satisfied)
-        .map((slot) => ({
-          container: one.name,
-          product: slot.product_name,
-          required: slot.required,
-          packed: slot.packed
-        }))
-    )
-    if (missing.length > 0)
-      context.print(
-        `\nMISSING\n${tableText([column("container"), column("product"), column("required"), column("packed")], missing, context.terminal)}`
-      )
+    const missing = missingIn(whole)
+    if (missing.length > 0) {
+      const columns = ["container", "product", "required", "packed"].map((key) => column(key))
+      context.print(`\nMISSING\n${tableText(columns, missing, context.terminal)}`)
+    }
     if (rows.length > 0) context.print("\n")
   }
-  if (rows.length > 0)
-    context.print(
-      tableText(
-        [column("container"), column("position"), column("product"), column("asset"), column("serial"), column("code")],
-        rows,
-        context.terminal
-      )
-    )
-  else context.note("Nothing is in it.")
+  if (rows.length === 0) return context.note("Nothing is in it.")
+  const columns = ["container", "position", "product", "asset", "serial", "code"].map((key) => column(key))
+  context.print(tableText(columns, rows, context.terminal))
 }
+/** What slots of the container and of cases inside it still lack. */
+const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>
+  [whole, ...nestedContainers(whole)].flatMap((one) =>
+    one.slots
+      .filter(({ satisfied }) => !satisfied)
+      .map((slot) => ({
+        container: one.name,
+        product: slot.product_name,
+        required: slot.required,
+        packed: slot.packed
+      }))
+  )
 export const nestedContainers = (whole: Manifest): ReadonlyArray<Manifest> =>
   whole.containers.flatMap((one) => [one, ...nestedContainers(one)])
-/** A line per unit; what lies in a case within follows that case. */
+/** A row per unit; the contents of a case inside follow the row of that case. */
 const rowsOf = (
   whole: Manifest,
   above: ReadonlyArray<string>

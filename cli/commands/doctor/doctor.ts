@@ -1,4 +1,4 @@
-/** `doctor`: looks the replica over and, with --repair, puts right what it can. */
+/** `doctor`: checks the replica, the outbox and the server and, with --repair, repairs what can be. */
 import { statfsSync } from "node:fs"
 import type { Command } from "commander"
 import type { Device, Finding } from "../../../sync/device/device.ts"
@@ -41,7 +41,7 @@ const acceptLoss = async (context: CommandContext): Promise<void> => {
   )
 }
 
-/** What of a fault is the doctor's to tell, by where it was found. */
+/** The check a failure of the device belongs to, by its kind. */
 const checks: { readonly [kind: string]: string } = {
   "profile damaged": "profile",
   "outbox missing": "outbox file",
@@ -59,7 +59,7 @@ const examined = async (context: CommandContext, repair: boolean): Promise<Reado
     findings.push(...(await (await context.device()).doctor(repair, { offline: context.offline })))
   )
   const torn = findings.findIndex(({ check, ok }) => check === "replica file" && !ok)
-  if (torn >= 0 && repair) findings[torn] = { check: "replica file", ok: false, detail: await filledAnew(context) }
+  if (torn >= 0 && repair) findings[torn] = { check: "replica file", ok: false, detail: await refilled(context) }
   if (damaged === undefined)
     findings.push(outboxFile(context.folder()), ...(await withServer(context, await context.device())))
   else if (damaged.kind !== "replica damaged")
@@ -73,7 +73,7 @@ const examined = async (context: CommandContext, repair: boolean): Promise<Reado
       {
         check: "replica file",
         ok: false,
-        detail: repair ? await filledAnew(context) : `${damaged.message} ${damaged.way_out}`
+        detail: repair ? await refilled(context) : `${damaged.message} ${damaged.way_out}`
       },
       outboxFile(context.folder())
     )
@@ -86,13 +86,15 @@ interface Failure {
   readonly message: string
   readonly way_out: string
 }
+/** The failure of the device that the work ends with; other errors are thrown. */
 const failure = async (work: () => Promise<unknown>): Promise<Failure | undefined> => {
   try {
     await work()
     return undefined
   } catch (error) {
     const { isDamage } = await import("../../../sync/device/folder.ts")
-    if (error instanceof Error && error.name === "DeviceFault") return error as Error & Failure
+    const { DeviceFailure } = await import("../../../sync/device/device-failure.ts")
+    if (error instanceof DeviceFailure) return error
     if (isDamage(error))
       return {
         kind: "replica damaged",
@@ -103,8 +105,8 @@ const failure = async (work: () => Promise<unknown>): Promise<Failure | undefine
   }
 }
 
-/** The replica is only a copy of what the server has: the damaged one is put aside, and a new one filled. */
-const filledAnew = async (context: CommandContext): Promise<string> => {
+/** Moves the damaged replica aside and fills a new one from the server; gives what was done, in words. */
+const refilled = async (context: CommandContext): Promise<string> => {
   const { moveReplicaAside } = await import("../../../sync/device/folder.ts")
   const { openDevice } = await import("../../../sync/device/device.ts")
   await context.close()
@@ -131,21 +133,22 @@ const filledAnew = async (context: CommandContext): Promise<string> => {
   }
 }
 
-/** Nothing can be made anew of the outbox, so it is looked at page by page. */
+/** Checks every page of the outbox, which has no copy elsewhere. */
 const outboxFile = (folder: string): Finding => {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
   try {
     const db = new DatabaseSync(`${folder}/outbox.sqlite`, { readOnly: true })
     try {
-      const said = db
+      const result = db
         .prepare("pragma integrity_check(3)")
         .all()
         .map((row) => String(row["integrity_check"]))
         .join("; ")
       return {
         check: "outbox file",
-        ok: said === "ok",
-        detail: said === "ok" ? "whole" : `${said}. Copy it somewhere safe, then flightcase sync export-pending FILE`
+        ok: result === "ok",
+        detail:
+          result === "ok" ? "whole" : `${result}. Copy it somewhere safe, then flightcase sync export-pending FILE`
       }
     } finally {
       db.close()
@@ -159,7 +162,7 @@ const outboxFile = (folder: string): Finding => {
   }
 }
 
-/** What only the server knows: whether it answers, and what time it is there. Its absence is no fault of this device. */
+/** Whether the server answers, and whether its clock agrees. A server that cannot be reached is no fault of the device. */
 const withServer = async (context: CommandContext, device: Device): Promise<ReadonlyArray<Finding>> => {
   if (context.offline) return []
   const asked_at = Date.now()

@@ -10,10 +10,10 @@ import { writeRows } from "./rows.ts"
 import { writeTables } from "./tables.ts"
 import { profileExists } from "../../profile-folder.ts"
 import { coreEndpoints } from "../../derived/endpoints.ts"
-import { cellsFor, guardText } from "../../output/csv.ts"
-import { progressOf } from "../../output/progress.ts"
+import { type Cells, cellsFor, guardText } from "../../output/csv.ts"
+import { type Progress, progressOf } from "../../output/progress.ts"
 import { everyRow } from "../../pages.ts"
-import { withAction } from "../../program.ts"
+import { type Flags, withAction } from "../../program.ts"
 
 export const declare = (program: Command): void => {
   const out = program
@@ -23,69 +23,83 @@ export const declare = (program: Command): void => {
     )
     .argument("<dir>", "a folder; made when it is not there")
     .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")
-  withAction(out, async (context, [folder = ""], flags) => {
-    await mkdir(folder, { recursive: true })
-    const progress = progressOf(context)
-    const files: Array<JsonObject> = []
-    const cells = cellsFor(flags["raw"] === true)
-    let journal: Awaited<ReturnType<typeof writeJournal>>
-    const lists = coreEndpoints.filter(
-      (endpoint) => operationOf(endpoint) === "list" && endpoint.path.startsWith("/api/v1/")
-    )
-    try {
-      for (const list of lists.filter(({ path }) => paramNames(path).length === 0)) {
-        const ids: Array<number> = []
-        const name = list.path.slice("/api/v1/".length).replaceAll("/", ".")
-        const count = await writeRows(
-          join(folder, name),
-          noted(everyRow(context, list.path), ids, progress.at, name),
-          cells
-        )
-        if (typeof count === "string") {
-          context.note(`Left out ${name}: ${count}`)
-          continue
-        }
-        files.push({ file: `${name}.ndjson`, rows: count })
-        for (const inner of lists.filter(
-          (one) => paramNames(one.path).length === 1 && one.path.startsWith(`${list.path}/{`)
-        )) {
-          const inner_name = `${name}.${inner.path.split("}/")[1]!.replaceAll("/", ".")}`
-          const rows = await writeRows(
-            join(folder, inner_name),
-            innerRows(context, inner, ids, progress.at, inner_name),
-            cells
-          )
-          if (typeof rows === "number") files.push({ file: `${inner_name}.ndjson`, rows })
-        }
-      }
-      journal = await writeJournal(context, folder, progress)
-      const source =
-        typeof journal !== "string"
-          ? { journal: join(folder, journal_file) }
-          : profileExists(context.profile(), context.env)
-            ? { replica: join(context.folder(), "replica.sqlite") }
-            : undefined
-      if (source !== undefined) files.push(...(await writeTables(folder, source, progress, cells)))
-    } finally {
-      progress.end()
-    }
-    const manifest = {
-      exported_at: new Date().toISOString(),
-      files,
-      journal: typeof journal === "string" ? null : journal
-    }
-    await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
-    if (typeof journal === "string") context.note(journal)
-    if (cells.led() > 0) context.note(guardText(cells.led()))
-    if (context.options.json === true) context.printJson(manifest)
-    else
-      context.note(
-        `Wrote ${files.reduce((sum, file) => sum + Number(file["rows"]), 0)} rows in ${files.length} files to ${folder}${typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events`}.`
-      )
-  })
+  withAction(out, exportAll)
 }
 
-type Tell = ReturnType<typeof progressOf>["at"]
+const exportAll = async (
+  context: CommandContext,
+  [folder = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  await mkdir(folder, { recursive: true })
+  const progress = progressOf(context)
+  const cells = cellsFor(flags["raw"] === true)
+  const files: Array<JsonObject> = []
+  let journal: Awaited<ReturnType<typeof writeJournal>>
+  try {
+    files.push(...(await writeLists(context, folder, progress.at, cells)))
+    journal = await writeJournal(context, folder, progress)
+    const source =
+      typeof journal !== "string"
+        ? { journal: join(folder, journal_file) }
+        : profileExists(context.profile(), context.env)
+          ? { replica: join(context.folder(), "replica.sqlite") }
+          : undefined
+    if (source !== undefined) files.push(...(await writeTables(folder, source, progress, cells)))
+  } finally {
+    progress.end()
+  }
+  const manifest = {
+    exported_at: new Date().toISOString(),
+    files,
+    journal: typeof journal === "string" ? null : journal
+  }
+  await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+  if (typeof journal === "string") context.note(journal)
+  if (cells.led() > 0) context.note(guardText(cells.led()))
+  if (context.options.json === true) return context.printJson(manifest)
+  const rows = files.reduce((sum, file) => sum + Number(file["rows"]), 0)
+  const events = typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events`
+  context.note(`Wrote ${rows} rows in ${files.length} files to ${folder}${events}.`)
+}
+
+type Tell = Progress["at"]
+/** Every list of the API, each with the lists of its rows (`products`, then `products.rates`). Gives the files written. */
+const writeLists = async (
+  context: CommandContext,
+  folder: string,
+  tell: Tell,
+  cells: Cells
+): Promise<ReadonlyArray<JsonObject>> => {
+  const lists = coreEndpoints.filter(
+    (endpoint) => operationOf(endpoint) === "list" && endpoint.path.startsWith("/api/v1/")
+  )
+  const nameOf = (path: string): string =>
+    path
+      .slice("/api/v1/".length)
+      .replace(/\{\w+\}\//, "")
+      .replaceAll("/", ".")
+  const files: Array<JsonObject> = []
+  for (const list of lists.filter(({ path }) => paramNames(path).length === 0)) {
+    const ids: Array<number> = []
+    const name = nameOf(list.path)
+    const count = await writeRows(join(folder, name), noted(everyRow(context, list.path), ids, tell, name), cells)
+    if (typeof count === "string") {
+      context.note(`Left out ${name}: ${count}`)
+      continue
+    }
+    files.push({ file: `${name}.ndjson`, rows: count })
+    const inner_lists = lists.filter(({ path }) => paramNames(path).length === 1 && path.startsWith(`${list.path}/{`))
+    for (const inner of inner_lists) {
+      const inner_name = nameOf(inner.path)
+      const rows = await writeRows(join(folder, inner_name), innerRows(context, inner, ids, tell, inner_name), cells)
+      if (typeof rows === "number") files.push({ file: `${inner_name}.ndjson`, rows })
+    }
+  }
+  return files
+}
+
+/** Passes rows on, and keeps their ids. */
 async function* noted(
   rows: AsyncGenerator<JsonObject>,
   ids: Array<number>,
@@ -98,6 +112,7 @@ async function* noted(
     yield row
   }
 }
+/** Rows of a list that hangs on a row, for each of these ids. */
 async function* innerRows(
   context: CommandContext,
   list: Endpoint,

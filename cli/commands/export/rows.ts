@@ -3,12 +3,13 @@ import { once } from "node:events"
 import { createReadStream, createWriteStream, type WriteStream } from "node:fs"
 import { rm } from "node:fs/promises"
 import { stringify } from "csv-stringify"
-import type { JsonObject } from "../../../core/kernel/json.ts"
+import { parseJson, wire_body_depth_max } from "../../../core/kernel/body-limits.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { linesIn } from "../../line-reader.ts"
 import type { Cells } from "../../output/csv.ts"
 
-/** An empty file that only its owner may read; whatever stood there is gone. */
+/** A new file that only its owner may read, in place of any earlier one. */
 export const openOut = async (file: string): Promise<WriteStream> => {
   await rm(file, { force: true })
   const out = createWriteStream(file, { mode: 0o600, flags: "wx" })
@@ -23,10 +24,10 @@ export const closeOut = async (out: WriteStream): Promise<void> => {
   await once(out, "finish")
 }
 
-/** Of what this user may not see, or only the server can tell while it is out of reach, there is no file. */
+/** There is no file of what the person may not see, or of what only the server has while it cannot be reached. */
 const left_out: ReadonlySet<number> = new Set([exit_codes.not_allowed, exit_codes.network])
 
-/** How many rows were written to `name.ndjson` and `name.csv`; what was said instead when there are none to be had. Memory for a page. */
+/** Writes rows to `path.ndjson` and `path.csv`, a page in memory at a time. Gives their number, or in words why there are none. */
 export const writeRows = async (
   path: string,
   rows: AsyncGenerator<JsonObject>,
@@ -54,14 +55,15 @@ export const writeRows = async (
   return count
 }
 
-/** Every column any row has. */
+/** Writes the CSV from the NDJSON, with every column that any row has. */
 const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string, cells: Cells): Promise<void> => {
   const out = await openOut(file)
   const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
   table.pipe(out)
   for await (const line of linesIn(createReadStream(from))) {
     if (line === "") continue
-    const row = JSON.parse(line) as JsonObject
+    const row = parseJson(line, wire_body_depth_max)
+    if (!isJsonObject(row)) throw new CliError(exit_codes.failed, `${from} has changed while it was read.`)
     if (!table.write(columns.map((column) => cells.of(row[column])))) await once(table, "drain")
   }
   table.end()

@@ -1,19 +1,21 @@
-/** Every table whole: from the journal just taken, folded here, or from the replica as it stands. */
+/** Every table with all its rows: projected here from the journal just exported, or read from the replica. */
 import { foldStored } from "../../../core/kernel/catalogue.ts"
 import { createReadStream, mkdtempSync, rmSync } from "node:fs"
 import { mkdir } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Effect, Layer, ManagedRuntime, Schema } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Key } from "../../../core/kernel/row-change.ts"
-import { type StoredEvent } from "../../../core/kernel/event.ts"
+import { parseJson, wire_body_depth_max } from "../../../core/kernel/body-limits.ts"
+import type { ProjectionContext, StoredEvent } from "../../../core/kernel/event.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import { ensureSchema } from "../../../core/kernel/store/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { keyOf, rowsAfter } from "../../../core/kernel/store/scan.ts"
 import type { Table } from "../../../core/kernel/table.ts"
 import { layer as sqliteLayer } from "../../../sync/sqlite/client.ts"
+import { anyRow, decoderOf } from "../../answers.ts"
 import { linesIn } from "../../line-reader.ts"
 import type { Cells } from "../../output/csv.ts"
 import type { Progress } from "../../output/progress.ts"
@@ -21,6 +23,18 @@ import { writeRows } from "./rows.ts"
 
 export const tables_folder = "tables"
 const events_per_page = 1_000
+
+/** The parts of a stored event that its projection needs; its data is decoded by the declaration of its type. */
+const decodeEvent = decoderOf<ProjectedEvent>(() =>
+  Schema.Struct({
+    type: Schema.String,
+    data: anyRow,
+    position: Schema.Finite,
+    recorded_at: Schema.String,
+    actor_id: Schema.NullOr(Schema.Finite)
+  })
+)
+type ProjectedEvent = Pick<StoredEvent, "type" | "data"> & ProjectionContext
 
 type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
 
@@ -37,7 +51,7 @@ export const writeTables = async (
   try {
     return await opened(join(scratch, "folded.sqlite"), async (run) => {
       await run(ensureSchema(catalogue, "replica"))
-      await fold(from.journal, run, progress)
+      await projectJournal(from.journal, run, progress)
       return dump(folder, run, progress, cells)
     })
   } finally {
@@ -54,8 +68,9 @@ const opened = async <A>(path: string, use: (run: Run) => Promise<A>): Promise<A
   }
 }
 
-const fold = async (journal: string, run: Run, progress: Progress): Promise<void> => {
-  let page: Array<StoredEvent> = []
+/** Projects the journal into the tables of the store, a page at a time. */
+const projectJournal = async (journal: string, run: Run, progress: Progress): Promise<void> => {
+  let page: Array<ProjectedEvent> = []
   let done = 0
   const flush = (): Promise<void> =>
     run(
@@ -66,7 +81,7 @@ const fold = async (journal: string, run: Run, progress: Progress): Promise<void
     )
   for await (const line of linesIn(createReadStream(journal))) {
     if (line === "") continue
-    page.push(JSON.parse(line) as StoredEvent)
+    page.push(decodeEvent(parseJson(line, wire_body_depth_max)))
     if (page.length < events_per_page) continue
     await flush()
     done += page.length
@@ -90,8 +105,9 @@ const dump = async (folder: string, run: Run, progress: Progress, cells: Cells):
 async function* rowsOf(table: Table, run: Run): AsyncGenerator<JsonObject> {
   for (let after: Key | undefined; ;) {
     const page = await run(rowsAfter(table, after))
-    if (page.length === 0) return
+    const last = page.at(-1)
+    if (last === undefined) return
     yield* page as ReadonlyArray<JsonObject>
-    after = keyOf(table, page.at(-1)!)
+    after = keyOf(table, last)
   }
 }

@@ -4,9 +4,10 @@ import { createReadStream, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseJson, wire_body_depth_max } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { isRows, rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
-import { linesIn } from "../../line-reader.ts"
+import { bytesOf, linesIn } from "../../line-reader.ts"
 import { printRecord } from "../../output/print.ts"
 import { progressOf } from "../../output/progress.ts"
 import { responseError } from "../../response-errors.ts"
@@ -21,11 +22,11 @@ export const importAll = async (context: CommandContext, folder: string, dry_run
     throw new CliError(exit_codes.invalid, `${file} is not the file the export wrote: its checksum differs.`, {
       way_out: "Copy the folder again, or export again."
     })
-  const tables = manifest["tables"] as ReadonlyArray<{ readonly rows: number }>
+  const tables = rowsOr(manifest["tables"])
   const summary = {
     events: Number(manifest["events"]),
     tables: tables.length,
-    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    rows: tables.reduce((sum, { rows }) => sum + Number(rows), 0),
     dry_run
   }
   if (!dry_run) await send(context, file, manifest)
@@ -39,24 +40,24 @@ export const importAll = async (context: CommandContext, folder: string, dry_run
 
 const send = async (context: CommandContext, file: string, manifest: JsonObject): Promise<void> => {
   const progress = progressOf(context)
-  const asked = async (path: string, body?: Json): Promise<JsonObject> => {
+  const restore = async (path: string, body?: Json): Promise<JsonObject> => {
     const answer = await context.requestAtServer({
       method: "POST",
       path: `/api/v1/system/restores${path}`,
       ...(body === undefined ? {} : { body })
     })
     if (answer.status >= 400) throw responseError(answer)
-    return (answer.body as JsonObject)["restore"] as JsonObject
+    return rowIn(answer.body, "restore")
   }
   const total = Number(manifest["events"])
   try {
-    const { id } = await asked("", manifest)
+    const { id } = await restore("", manifest)
     let page: Array<Json> = [],
       bytes = 0,
       sent = 0
     const flush = async (): Promise<void> => {
       if (page.length === 0) return
-      await asked(`/${String(id)}/events`, { events: page })
+      await restore(`/${String(id)}/events`, { events: page })
       sent += page.length
       progress.at("import", sent, total)
       page = []
@@ -69,7 +70,7 @@ const send = async (context: CommandContext, file: string, manifest: JsonObject)
       bytes += line.length
     }
     await flush()
-    await asked(`/${String(id)}/finish`)
+    await restore(`/${String(id)}/finish`)
   } finally {
     progress.end()
   }
@@ -90,7 +91,7 @@ const manifestIn = (
     )
   }
   const journal = isJsonObject(whole) ? whole["journal"] : undefined
-  if (!isJsonObject(journal) || !isJsonObject(journal["manifest"]) || !Array.isArray(journal["manifest"]["tables"])) {
+  if (!isJsonObject(journal) || !isJsonObject(journal["manifest"]) || !isRows(journal["manifest"]["tables"])) {
     throw new CliError(exit_codes.invalid, "This export has no journal, so a server cannot be made from it.", {
       way_out: "Export as the owner, with the server in reach."
     })
@@ -101,6 +102,6 @@ const manifestIn = (
 }
 const checksumOf = async (file: string): Promise<string> => {
   const hash = createHash("sha256")
-  for await (const part of createReadStream(file)) hash.update(part as Buffer)
+  for await (const part of bytesOf(createReadStream(file))) hash.update(part)
   return hash.digest("hex")
 }

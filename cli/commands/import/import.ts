@@ -1,13 +1,13 @@
 /** `import`: price lists into a running server, in batches, with a verdict for every row. */
 import { createHash } from "node:crypto"
 import { type Command, Option } from "commander"
-import type { Json } from "../../../core/kernel/json.ts"
+import { plainJson, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { exit_codes, usageError } from "../../exit-codes.ts"
 import { homeFolder, privateFolder, profileExists } from "../../profile-folder.ts"
 import { recordText } from "../../output/table.ts"
 import { oneLine } from "../../output/text.ts"
-import { withAction, type Flags, repeatable } from "../../program.ts"
+import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../program.ts"
 import { mapperFor, readMapping } from "./mapping.ts"
 import { type Counts, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { openSource } from "./source.ts"
@@ -111,9 +111,8 @@ const run = async (
   const chunk = Number(flags["chunk"])
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
     throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
-  const list = (name: string): ReadonlyArray<string> => (flags[name] ?? []) as ReadonlyArray<string>
-  const mapping = readMapping(list("map"), flags["mapFile"] as string | undefined, list("set"))
-  const source = await openSource(file, flags["delimiter"] as string | undefined, flags["raw"] === true)
+  const mapping = readMapping(listFlag(flags, "map"), textFlag(flags, "mapFile"), listFlag(flags, "set"))
+  const source = await openSource(file, textFlag(flags, "delimiter"), flags["raw"] === true)
   const mapper = mapperFor(mapping, source.headers, new Set(kind.columns), source.comma_decimals)
   for (const note of source.notes) context.note(note)
   if (mapper.left_out.length > 0)
@@ -149,7 +148,7 @@ const run = async (
     source,
     map: mapper.map,
     state,
-    verdicts_file: flags["verdicts"] as string | undefined,
+    verdicts_file: textFlag(flags, "verdicts"),
     onVerdict: (verdict) => {
       if (context.options.json === true) verdicts.push(verdict)
       if (verdict.status === "rejected") context.note(rejection(verdict))
@@ -157,13 +156,16 @@ const run = async (
   })
   tellWarnings(context, warnings)
   const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
-  if (context.options.json === true) context.printJson({ import: summary, verdicts: verdicts as unknown as Json })
+  if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
   else context.print(recordText(summary, context.terminal))
   if (!dry_run && profileExists(context.profile(), context.env) && !context.offline && changed(counts))
     context.note("The server has them; flightcase sync fetches them here.")
   return rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
-/** Columns such as `stock.Northern Depot` name stores; those that are not there are told before any row is, or made, or promised to a dry run. */
+/**
+ * Columns such as `stock.Northern Depot` name stores. Missing ones are reported before any row is sent, or made when
+ * `make`; in a dry run they are given back, to be treated as existing.
+ */
 const prepareStores = async (
   context: CommandContext,
   columns: ReadonlyArray<string>,
@@ -174,11 +176,7 @@ const prepareStores = async (
   if (named.length === 0) return []
   const list = await context.requestAtServer({ method: "GET", path: "/api/v1/stores", query: [["per_page", "100"]] })
   if (list.status >= 400) return []
-  const known = new Set(
-    (list.body as { readonly stores: ReadonlyArray<{ readonly name: string }> }).stores.map(({ name }) =>
-      name.toLowerCase()
-    )
-  )
+  const known = new Set(rowsIn(list.body, "stores").map(({ name }) => String(name).toLowerCase()))
   const missing = named.filter((name) => !known.has(name.toLowerCase()))
   if (missing.length > 0 && !make)
     context.note(
@@ -196,7 +194,7 @@ const prepareStores = async (
 }
 const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 
-/** The server an interrupted import was sent to: another one starts at the first row. */
+/** The address of the server: an interrupted import continues only at the same one. */
 const whereTo = async (context: CommandContext): Promise<string> => {
   if (context.options.url !== undefined) return context.options.url
   if (profileExists(context.profile(), context.env)) return (await context.device()).profile.url
@@ -205,16 +203,16 @@ const whereTo = async (context: CommandContext): Promise<string> => {
 
 const rejection = ({ row, line, key, errors }: RowVerdict): string => {
   const where = line === undefined ? `row ${row}` : `row ${row} (line ${line})`
-  const texts = Object.entries(errors ?? {}).map(([field, told]) => `${field}: ${told.join(" ")}`)
+  const texts = Object.entries(errors ?? {}).map(([field, errors]) => `${field}: ${errors.join(" ")}`)
   return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${texts.join("; ")}`)
 }
 const tellWarnings = (
   context: CommandContext,
   warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
 ): void => {
-  const told = [...warnings].sort(([, a], [, b]) => b.count - a.count)
-  for (const [text, { count, row }] of told.slice(0, warnings_shown))
+  const sorted = [...warnings].sort(([, a], [, b]) => b.count - a.count)
+  for (const [text, { count, row }] of sorted.slice(0, warnings_shown))
     context.note(oneLine(`! ${text} (${count === 1 ? `row ${row}` : `${count} rows, first ${row}`})`))
-  if (told.length > warnings_shown)
-    context.note(`! and ${told.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
+  if (sorted.length > warnings_shown)
+    context.note(`! and ${sorted.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
 }

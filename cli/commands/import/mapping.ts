@@ -1,4 +1,4 @@
-/** From the columns of somebody's file to ours: names, templates, constants, units. */
+/** Maps the columns of a file to those of the API: names, templates, constants, units. */
 import { readFileSync } from "node:fs"
 import { parseJson } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
@@ -12,7 +12,7 @@ export interface Mapping {
   readonly constants: ReadonlyMap<string, string>
 }
 
-/** Commas part one mapping from the next only where a new `target=` begins: `name={Maker}, {Model},sku=Key`. */
+/** A comma separates mappings only where a new `target=` begins: `name={Maker}, {Model},sku=Key`. */
 export const readMapping = (
   maps: ReadonlyArray<string>,
   file: string | undefined,
@@ -47,7 +47,7 @@ const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => 
     }
     if (!isJsonObject(parsed) || !Object.values(parsed).every((one) => typeof one === "string"))
       throw usageError(`${file} must hold an object of column: "Column of the file".`)
-    return Object.entries(parsed) as ReadonlyArray<[string, string]>
+    return Object.entries(parsed).map(([column, source]) => [column, String(source)])
   }
   return text
     .split(/\r?\n/)
@@ -62,6 +62,11 @@ export interface Mapper {
 }
 
 const holder = /\{([^{}]+)\}/g
+/** The file's columns that a source names: itself, or those in braces of a template. */
+const columnsIn = (source: string): ReadonlyArray<string> => {
+  const named = [...source.matchAll(holder)].map(([, name = ""]) => name.trim())
+  return named.length === 0 ? [source] : named
+}
 
 /**
  * `headers` undefined: the rows are JSON and name their own columns. Once anything is mapped, other columns come along
@@ -76,8 +81,7 @@ export const mapperFor = (
   const { sources, constants } = mapping
   if (headers !== undefined) {
     for (const [target, source] of sources) {
-      const named = [...source.matchAll(holder)].map((found) => found[1]!.trim())
-      const missing = (named.length === 0 ? [source] : named).find((name) => !headers.includes(name))
+      const missing = columnsIn(source).find((name) => !headers.includes(name))
       if (missing !== undefined)
         throw usageError(
           `--map ${target}: the file has no column ${JSON.stringify(missing)}.`,
@@ -85,24 +89,20 @@ export const mapperFor = (
         )
     }
   }
-  const used = new Set(
-    [...sources.values()].flatMap((source) =>
-      source.includes("{") ? [...source.matchAll(holder)].map((found) => found[1]!.trim()) : [source]
-    )
-  )
+  const used = new Set([...sources.values()].flatMap(columnsIn))
   const comesAlong = (header: string): boolean =>
     !used.has(header) &&
     !sources.has(header) &&
     !constants.has(header) &&
-    (sources.size === 0 || known.has(header.split(".")[0]!.replace(/^rate\d+$/, "rate")))
+    (sources.size === 0 || known.has((header.split(".")[0] ?? "").replace(/^rate\d+$/, "rate")))
   const map = (cells: JsonObject): JsonObject => {
     const out: { [column: string]: Json } = {}
-    for (const header of Object.keys(cells)) {
+    for (const [header, value] of Object.entries(cells)) {
       if (!comesAlong(header)) continue
       // "Weight (kg)" is our weight, in kilograms.
       const { base, unit } = unitOf(header)
       const target = unit === undefined ? header : base
-      out[target] = valued(target, cells[header]!, unit, comma_decimals)
+      out[target] = valued(target, value, unit, comma_decimals)
     }
     for (const [target, source] of sources) {
       const value = filled(source, cells)
@@ -119,6 +119,7 @@ export const mapperFor = (
   }
 }
 
+/** The value of a source in a row: a cell, or a template filled in. */
 const filled = (source: string, cells: JsonObject): Json => {
   if (!source.includes("{")) return cells[source] ?? ""
   return source
@@ -162,6 +163,7 @@ const columnName = (target: string): string =>
     .trim()
     .toLowerCase()
     .replace(/[\s-]+/g, "_")
+const listOf = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
 /** "12" and "1,200" are how many; "1001, 1002" and "A-1; A-2" are which. */
 const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/
 
@@ -172,9 +174,9 @@ const withRates = (row: { readonly [column: string]: Json }): JsonObject => {
   const rates = new Map<string, { [name: string]: Json }>()
   const rest: { [column: string]: Json } = {}
   for (const [column, value] of Object.entries(row)) {
-    const match = /^rate\s?(\d*)\.(.+)$/is.exec(column)
-    if (match === null) rest[column] = value
-    else rates.set(match[1]!, { ...rates.get(match[1]!), [columnName(match[2]!)]: value })
+    const [, rate, name] = /^rate\s?(\d*)\.(.+)$/is.exec(column) ?? []
+    if (rate === undefined || name === undefined) rest[column] = value
+    else rates.set(rate, { ...rates.get(rate), [columnName(name)]: value })
   }
   if (rates.size === 0) return rest
   const isBlank = (value: Json | undefined): boolean =>
@@ -182,7 +184,5 @@ const withRates = (row: { readonly [column: string]: Json }): JsonObject => {
   const priced = [...rates.values()]
     .filter((rate) => !isBlank(rate["price"]))
     .map((rate) => Object.fromEntries(Object.entries(rate).filter(([, value]) => !isBlank(value))))
-  return priced.length === 0
-    ? rest
-    : { ...rest, rate: [...priced, ...(Array.isArray(rest["rate"]) ? (rest["rate"] as ReadonlyArray<Json>) : [])] }
+  return priced.length === 0 ? rest : { ...rest, rate: [...priced, ...listOf(rest["rate"])] }
 }

@@ -1,17 +1,19 @@
-/** Sending rows in chunks, keeping what became of them, and going on where it was interrupted. */
+/** Sends rows in chunks, counts their verdicts, and continues where an import was interrupted. */
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Schedule } from "effect"
+import { Schedule, Schema } from "effect"
 import { partsIn } from "../../../core/imports/part-rows.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { repeated } from "../../../sync/http-client.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
+import { decodeAnswer, decoderOf } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { progressOf } from "../../output/progress.ts"
 import type { Source, SourceRow } from "./source.ts"
 
-export type Status = "created" | "updated" | "unchanged" | "rejected"
+const statuses = ["created", "updated", "unchanged", "rejected"] as const
+export type Status = (typeof statuses)[number]
 export type Counts = { readonly [S in Status]: number }
 export interface RowVerdict {
   readonly row: number
@@ -23,19 +25,42 @@ export interface RowVerdict {
   readonly warnings?: ReadonlyArray<string>
 }
 
-/** How far an import is. Written after every chunk that was answered; a chunk sent twice changes nothing twice. */
+/** How far an import is, saved after each chunk. The server accepts a chunk twice without harm. */
 interface ImportProgress {
   readonly rows: number
   readonly counts: Counts
-  /** Length of the verdicts file then: what a crash left behind it is cut off. */
+  /** Length of the verdicts file at that point; what a crash left after it is cut off. */
   readonly verdict_bytes: number
 }
+const decodeProgress = decoderOf<ImportProgress>(() => {
+  const count = Schema.Finite
+  return Schema.Struct({
+    rows: count,
+    counts: Schema.Struct({ created: count, updated: count, unchanged: count, rejected: count }),
+    verdict_bytes: count
+  })
+})
+const decodeVerdicts = decoderOf<{ readonly results: ReadonlyArray<RowVerdict> }>(() => {
+  const texts = Schema.Array(Schema.String)
+  return Schema.Struct({
+    results: Schema.Array(
+      Schema.Struct({
+        row: Schema.Finite,
+        status: Schema.Literals(statuses),
+        id: Schema.NullOr(Schema.Finite),
+        key: Schema.NullOr(Schema.String),
+        errors: Schema.optionalKey(Schema.Record(Schema.String, texts)),
+        warnings: Schema.optionalKey(texts)
+      })
+    )
+  })
+})
 export interface Resumable {
   readonly at: ImportProgress
   readonly save: (standing: ImportProgress) => void
   readonly finished: () => void
 }
-const nothing: ImportProgress = {
+const not_begun: ImportProgress = {
   rows: 0,
   counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 },
   verdict_bytes: 0
@@ -44,11 +69,11 @@ const nothing: ImportProgress = {
 export const resumable = (folder: string, identity: string, restart: boolean): Resumable => {
   const file = join(folder, `${identity}.json`)
   const read = (): ImportProgress => {
-    if (restart || !existsSync(file)) return nothing
+    if (restart || !existsSync(file)) return not_begun
     try {
-      return JSON.parse(readFileSync(file, "utf8")) as ImportProgress
+      return decodeProgress(JSON.parse(readFileSync(file, "utf8")))
     } catch {
-      return nothing
+      return not_begun
     }
   }
   return {
@@ -64,7 +89,7 @@ export const resumable = (folder: string, identity: string, restart: boolean): R
 export interface SendOptions {
   readonly path: string
   readonly dry_run: boolean
-  /** Stores a dry run takes for granted. */
+  /** Stores that a dry run treats as existing. */
   readonly promised_stores: ReadonlyArray<string>
   readonly chunk: number
   readonly source: Source
@@ -84,7 +109,7 @@ const body_max_bytes = 700_000
 
 export const sendRows = async (context: CommandContext, sending: SendOptions): Promise<SendResult> => {
   const { source, state, verdicts_file } = sending
-  const counts = { ...(state?.at ?? nothing).counts }
+  const counts = { ...(state?.at ?? not_begun).counts }
   const warnings = new Map<string, { count: number; row: number }>()
   const progress = progressOf(context)
   let done = state?.at.rows ?? 0
@@ -97,7 +122,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
       bytes = 0
     }
   }
-  // A dry run writes nothing, so what its later rows are made of must be told by it.
+  // A dry run writes nothing, so products of earlier rows are named with later rows that use them as components.
   const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
     const found = await judged(context, sending, rows, promised).catch((error: unknown) => {
@@ -120,7 +145,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
       appendFileSync(verdicts_file, lines)
       bytes += Buffer.byteLength(lines)
     }
-    done = rows.at(-1)!.source.row
+    done = rows.at(-1)?.source.row ?? done
     state?.save({ rows: done, counts, verdict_bytes: bytes })
     progress.at(sending.dry_run ? "Checked" : "Imported", done, undefined)
   }
@@ -152,7 +177,7 @@ interface Mapped {
   readonly cells: JsonObject
 }
 
-/** One request; rows that could not even be read are refused here, in their place. */
+/** Verdicts on rows: the server's, and refusals of rows that could not be read. */
 const judged = async (
   context: CommandContext,
   { path, dry_run, promised_stores }: SendOptions,
@@ -177,17 +202,20 @@ const judged = async (
         )
   if (answer !== undefined && answer.status >= 400)
     throw (await import("../../response-errors.ts")).responseError(answer)
-  const results = (answer?.body as { readonly results: ReadonlyArray<RowVerdict> } | undefined)?.results ?? []
+  const results = answer === undefined ? [] : decodeAnswer(decodeVerdicts, answer.body).results
   let next = 0
   return rows.map(({ source }): RowVerdict => {
     const place = { row: source.row, ...(source.line === undefined ? {} : { line: source.line }) }
-    return source.broken === undefined
-      ? { ...results[next++]!, ...place }
-      : { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
+    if (source.broken !== undefined)
+      return { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
+    const verdict = results[next++]
+    if (verdict === undefined)
+      throw new CliError(exit_codes.failed, `The server gave ${results.length} verdicts for ${sent.length} rows.`)
+    return { ...verdict, ...place }
   })
 }
 
-/** Of the skus promised so far, those that these rows are made of. */
+/** Of the skus of earlier rows, those these rows name as components. */
 const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject => {
   const parts = rows
     .flatMap(({ cells }) => partsIn(cells["components"] ?? null))
@@ -199,7 +227,7 @@ const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string
 
 /** Half a second, one, two. */
 const back_soon = Schedule.upTo(Schedule.exponential("500 millis"), { times: 3 })
-/** A server that restarts is back in a moment: the same chunk again does no harm. */
+/** Asks again for a while: a server may be restarting, and the same chunk again does no harm. */
 const patiently = async (context: CommandContext, ask: () => Promise<QueryResult>): Promise<QueryResult> => {
   const attempt = (): Promise<QueryResult | CliError> =>
     ask().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Where rows come from: CSV as spreadsheets write it (any of their separators and encodings), or JSON. */
+/** Reads rows from CSV as spreadsheets write it, in any of their separators and encodings, or from JSON. */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
@@ -7,6 +7,8 @@ import { type Info, parse } from "csv-parse"
 import { parseJson, TooDeep } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { isRows } from "../../answers.ts"
+import { bytesOf } from "../../line-reader.ts"
 import { standardInput } from "../../input.ts"
 import { restoreCell } from "../../output/csv.ts"
 
@@ -20,7 +22,7 @@ export interface SourceRow {
   readonly broken?: string
 }
 export interface Source {
-  /** Of the content, so that an interrupted import knows its file again. */
+  /** Hash of the content: an interrupted import continues only with the same file. */
   readonly hash: string
   readonly total_bytes: number
   /** Columns of a CSV; undefined for JSON, whose rows name their own. */
@@ -35,7 +37,7 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
   const piped = file === "-" ? Buffer.from(await standardInput(), "utf8") : undefined
   if (piped === undefined && (await stat(file)).isDirectory()) throw usageError(`${file} is a folder.`)
   const open = (): Readable => (piped === undefined ? createReadStream(file) : Readable.from([piped]))
-  const { hash, bytes, encoding, head } = await looked(open())
+  const { hash, bytes, encoding, head } = await examine(open())
   if (bytes === 0) throw new CliError(exit_codes.invalid, `${file === "-" ? "Standard input" : file} is empty.`)
   const start = decode(head, encoding).replace(/^\ufeff/, "")
   const notes = encoding === "utf-8" ? [] : [`The file is read as ${encoding}.`]
@@ -71,8 +73,8 @@ const decode = (bytes: Uint8Array, encoding: Encoding): string =>
   new TextDecoder(encoding, { ignoreBOM: true }).decode(bytes)
 const head_bytes = 65_536
 
-/** One pass over the whole: its hash, its size, and whether it is UTF-8 at all (old spreadsheets write Windows-1252). */
-const looked = async (
+/** One pass over the file: its hash, its size, and whether it is UTF-8 (old spreadsheets write Windows-1252). */
+const examine = async (
   stream: Readable
 ): Promise<{
   readonly hash: string
@@ -85,8 +87,7 @@ const looked = async (
   let bytes = 0
   let valid = true
   const head: Array<Uint8Array> = []
-  for await (const chunk of stream) {
-    const part = chunk as Buffer
+  for await (const part of bytesOf(stream)) {
     hash.update(part)
     if (bytes < head_bytes) head.push(part)
     bytes += part.length
@@ -112,7 +113,7 @@ const looked = async (
 }
 async function* decodedText(stream: Readable, encoding: Encoding): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding)
-  for await (const chunk of stream) yield decoder.decode(chunk as Buffer, { stream: true })
+  for await (const part of bytesOf(stream)) yield decoder.decode(part, { stream: true })
   yield decoder.decode()
 }
 const decoded = (stream: Readable, encoding: Encoding): Readable => Readable.from(decodedText(stream, encoding))
@@ -124,7 +125,8 @@ export const separatorIn = (start: string): string => {
   const counts = [",", ";", "\t", "|"]
     .map((one) => [bare.split(one).length - 1, one] as const)
     .sort(([a], [b]) => b - a)
-  return counts[0]![0] === 0 ? "," : counts[0]![1]
+  const [most] = counts
+  return most === undefined || most[0] === 0 ? "," : most[1]
 }
 
 const parserOf = (
@@ -154,7 +156,7 @@ const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyA
   throw new CliError(exit_codes.invalid, "The file has no heading.")
 }
 
-/** `read`: a cell as it is meant; an export leads what a spreadsheet would run with an apostrophe. */
+/** `read` gives a cell its value back: exports put an apostrophe before what a spreadsheet would run as a formula. */
 async function* csvRows(
   stream: Readable,
   separator: string,
@@ -182,7 +184,7 @@ async function* csvRows(
     }
   }
 }
-/** What is wrong with a CSV as a whole is told with its line. */
+/** Turns errors of the CSV parser into errors that name the line. */
 async function* readable<A>(records: AsyncIterable<A>): AsyncGenerator<A> {
   try {
     yield* records
@@ -215,11 +217,9 @@ const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
     return undefined
   }
   if (Array.isArray(whole)) return whole
-  const inner = isJsonObject(whole)
-    ? Object.values(whole).find((value) => Array.isArray(value) && value.every(isJsonObject))
-    : undefined
+  const inner = isJsonObject(whole) ? Object.values(whole).find(isRows) : undefined
   return inner !== undefined && isJsonObject(whole) && !Object.hasOwn(whole, "name") && !Object.hasOwn(whole, "sku")
-    ? (inner as ReadonlyArray<Json>)
+    ? inner
     : [whole]
 }
 const linesOfJson = (text: string): ReadonlyArray<Json> =>

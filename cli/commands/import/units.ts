@@ -53,11 +53,9 @@ const decimal_columns = new Set([...Object.keys(factors), ...amounts])
 
 /** "Weight (kg)" → weight in kg; a bracket that is no unit stays part of the name. */
 export const unitOf = (header: string): { readonly base: string; readonly unit: string | undefined } => {
-  const match = /^(.*?)\s*[([]\s*([^()[\]]+?)\s*[)\]]$/.exec(header)
-  const unit = match?.[2]?.toLowerCase()
-  return match === null || unit === undefined || !known_units.has(unit)
-    ? { base: header, unit: undefined }
-    : { base: match[1]!, unit }
+  const [, base = header, written] = /^(.*?)\s*[([]\s*([^()[\]]+?)\s*[)\]]$/.exec(header) ?? []
+  const unit = written?.toLowerCase()
+  return unit === undefined || !known_units.has(unit) ? { base: header, unit: undefined } : { base, unit }
 }
 
 /** A cell's number in our unit, as text; what is no number stays as it is, for the rules to say so. */

@@ -1,4 +1,4 @@
-/** `login`: makes this machine a device of the server, with a replica of its own. */
+/** `login`: makes this machine a device of the server, and fills its replica. */
 import { renameSync, rmSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
@@ -7,11 +7,11 @@ import type { Device, Profile } from "../../../sync/device/device.ts"
 import type { MoveResult } from "../../../sync/device/recovery/move-unsent.ts"
 import type { OutboxCommand } from "../../../sync/device/outbox/command.ts"
 import { CliError, exit_codes, missingFlagError } from "../../exit-codes.ts"
-import { withPrivateUmask } from "../../context.ts"
+import { type CommandContext, withPrivateUmask } from "../../context.ts"
 import { standardInput } from "../../input.ts"
 import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../profile-folder.ts"
 import { progressOf } from "../../output/progress.ts"
-import { withAction } from "../../program.ts"
+import { type Flags, textFlag, withAction } from "../../program.ts"
 import { serverUrl } from "../../remote.ts"
 
 export const declare = (program: Command): void => {
@@ -25,99 +25,145 @@ export const declare = (program: Command): void => {
       "--set-aside",
       "begin anew although the profile cannot be read or holds unsent commands; its folder is kept beside"
     )
-  withAction(login, async (context, [url = ""], flags) => {
-    const address = serverUrl(url)
-    // FLIGHTCASE_TOKEN keeps the secret out of the list of processes, as standard input does.
-    const given = flags["token"] ?? context.env["FLIGHTCASE_TOKEN"]
-    const token = given === "-" ? (await standardInput()).trim() : given
-    if (typeof token !== "string" || token === "") throw missingFlagError("--token", "the token")
-    if (context.offline)
-      throw new CliError(exit_codes.network, "Logging in needs the server, and --offline forbids to ask it.")
-    const name = profileName(context.options.profile, context.env)
-    const profiles = privateFolder(homeFolder(context.env), "profiles")
-    const folder = profileFolder(name, context.env)
-    const there = profileExists(name, context.env)
-    const set_aside = there && flags["setAside"] === true
-    const before = there && !set_aside ? await standingOf(folder) : undefined
-    // Logging in again begins a new device beside the old one, which stays whole until the new one is filled.
-    const filling = there ? join(profiles, `.${name}.new`) : folder
-    if (there) rmSync(filling, { recursive: true, force: true })
-    const { enrolDevice, openDevice } = await import("../../../sync/device/device.ts")
-    const progress = progressOf(context)
-    const called = typeof flags["name"] === "string" ? flags["name"] : (before?.profile.device ?? hostname())
-    let device = await withPrivateUmask(() =>
-      enrolDevice(filling, { name, url: address, token, device: called }, ({ phase, done, total }) =>
-        progress.at(phase === "lease" ? "Taking ids" : phase === "fill" ? "Filling" : "Fetching", done, total)
-      )
-    )
-    let moved: MoveResult | undefined
-    let aside: string | undefined
-    if (there) {
-      try {
-        moved = before === undefined ? undefined : await takeAlong(before, device, filling)
-      } catch (error) {
-        await device.remote.call("DELETE", `/api/v1/sync/replicas/${device.profile.replica_id}`).catch(() => undefined)
-        await device.close()
-        rmSync(filling, { recursive: true, force: true })
-        throw error
-      }
-      await device.close()
-      aside = set_aside ? join(profiles, `.${name}.aside-${stamp()}`) : undefined
-      swap({ folder, filling, to: aside ?? join(profiles, `.${name}.old`), keep: aside !== undefined })
-      device = await withPrivateUmask(() => openDevice(folder))
-      // The server forgets the device that is no more; when it cannot be told, nothing is lost. A copy's original lives on.
-      if (before !== undefined && before.profile.url === address && before.profile.copied_at === undefined) {
-        await device.remote.call("DELETE", `/api/v1/sync/replicas/${before.profile.replica_id}`).catch(() => undefined)
-      }
-    }
-    try {
-      const status = await device.status()
-      progress.end()
-      const { replica_id, user_id, url: server } = device.profile
-      const left_file = moved === undefined ? undefined : keepLeft(folder, moved)
-      if (context.options.json === true) {
-        context.printJson({
-          profile: { name, server, device: called, replica_id, user_id, position: status.position },
-          ...(moved === undefined
-            ? {}
-            : {
-                moved: {
-                  commands: moved.moved,
-                  decided: moved.decided,
-                  left: moved.left.length,
-                  left_file: left_file ?? null
-                }
-              }),
-          ...(aside === undefined ? {} : { aside })
-        })
-        return
-      }
-      context.note(
-        `Logged in to ${server} as ${called} (replica ${replica_id}); everything up to event ${status.position} is here.`
-      )
-      if (aside !== undefined) context.note(`What was there before is kept in ${aside}.`)
-      if (moved !== undefined && moved.moved > 0)
-        context.note(
-          `Took along ${moved.moved} unsent ${moved.moved === 1 ? "command" : "commands"}; flightcase sync sends ${moved.moved === 1 ? "it" : "them"}.`
-        )
-      if (moved !== undefined && left_file !== undefined)
-        context.note(
-          `${moved.left.length} ${moved.left.length === 1 ? "does" : "do"} not hold any more or ${moved.left.length === 1 ? "was" : "were"} refused before: see ${left_file}.`
-        )
-    } finally {
-      await device.close()
-    }
-  })
+  withAction(login, logIn)
 }
 
+/** What a login works with. */
+interface Login {
+  /** The profile's name. */
+  readonly name: string
+  readonly address: string
+  readonly token: string
+  readonly device_name: string
+  /** The folder that holds all profiles. */
+  readonly profiles: string
+  readonly folder: string
+  /** The device that is replaced; undefined for the first login, and with --set-aside. */
+  readonly before: LoginState | undefined
+  /** There is a profile of this name already. */
+  readonly exists: boolean
+  readonly set_aside: boolean
+}
+/** A new device in its place, and what became of the one before. */
+interface LoggedIn {
+  readonly device: Device
+  readonly moved: MoveResult | undefined
+  readonly aside: string | undefined
+}
+
+const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+  const login = await loginAsked(context, url, flags)
+  const progress = progressOf(context)
+  const { enrolDevice } = await import("../../../sync/device/device.ts")
+  // Logging in again makes a new device beside the old one, which stays whole until the new one is filled.
+  const filling = login.exists ? join(login.profiles, `.${login.name}.new`) : login.folder
+  if (login.exists) rmSync(filling, { recursive: true, force: true })
+  const { address, device_name, name, token } = login
+  const device = await withPrivateUmask(() =>
+    enrolDevice(filling, { name, url: address, token, device: device_name }, ({ phase, done, total }) =>
+      progress.at(phase === "lease" ? "Taking ids" : phase === "fill" ? "Filling" : "Fetching", done, total)
+    )
+  )
+  const logged_in = login.exists
+    ? await replaceProfile(login, device, filling)
+    : { device, moved: undefined, aside: undefined }
+  try {
+    const { position } = await logged_in.device.status()
+    progress.end()
+    report(context, login, logged_in, position)
+  } finally {
+    await logged_in.device.close()
+  }
+}
+
+/** What is asked for, checked before anything is made. */
+const loginAsked = async (context: CommandContext, url: string, flags: Flags): Promise<Login> => {
+  const address = serverUrl(url)
+  // FLIGHTCASE_TOKEN and standard input keep the secret out of the list of processes.
+  const given = flags["token"] ?? context.env["FLIGHTCASE_TOKEN"]
+  const token = given === "-" ? (await standardInput()).trim() : given
+  if (typeof token !== "string" || token === "") throw missingFlagError("--token", "the token")
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Logging in needs the server, and --offline forbids to ask it.")
+  const name = profileName(context.options.profile, context.env)
+  const profiles = privateFolder(homeFolder(context.env), "profiles")
+  const folder = profileFolder(name, context.env)
+  const exists = profileExists(name, context.env)
+  const set_aside = exists && flags["setAside"] === true
+  const before = exists && !set_aside ? await loginStateOf(folder) : undefined
+  const device_name = textFlag(flags, "name") ?? before?.profile.device ?? hostname()
+  return { name, address, token, device_name, profiles, folder, before, exists, set_aside }
+}
+
+/** Moves unsent commands to the new device, puts it in the old one's place, and has the server forget the old one. */
+const replaceProfile = async (login: Login, filled: Device, filling: string): Promise<LoggedIn> => {
+  const { address, before, folder, name, profiles, set_aside } = login
+  let moved: MoveResult | undefined
+  try {
+    moved = before === undefined ? undefined : await takeAlong(before, filled, filling)
+  } catch (error) {
+    await forget(filled, filled.profile.replica_id)
+    await filled.close()
+    rmSync(filling, { recursive: true, force: true })
+    throw error
+  }
+  await filled.close()
+  const aside = set_aside ? join(profiles, `.${name}.aside-${stamp()}`) : undefined
+  swap({ folder, filling, to: aside ?? join(profiles, `.${name}.old`), keep: aside !== undefined })
+  const { openDevice } = await import("../../../sync/device/device.ts")
+  const device = await withPrivateUmask(() => openDevice(folder))
+  // The device a copied profile was copied from is still in use.
+  if (before !== undefined && before.profile.url === address && before.profile.copied_at === undefined)
+    await forget(device, before.profile.replica_id)
+  return { device, moved, aside }
+}
+/** Removes a device from the server's list; where the server cannot be reached, nothing is lost. */
+const forget = async (device: Device, replica_id: number): Promise<void> => {
+  await device.remote.call("DELETE", `/api/v1/sync/replicas/${replica_id}`).catch(() => undefined)
+}
+
+const report = (
+  context: CommandContext,
+  { device_name, folder, name }: Login,
+  { aside, device, moved }: LoggedIn,
+  position: number
+): void => {
+  const { replica_id, user_id, url: server } = device.profile
+  const left_file = moved === undefined ? undefined : keepLeft(folder, moved)
+  if (context.options.json === true) {
+    const { moved: commands, decided, left } = moved ?? { moved: 0, decided: 0, left: [] }
+    return context.printJson({
+      profile: { name, server, device: device_name, replica_id, user_id, position },
+      ...(moved === undefined ? {} : { moved: { commands, decided, left: left.length, left_file: left_file ?? null } }),
+      ...(aside === undefined ? {} : { aside })
+    })
+  }
+  context.note(
+    `Logged in to ${server} as ${device_name} (replica ${replica_id}); everything up to event ${position} is here.`
+  )
+  if (aside !== undefined) context.note(`What was there before is kept in ${aside}.`)
+  if (moved !== undefined && moved.moved > 0)
+    context.note(
+      `Took along ${moved.moved} unsent ${moved.moved === 1 ? "command" : "commands"}; flightcase sync sends ${moved.moved === 1 ? "it" : "them"}.`
+    )
+  if (moved !== undefined && left_file !== undefined)
+    context.note(
+      `${moved.left.length} ${moved.left.length === 1 ? "does" : "do"} not hold any more or ${moved.left.length === 1 ? "was" : "were"} refused before: see ${left_file}.`
+    )
+}
+
+/** An earlier device of the profile, with what it has not sent or settled. */
 interface LoginState {
   readonly profile: Profile
   readonly pending: ReadonlyArray<OutboxCommand>
   readonly conflicts: ReadonlyArray<OutboxCommand>
 }
 
-/** The device there is: one whose commands are all sent and settled, or one that may send no more, whose commands go along. */
-const standingOf = async (folder: string): Promise<LoginState> => {
+/**
+ * The device that is replaced. Its commands are all sent and settled, or it may send no more and they are moved; exit 6
+ * where it could still send them.
+ */
+const loginStateOf = async (folder: string): Promise<LoginState> => {
   const { openOutboxOf, readProfile } = await import("../../../sync/device/folder.ts")
   const profile = readProfile(folder)
   const outbox = openOutboxOf(folder)
@@ -139,7 +185,7 @@ const standingOf = async (folder: string): Promise<LoginState> => {
   }
 }
 
-/** Only their own person may give commands again. */
+/** Moves unsent commands to the new device. Exit 6 where they are another person's. */
 const takeAlong = async (
   { profile, pending, conflicts }: LoginState,
   device: Device,
@@ -163,7 +209,7 @@ const takeAlong = async (
   }
 }
 
-/** What could not be taken along stays readable, beside the new outbox. */
+/** Writes commands that could not be moved to a file beside the new outbox; gives its name. */
 const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   if (left.length === 0) return undefined
   const file = join(folder, `left-behind-${stamp()}.json`)
@@ -171,6 +217,7 @@ const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   return file
 }
 
+/** Puts the filled folder in the profile's place; the old one is kept as `to` or removed. */
 const swap = ({
   folder,
   filling,

@@ -10,39 +10,37 @@ import {
 } from "../../../core/opportunities/child-tables.ts"
 import { states, statuses, statusNamed } from "../../../core/opportunities/status/statuses.ts"
 import { formatMoney } from "../../../core/values/money.ts"
+import { rowIn, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { resolveStore } from "../../resolve-id.ts"
 import { bodyText } from "../../output/body.ts"
-import { column, tableText } from "../../output/table.ts"
+import { column, labelOf, tableText } from "../../output/table.ts"
 import { cellText } from "../../output/text.ts"
 import { wholeList } from "../../pages.ts"
-import { type ListFlags, listQuery } from "../../query.ts"
+import type { Flags } from "../../program.ts"
+import { listQuery } from "../../query.ts"
 import { formatIn } from "../../parse-time.ts"
 
-/** One line for each thing that changed; on a terminal the moment, the person and the deed stand on the first of them only. */
-export const showHistory = async (
-  context: CommandContext,
-  path: string,
-  flags: ListFlags & { readonly all?: boolean }
-): Promise<void> => {
+/** Prints a line for each change; on a terminal, moment, person and action stand only on the first of several. */
+export const showHistory = async (context: CommandContext, path: string, flags: Flags): Promise<void> => {
   const query = listQuery(flags)
   const body =
-    flags.all === true
+    flags["all"] === true
       ? await wholeList(context, `${path}/activity`, query)
       : await context.read(`${path}/activity`, query)
   if (context.options.json === true) return context.printJson(body)
-  const { opportunity } = (await context.read(path)) as { readonly opportunity: JsonObject }
+  const opportunity = rowIn(await context.read(path), "opportunity")
   const { zone } = await resolveStore(
     context,
     opportunity["store_id"] === null ? undefined : String(opportunity["store_id"])
   )
-  const entries = body["activity"] as ReadonlyArray<JsonObject>
+  const entries = rowsIn(body, "activity")
   const words = wordsFor(opportunity, entries)
   const rows = entries.flatMap((entry, at) => {
     const who = {
       at: formatIn(String(entry["created_at"]), zone),
       who: entry["user_name"] ?? "",
-      what: deedOf(String(entry["action"]))
+      what: actionWords(String(entry["action"]))
     }
     const changes = changesOf(entry, (key, value) => words(at, key, value, zone))
     return (changes.length === 0 ? [{ field: "", old: "", new: "" }] : changes).map((change, line): JsonObject => ({
@@ -62,15 +60,15 @@ export const showHistory = async (
   if (more !== undefined) context.note(more)
 }
 
-/** `opportunity.item_added` → `item added` */
-const deedOf = (action: string): string => action.slice(action.lastIndexOf(".") + 1).replaceAll("_", " ")
+/** `opportunity.item_added` gives `item added`. */
+const actionWords = (action: string): string => action.slice(action.lastIndexOf(".") + 1).replaceAll("_", " ")
 
 interface Change extends JsonObject {
   readonly field: string
   readonly old: string
   readonly new: string
 }
-/** What differs; of what came or went, all that says something. */
+/** The fields that differ; of a row that was made or removed, all that have a value. */
 const changesOf = (entry: JsonObject, say: (key: string, value: Json) => string): ReadonlyArray<Change> => {
   const [before, after] = [entry["old_values"], entry["new_values"]].map((values) =>
     isJsonObject(values) ? values : undefined
@@ -78,18 +76,20 @@ const changesOf = (entry: JsonObject, say: (key: string, value: Json) => string)
   const keys = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   return keys
     .map((key) => ({
-      field: key.replace(/_id$/, "").replaceAll("_", " "),
+      field: labelOf(key),
       old: before?.[key] === undefined ? "" : say(key, before[key]),
       new: after?.[key] === undefined ? "" : say(key, after[key]),
-      // The part it is about stands on both sides alike.
-      said:
+      // An id names the part the entry is about, so it is shown though it is the same before and after.
+      is_shown:
         before === undefined || after === undefined
-          ? (before ?? after)![key] !== false
+          ? (before ?? after)?.[key] !== false
           : /(^|_)id$/.test(key) || JSON.stringify(before[key] ?? null) !== JSON.stringify(after[key] ?? null)
     }))
-    .filter((one) => one.said && (one.old !== "" || one.new !== ""))
-    .map(({ said: _said, ...change }) => change)
+    .filter((one) => one.is_shown && (one.old !== "" || one.new !== ""))
+    .map(({ is_shown: _is_shown, ...change }) => change)
 }
+
+const labelIn = (labels: { readonly [code: number]: string }, code: number): string => labels[code] ?? String(code)
 
 const amounts = new Set(["charge_total", "deal_total", "unit_price", "total", "amount"])
 const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
@@ -99,21 +99,21 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   version_type: version_types,
   condition: condition_labels
 }
-/** Values as people say them: amounts in the order's currency, codes by their names, times on the store's clock. */
+/** Values for people: amounts in the order's currency, codes by their labels, times on the store's clock. */
 const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) => {
   const currency = String(opportunity["currency_code"] ?? "GBP")
   const stateAt = (at: number, side: "old_values" | "new_values"): number => {
-    const told = (entry: JsonObject | undefined, of: string): unknown =>
+    const stateIn = (entry: JsonObject | undefined, of: string): unknown =>
       isJsonObject(entry?.[of]) ? entry[of]["state"] : undefined
-    const own = told(entries[at], side)
-    // Newest first: a status alone is one of the state that an older entry left, or a newer one found.
+    const own = stateIn(entries[at], side)
+    // A status without its state belongs to the state that the next older entry left or the next newer one began with.
     const older = entries
       .slice(at + 1)
-      .map((entry) => told(entry, "new_values"))
+      .map((entry) => stateIn(entry, "new_values"))
       .find((state) => state !== undefined)
     const newer = entries
       .slice(0, at)
-      .map((entry) => told(entry, "old_values"))
+      .map((entry) => stateIn(entry, "old_values"))
       .findLast((state) => state !== undefined)
     return Number(own ?? older ?? newer ?? opportunity["state"])
   }
@@ -123,10 +123,8 @@ const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) =
       if (amounts.has(key)) return formatMoney(value, currency)
       if (key === "status") {
         const action = String(entries[at]?.["action"])
-        if (action.includes(".asset_"))
-          return assignment_statuses[value as keyof typeof assignment_statuses] ?? String(value)
-        if (action.includes(".version_"))
-          return version_statuses[value as keyof typeof version_statuses] ?? String(value)
+        if (action.includes(".asset_")) return labelIn(assignment_statuses, value)
+        if (action.includes(".version_")) return labelIn(version_statuses, value)
         const side =
           isJsonObject(entries[at]?.["new_values"]) && entries[at]["new_values"]["status"] === value
             ? "new_values"

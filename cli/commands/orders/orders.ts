@@ -1,17 +1,14 @@
-/** `orders`: opportunities that were ordered, by id or number. The noun's other verbs stand beside. */
+/** `orders`: opportunities that were ordered, by id or number. The verbs of `opportunities` are added to these. */
 import { type Command, Option } from "commander"
-import { printAnswer } from "../../output/print.ts"
-import { wholeList } from "../../pages.ts"
-import { withAction, repeatable } from "../../program.ts"
-import { type ListFlags, listQuery } from "../../query.ts"
+import { withAction } from "../../program.ts"
+import { listOpportunities, withListFlags } from "./list.ts"
 import { opportunityPath, showOpportunity } from "./show.ts"
 
 export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number; also every verb of opportunities")
   withAction(
-    opportunityList(orders.command("list").description("Orders; quotes are under flightcase quote list")),
-    (context, _args, flags) =>
-      listOpportunities(context, flags as ListFlags & { readonly all?: boolean }, [["q[state_eq]", "2"]])
+    withListFlags(orders.command("list").description("Orders; quotes are under flightcase quote list")),
+    (context, _args, flags) => listOpportunities(context, flags, [["q[state_eq]", "2"]])
   )
   const show = orders
     .command("show")
@@ -30,29 +27,6 @@ export const declare = (program: Command): void => {
     .addOption(new Option("--all", "all pages"))
   withAction(history, async (context, [order = ""], flags) => {
     const { showHistory } = await import("./history.ts")
-    await showHistory(context, await opportunityPath(context, order), flags as ListFlags & { readonly all?: boolean })
-  })
-}
-
-export const opportunityList = (command: Command): Command =>
-  command
-    .addOption(repeatable("-q, --q <name=value>", "a filter, such as subject_cont=gala; may be given again"))
-    .option("--sort <field>", "by this field; -field for the other way round")
-    .option("--page <number>")
-    .option("--per-page <number>", "rows of a page, at most 100")
-    .addOption(new Option("--all", "all pages"))
-    .option("--include <a,b>", "related things to show too")
-    .option("--view <id>", "a saved view")
-
-export const listOpportunities = async (
-  context: Parameters<typeof printAnswer>[0],
-  flags: ListFlags & { readonly all?: boolean },
-  only: ReadonlyArray<readonly [string, string]>
-): Promise<void> => {
-  const path = "/api/v1/opportunities"
-  const query = [...listQuery(flags), ...only]
-  await printAnswer(context, {
-    status: 200,
-    body: flags.all === true ? await wholeList(context, path, query) : await context.read(path, query)
+    await showHistory(context, await opportunityPath(context, order), flags)
   })
 }

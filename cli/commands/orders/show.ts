@@ -1,12 +1,13 @@
-/** Quotes and orders as they are shown: a head, its lines, its sums. */
-import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+/** `orders show` and `quote show`: an opportunity with its lines, costs and totals. */
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { resolveId } from "../../resolve-id.ts"
 import { columnsOf } from "../../output/columns.ts"
 import { explanationText } from "../../output/explanation.ts"
 import { recordText, tableText } from "../../output/table.ts"
 
-const head = [
+const header = [
   "id",
   "number",
   "subject",
@@ -33,26 +34,31 @@ const sums = [
   "tax_total",
   "charge_including_tax_total"
 ]
-const nothing = /^-?0+(\.0+)?$/
+const zero = /^-?0+(\.0+)?$/
 
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
 
-/** Shows a quote or order with its lines, and in words how its figures came about if asked; with --json the API's own answer. */
+/** Prints an opportunity, with --json as the API gives it; `explained` adds how its figures were worked out, in words. */
 export const showOpportunity = async (context: CommandContext, path: string, explained = false): Promise<void> => {
   const body = await context.read(path, [
     ["include", "items,costs,member,venue,store"],
     ...(explained ? ([["explain", "1"]] as const) : [])
   ])
   if (context.options.json === true) return context.printJson(body)
-  const opportunity = body["opportunity"] as JsonObject
+  const opportunity = rowIn(body, "opportunity")
   const chosen = (keys: ReadonlyArray<string>): JsonObject =>
-    Object.fromEntries(keys.filter((key) => opportunity[key] !== undefined).map((key) => [key, opportunity[key]!]))
-  context.print(recordText({ ...chosen(head), number: opportunity["number"] ?? "pending" }, context.terminal))
-  const items = rows(opportunity["items"])
-  const costs = rows(opportunity["costs"])
+    Object.fromEntries(
+      keys.flatMap((key) => {
+        const value = opportunity[key]
+        return value === undefined ? [] : [[key, value] as const]
+      })
+    )
+  context.print(recordText({ ...chosen(header), number: opportunity["number"] ?? "pending" }, context.terminal))
+  const items = rowsOr(opportunity["items"])
+  const costs = rowsOr(opportunity["costs"])
   if (context.terminal.is_tty) {
-    if (items.length > 0) context.print(`\n${tableText(columnsOf("items")!, items, context.terminal)}`)
+    if (items.length > 0) context.print(`\n${tableText(columnsOf("items") ?? [], items, context.terminal)}`)
     if (costs.length > 0) context.print(`\n${tableText(columnsOf("costs") ?? [], costs, context.terminal)}`)
     context.print("\n")
   }
@@ -60,7 +66,7 @@ export const showOpportunity = async (context: CommandContext, path: string, exp
     recordText(
       Object.fromEntries(
         Object.entries(chosen(sums)).filter(
-          ([key, value]) => value !== null && (!nothing.test(String(value)) || key === "charge_including_tax_total")
+          ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
         )
       ),
       context.terminal
@@ -68,4 +74,3 @@ export const showOpportunity = async (context: CommandContext, path: string, exp
   )
   if (explained) context.print(`\n${explanationText(body["explanation"], context.terminal)}`)
 }
-const rows = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])

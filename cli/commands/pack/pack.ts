@@ -1,8 +1,8 @@
-/** `pack`: puts what is scanned into a container, one commit per code. */
+/** `pack`: puts scanned units into a container, each committed on its own. */
 import type { Command } from "commander"
 import { requireAsset, scanAll } from "../../codes.ts"
 import { resolveId } from "../../resolve-id.ts"
-import { withAction } from "../../program.ts"
+import { textFlag, withAction } from "../../program.ts"
 
 export const declare = (program: Command): void => {
   const pack = program
@@ -14,7 +14,7 @@ export const declare = (program: Command): void => {
   withAction(pack, async (context, [named = ""], flags) => {
     const container = await resolveId(context, "containers", named)
     const out = flags["out"] === true
-    return scanAll(context, flags["file"] as string | undefined, out ? "unpacked" : "packed", async (code) => {
+    return scanAll(context, textFlag(flags, "file"), out ? "unpacked" : "packed", async (code) => {
       const asset = await requireAsset(context, code)
       await context.ask({
         method: "POST",

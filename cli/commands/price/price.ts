@@ -1,21 +1,13 @@
 /** `price`: what a product costs over a window, period by period. */
 import { type Command, Option } from "commander"
-import type { JsonObject } from "../../../core/kernel/json.ts"
+import { objectBody, rowIn, rowsOr } from "../../answers.ts"
 import { missingFlagError } from "../../exit-codes.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
 import { columnsOf } from "../../output/columns.ts"
 import { explanationText } from "../../output/explanation.ts"
 import { recordText, tableText } from "../../output/table.ts"
-import { withAction } from "../../program.ts"
+import { textFlag, withAction } from "../../program.ts"
 import { parseMomentIn, formatIn } from "../../parse-time.ts"
-
-interface Priced {
-  readonly rate_breakdown: JsonObject & {
-    readonly line_items: ReadonlyArray<JsonObject>
-    readonly applied_modifiers: ReadonlyArray<JsonObject>
-  }
-  readonly meta: { readonly resolved: boolean }
-}
 
 export const declare = (program: Command): void => {
   const price = program
@@ -32,7 +24,7 @@ export const declare = (program: Command): void => {
     for (const flag of ["from", "to"])
       if (flags[flag] === undefined)
         throw missingFlagError(`--${flag}`, flag === "from" ? "the start of the hire" : "the end of the hire")
-    const store = await resolveStore(context, flags["store"] as string | undefined)
+    const store = await resolveStore(context, textFlag(flags, "store"))
     const id = await resolveId(context, "products", product)
     const quantity = String(flags["quantity"])
     const { body } = await context.ask({
@@ -47,32 +39,32 @@ export const declare = (program: Command): void => {
         ...(flags["transactionType"] === undefined ? {} : { transaction_type: String(flags["transactionType"]) })
       }
     })
-    if (context.options.json === true) context.printJson(body as JsonObject)
+    if (context.options.json === true) context.printJson(objectBody(body))
     else {
-      const { rate_breakdown } = body as unknown as Priced
-      const { line_items, applied_modifiers, ...sums } = rate_breakdown
-      const shown = line_items.map((line) => ({
+      const { line_items, applied_modifiers, ...sums } = rowIn(body, "rate_breakdown")
+      const modifiers = rowsOr(applied_modifiers)
+      const lines = rowsOr(line_items).map((line) => ({
         ...line,
         period_from: formatIn(String(line["period_from"]), store.zone),
         period_to: formatIn(String(line["period_to"]), store.zone)
       }))
-      if (context.terminal.is_tty && line_items.length > 0)
-        context.print(`${tableText(columnsOf("line_items")!, shown, context.terminal)}\n`)
+      if (context.terminal.is_tty && lines.length > 0)
+        context.print(`${tableText(columnsOf("line_items") ?? [], lines, context.terminal)}\n`)
       context.print(
         recordText(
           {
             ...sums,
-            ...(applied_modifiers.length === 0
+            ...(modifiers.length === 0
               ? {}
-              : { applied_modifiers: applied_modifiers.map((one) => String(one["description"])).join("; ") })
+              : { applied_modifiers: modifiers.map((one) => String(one["description"])).join("; ") })
           },
           context.terminal
         )
       )
       if (flags["explain"] === true)
-        context.print(`\n${explanationText((body as JsonObject)["explanation"], context.terminal)}`)
+        context.print(`\n${explanationText(objectBody(body)["explanation"], context.terminal)}`)
     }
-    if (!(body as unknown as Priced).meta.resolved)
+    if (rowIn(body, "meta")["resolved"] !== true)
       context.note("No rate of this product holds for that store, type and date, so it is priced at zero.")
   })
 }

@@ -1,6 +1,7 @@
-/** Questions of a new quote, at the counter: who, when, what; after each line what it comes to and what is short. */
-import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+/** The questions of `quote new` on a terminal: customer, dates, lines; after each line its price and what is short. */
+import type { JsonObject } from "../../../core/kernel/json.ts"
 import { exact } from "../../../core/values/decimal.ts"
+import { rowIn, rowsIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { findIdByName, type ResolvedStore, resolveStore } from "../../resolve-id.ts"
@@ -9,16 +10,16 @@ import type { Flags } from "../../program.ts"
 import * as terminal from "../../prompt.ts"
 import { parseMomentIn } from "../../parse-time.ts"
 
-/** Who answers: somebody at a terminal, or a test. */
+/** How questions are asked; tests give answers of their own. */
 export type Questions = Pick<typeof terminal, "promptText" | "choose">
-/** A line as it stands: what it is, how many, what it comes to, and of what there are too few. */
-interface Wished {
+/** A line with its price, the products it takes from stock, and what is short. */
+interface WizardLine {
   readonly product_id: number
   readonly name: string
   readonly quantity: string
   readonly total: string
   readonly currency: string
-  /** How many of each product go out with it: itself, and what comes along. */
+  /** Quantity of each product it takes: its own and those of its accessories. */
   readonly needs: ReadonlyMap<number, number>
   readonly hints: ReadonlyArray<string>
 }
@@ -30,7 +31,7 @@ interface Hire {
 
 const found_max = 15
 
-/** The flags somebody would have given; `quote new` goes on with them. Exit 2 when it is thrown away. */
+/** Asks, and gives the answers as the flags of `quote new`. Exit 2 when the quote is given up. */
 export const askForQuote = async (
   context: CommandContext,
   flags: Flags,
@@ -64,7 +65,7 @@ export const askForQuote = async (
     from === ""
       ? undefined
       : { store, from: parseMomentIn(from, store.zone, "From"), to: parseMomentIn(to, store.zone, "To") }
-  let lines: ReadonlyArray<Wished> = []
+  let lines: ReadonlyArray<WizardLine> = []
   for (;;) {
     lines = await askForLines(context, questions, hire, lines)
     context.note(review(context, lines))
@@ -81,7 +82,7 @@ export const askForQuote = async (
         "Which",
         lines.map((line, at) => ({ name: `${line.quantity} × ${line.name}`, value: at }))
       )
-      lines = await again(context, hire, lines.toSpliced(out, 1))
+      lines = await countedAgain(context, hire, lines.toSpliced(out, 1))
     }
     if (next === "quotation" || next === "draft") {
       return {
@@ -96,13 +97,13 @@ export const askForQuote = async (
   }
 }
 
-/** Lines until nothing is answered; what they come to so far is told after each. */
+/** Asks for lines until nothing is answered; shows each with its price, and the total so far. */
 const askForLines = async (
   context: CommandContext,
   questions: Questions,
   hire: Hire | undefined,
-  before: ReadonlyArray<Wished>
-): Promise<ReadonlyArray<Wished>> => {
+  before: ReadonlyArray<WizardLine>
+): Promise<ReadonlyArray<WizardLine>> => {
   let lines = before
   for (;;) {
     const text = await questions.promptText(
@@ -116,26 +117,26 @@ const askForLines = async (
       check: (text) =>
         /^\d{1,7}(\.\d{1,2})?$/.test(text) && Number(text) > 0 ? undefined : "A number above 0, please."
     })
-    const line = await wished(context, hire, product, quantity, lines)
+    const line = await lineOf(context, hire, product, quantity, lines)
     lines = [...lines, line]
     context.note(`  ${line.quantity} × ${line.name}: ${line.total} ${line.currency}`)
     for (const hint of line.hints) context.note(`  ${hint}`)
     context.note(`  ${sumOf(lines)}`)
   }
 }
-/** What is left is looked at anew: the line taken out may have been what made another one short. */
-const again = async (
+/** Prices and counts all lines again: the line taken out may have made another one short. */
+const countedAgain = async (
   context: CommandContext,
   hire: Hire | undefined,
-  lines: ReadonlyArray<Wished>
-): Promise<ReadonlyArray<Wished>> => {
-  const done: Array<Wished> = []
+  lines: ReadonlyArray<WizardLine>
+): Promise<ReadonlyArray<WizardLine>> => {
+  const done: Array<WizardLine> = []
   for (const { product_id, quantity } of lines)
-    done.push(await wished(context, hire, await productBy(context, product_id), quantity, done))
+    done.push(await lineOf(context, hire, await productBy(context, product_id), quantity, done))
   return done
 }
 
-const sumOf = (lines: ReadonlyArray<Wished>): string => {
+const sumOf = (lines: ReadonlyArray<WizardLine>): string => {
   const currencies = [...new Set(lines.map((line) => line.currency))]
   const sums = currencies.map((currency) => {
     const totals = lines.filter((line) => line.currency === currency).map((line) => line.total)
@@ -144,7 +145,7 @@ const sumOf = (lines: ReadonlyArray<Wished>): string => {
   })
   return `So far ${lines.length} line${lines.length === 1 ? "" : "s"}: ${sums.join(" + ")}, before discounts and tax.`
 }
-const review = (context: CommandContext, lines: ReadonlyArray<Wished>): string =>
+const review = (context: CommandContext, lines: ReadonlyArray<WizardLine>): string =>
   lines.length === 0
     ? "No lines yet."
     : [
@@ -163,17 +164,17 @@ const review = (context: CommandContext, lines: ReadonlyArray<Wished>): string =
         sumOf(lines)
       ].join("\n")
 
-/** A product with what comes along with it: priced for the hire, and held against what is free then beside the lines before. */
-const wished = async (
+/** A line of a product with its accessories: priced for the hire, and compared with what earlier lines leave free. */
+const lineOf = async (
   context: CommandContext,
   hire: Hire | undefined,
   product: JsonObject,
   quantity: string,
-  before: ReadonlyArray<Wished>
-): Promise<Wished> => {
+  before: ReadonlyArray<WizardLine>
+): Promise<WizardLine> => {
   const id = Number(product["id"]),
     name = String(product["name"])
-  const along = (Array.isArray(product["accessories"]) ? product["accessories"].filter(isJsonObject) : [])
+  const accessories = rowsOr(product["accessories"])
     .filter((one) => one["included"] === true)
     .map((one) => ({
       id: Number(one["accessory_product_id"]),
@@ -185,15 +186,16 @@ const wished = async (
     }))
   const { total, currency, resolved } = await priced(context, hire, id, quantity)
   let whole = exact(total)
-  for (const one of along)
+  for (const one of accessories)
     if (!one.free) whole = whole.plus(exact((await priced(context, hire, one.id, one.quantity)).total))
   const needs = new Map<number, number>()
   const hints = resolved
     ? []
     : [`No rate of ${name} holds then: it is priced at zero. Set a price later: flightcase quote add … --price.`]
-  for (const part of [{ id, name, quantity }, ...along]) {
-    needs.set(part.id, (needs.get(part.id) ?? 0) + Number(part.quantity))
-    const wanted = before.reduce((sum, line) => sum + (line.needs.get(part.id) ?? 0), needs.get(part.id)!)
+  for (const part of [{ id, name, quantity }, ...accessories]) {
+    const needed = (needs.get(part.id) ?? 0) + Number(part.quantity)
+    needs.set(part.id, needed)
+    const wanted = before.reduce((sum, line) => sum + (line.needs.get(part.id) ?? 0), needed)
     const hint = await shortOf(context, hire, part.id, part.name, wanted)
     if (hint !== undefined && !(hint === too_far && (before.length > 0 || hints.includes(hint)))) hints.push(hint)
   }
@@ -208,7 +210,7 @@ const wished = async (
   }
 }
 
-/** Without dates a line counts as one day. */
+/** The price of a product for the hire; without dates, for one day. */
 const priced = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -227,14 +229,15 @@ const priced = async (
       ...(hire === undefined ? {} : { store_id: hire.store.id })
     }
   })
-  const { rate_breakdown, meta } = body as { readonly rate_breakdown: JsonObject; readonly meta: JsonObject }
+  const breakdown = rowIn(body, "rate_breakdown")
   return {
-    total: String(rate_breakdown["total"]),
-    currency: String(rate_breakdown["currency"]),
-    resolved: meta["resolved"] === true
+    total: String(breakdown["total"]),
+    currency: String(breakdown["currency"]),
+    resolved: rowIn(body, "meta")["resolved"] === true
   }
 }
 
+/** How many are missing during the hire, in words; undefined where enough are free, or that cannot be known. */
 const shortOf = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -253,7 +256,7 @@ const shortOf = async (
     ]
   })
   if (answer.status >= 400) return undefined
-  const { min_available: free, slots } = (answer.body as JsonObject)["availability"] as JsonObject
+  const { min_available: free, slots } = rowIn(answer.body, "availability")
   if (Array.isArray(slots) && slots.length === 0) return too_far
   return typeof free !== "number" || wanted <= free
     ? undefined
@@ -261,7 +264,7 @@ const shortOf = async (
 }
 const too_far = "These dates are too far off to count what is free."
 
-/** By id, sku or barcode; else the one whose name has these letters in it, or one of them. */
+/** The product with this sku or barcode, else one chosen from those with the text in their name, else the one with this id. */
 const productMeant = async (
   context: CommandContext,
   text: string,
@@ -274,14 +277,18 @@ const productMeant = async (
   })
   if (exactly === null) return undefined
   if (exactly !== undefined) return productBy(context, exactly)
-  const { products } = (await context.read("/api/v1/products", [
-    ["q[name_cont]", text],
-    ["q[is_active_true]", "1"],
-    ["sort", "name"],
-    ["per_page", String(found_max)]
-  ])) as { readonly products: ReadonlyArray<JsonObject> }
-  if (products.length === 1) return productBy(context, Number(products[0]!["id"]))
-  if (products.length > 1) {
+  const products = rowsIn(
+    await context.read("/api/v1/products", [
+      ["q[name_cont]", text],
+      ["q[is_active_true]", "1"],
+      ["sort", "name"],
+      ["per_page", String(found_max)]
+    ]),
+    "products"
+  )
+  const [first, ...others] = products
+  if (first !== undefined && others.length === 0) return productBy(context, Number(first["id"]))
+  if (first !== undefined) {
     const chosen = await choose("Which", [
       ...products.map((one) => ({
         name: [one["name"], one["sku"]].filter((part) => typeof part === "string").join("  "),
@@ -297,14 +304,15 @@ const productMeant = async (
       path: `/api/v1/products/${text}`,
       query: [["include", "accessories"]]
     })
-    if (answer.status < 400) return (answer.body as JsonObject)["product"] as JsonObject
+    if (answer.status < 400) return rowIn(answer.body, "product")
   }
   context.note(`No product has ${JSON.stringify(text)} in its name, nor as sku or barcode.`)
   return undefined
 }
 const productBy = async (context: CommandContext, id: number): Promise<JsonObject> =>
-  (await context.read(`/api/v1/products/${id}`, [["include", "accessories"]]))["product"] as JsonObject
+  rowIn(await context.read(`/api/v1/products/${id}`, [["include", "accessories"]]), "product")
 
+/** The message of what a check throws; undefined where it throws nothing. */
 const complaint = (check: () => unknown): string | undefined => {
   try {
     check()
@@ -321,18 +329,22 @@ const askForMember = async (
   for (;;) {
     const part = await ask("Customer (part of the name; nothing for none)")
     if (part === "") return undefined
-    const { members } = (await context.read("/api/v1/members", [
-      ["q[name_cont]", part],
-      ["q[membership_type_eq]", "organisation"],
-      ["q[is_active_true]", "1"],
-      ["sort", "name"],
-      ["per_page", String(found_max)]
-    ])) as { readonly members: ReadonlyArray<JsonObject> }
-    if (members.length === 1) {
-      context.note(`  ${String(members[0]!["name"])}`)
-      return String(members[0]!["id"])
+    const members = rowsIn(
+      await context.read("/api/v1/members", [
+        ["q[name_cont]", part],
+        ["q[membership_type_eq]", "organisation"],
+        ["q[is_active_true]", "1"],
+        ["sort", "name"],
+        ["per_page", String(found_max)]
+      ]),
+      "members"
+    )
+    const [first, ...others] = members
+    if (first !== undefined && others.length === 0) {
+      context.note(`  ${String(first["name"])}`)
+      return String(first["id"])
     }
-    if (members.length === 0) context.note(`No organisation's name contains ${JSON.stringify(part)}.`)
+    if (first === undefined) context.note(`No organisation's name contains ${JSON.stringify(part)}.`)
     else {
       const chosen = await choose("Which", [
         ...members.map((one) => ({ name: String(one["name"]), value: String(one["id"]) })),
@@ -349,9 +361,7 @@ const askForStore = async (
   { choose }: Questions
 ): Promise<string | undefined> => {
   if (typeof flags["store"] === "string") return flags["store"]
-  const { stores } = (await context.read("/api/v1/stores", [["per_page", "100"]])) as {
-    readonly stores: ReadonlyArray<JsonObject>
-  }
+  const stores = rowsIn(await context.read("/api/v1/stores", [["per_page", "100"]]), "stores")
   return stores.length < 2
     ? undefined
     : choose(

@@ -1,4 +1,4 @@
-/** `serve`: the server. Its settings come from the environment alone, so that they are the same however it is started. */
+/** `serve`: the server. All its settings come from the environment, so they are the same however it is started. */
 import type { Command } from "commander"
 import { variablesText } from "../../../server/environment.ts"
 
@@ -11,8 +11,10 @@ export const declare = (program: Command): void => {
     .addHelpText("after", `\nEnvironment variables:\n${variablesText()}`)
     .action(async () => {
       const { serve } = await import("../../../server/serve.ts")
-      // A server has its own way to stop; the command line's would end it with requests under way.
+      // The server stops by its own signal handlers; the command line's would end it with requests under way.
       process.removeAllListeners("SIGINT")
       serve(process.env)
+      // `serve` returns at once and ends the process itself. An action that returned would end it after half a second.
+      await new Promise<never>(() => {})
     })
 }

@@ -1,5 +1,6 @@
-/** Asking and looking at answers: the first that is not as it must be ends the walk. */
+/** Requests of the smoke test and checks of their answers; the first wrong one ends it. */
 import { type Answer } from "../../../core/kernel/endpoint.ts"
+import { isRows } from "../../answers.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
 
@@ -31,8 +32,8 @@ export const one = (body: JsonObject, key: string): JsonObject => {
 }
 export const many = (body: JsonObject, key: string): ReadonlyArray<JsonObject> => {
   const value = body[key]
-  if (!Array.isArray(value)) throw new SmokeFailure(`the answer has no ${key}: ${shown(body)}`)
-  return value as ReadonlyArray<JsonObject>
+  if (!isRows(value)) throw new SmokeFailure(`the answer has no ${key}: ${shown(body)}`)
+  return value
 }
 const shown = (value: Json | undefined): string => {
   const text = JSON.stringify(value) ?? "nothing"

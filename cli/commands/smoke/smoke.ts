@@ -1,4 +1,4 @@
-/** `smoke`: walks the main job against a running server, says how each step went, and removes what it made. */
+/** `smoke`: tries a running server with data of its own, reports each step, and removes what it made. */
 import { randomBytes } from "node:crypto"
 import type { Command } from "commander"
 import type { CommandContext } from "../../context.ts"
@@ -32,9 +32,9 @@ const run = async (
   }
   const mark = `Smoke ${randomBytes(4).toString("hex")}`
   const made: CreatedRecords = { undo: [] }
-  const told: Array<{ readonly step: string; readonly ok: boolean; readonly detail?: string }> = []
+  const results: Array<{ readonly step: string; readonly ok: boolean; readonly detail?: string }> = []
   const tell = (step: string, detail?: string): void => {
-    told.push({ step, ok: detail === undefined, ...(detail === undefined ? {} : { detail }) })
+    results.push({ step, ok: detail === undefined, ...(detail === undefined ? {} : { detail }) })
     if (context.options.json === true) return
     const sign =
       detail === undefined
@@ -43,25 +43,27 @@ const run = async (
     context.print(`${sign} ${step}${detail === undefined ? "" : `: ${detail}`}\n`)
   }
   let wrong = false
+  let current = ""
   const started = performance.now()
   try {
     for (const [name, step] of smoke_steps) {
+      current = name
       await step({ ask: asking(token), as: asking, mark, made })
       tell(name)
     }
   } catch (error) {
     if (!(error instanceof SmokeFailure)) throw error
     wrong = true
-    tell(smoke_steps[told.length]![0], error.message)
+    tell(current, error.message)
   } finally {
     const left = await cleanUp(asking(token), made)
-    if (told.length > 0 || left.length > 0)
+    if (results.length > 0 || left.length > 0)
       tell("everything made is removed", left.length === 0 ? undefined : left.join("; "))
     wrong ||= left.length > 0
   }
-  if (context.options.json === true) context.printJson({ smoke: { ok: !wrong, steps: told } })
+  if (context.options.json === true) context.printJson({ smoke: { ok: !wrong, steps: results } })
   context.note(
-    `${told.filter(({ ok }) => ok).length} of ${told.length} steps right, in ${((performance.now() - started) / 1000).toFixed(1)} s.`
+    `${results.filter(({ ok }) => ok).length} of ${results.length} steps right, in ${((performance.now() - started) / 1000).toFixed(1)} s.`
   )
   return wrong ? exit_codes.failed : exit_codes.ok
 }

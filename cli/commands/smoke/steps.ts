@@ -1,9 +1,10 @@
-/** The main job, step by step: a product is stocked, priced, quoted, ordered, packed; refusals are refused. */
+/** The steps of the smoke test: a product is stocked, priced, quoted, ordered and packed; what must be refused is refused. */
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
+import { rowsOr } from "../../answers.ts"
 import { formatMoney } from "../../../core/values/money.ts"
 import { type SmokeClient, expectRefusal, expectStatus, expectValue, many, one } from "./requests.ts"
 
-/** What the walk has made; `undo` is carried out backwards. */
+/** What the steps have made; `undo` is carried out from the last to the first. */
 export interface CreatedRecords {
   readonly undo: Array<{ readonly what: string; readonly method: string; readonly path: string; readonly body?: Json }>
   currency?: string
@@ -278,18 +279,19 @@ export const smoke_steps: ReadonlyArray<Step> = [
         expectStatus(await ask("GET", `/api/v1/opportunities/${made.deal}`, undefined, [["include", "items"]]), 200),
         "opportunity"
       )
-      const line = (items as ReadonlyArray<JsonObject>).at(-1)!
+      const line = rowsOr(items).at(-1)
+      const [unit = 0] = made.units ?? []
       const allocate = () =>
         ask("POST", `/api/v1/opportunities/${made.deal}/quick_allocate`, {
-          allocations: [{ opportunity_item_id: line["id"]!, stock_level_id: made.units![0]! }]
+          allocations: [{ opportunity_item_id: line?.["id"] ?? null, stock_level_id: unit }]
         })
       expectStatus(await allocate(), 200)
       expectRefusal(await allocate(), 422)
       const assets = many(expectStatus(await ask("GET", `/api/v1/opportunities/${made.deal}/assets`), 200), "assets")
       expectValue(
         "the assigned units",
-        assets.map((asset) => asset["stock_level_id"]!),
-        [made.units![0]!]
+        assets.map((asset) => asset["stock_level_id"] ?? null),
+        [unit]
       )
     }
   ],
@@ -314,14 +316,11 @@ export const smoke_steps: ReadonlyArray<Step> = [
         path: `/api/v1/containers/${made.container}/dissolve`,
         body: {}
       })
-      const pack = () =>
-        ask("POST", `/api/v1/containers/${made.container}/pack`, { serialised_item_id: made.units![1]! })
+      const [, unit = 0] = made.units ?? []
+      const pack = () => ask("POST", `/api/v1/containers/${made.container}/pack`, { serialised_item_id: unit })
       expectStatus(await pack(), 201)
       expectRefusal(await pack(), 422, "serialised_item_id")
-      expectStatus(
-        await ask("POST", `/api/v1/containers/${made.container}/unpack`, { serialised_item_id: made.units![1]! }),
-        200
-      )
+      expectStatus(await ask("POST", `/api/v1/containers/${made.container}/unpack`, { serialised_item_id: unit }), 200)
     }
   ],
   [
@@ -339,7 +338,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
   ]
 ]
 
-/** Backwards through what was made; gives what could not be removed. */
+/** Removes what was made, the last first; gives what could not be removed. */
 export const cleanUp = async (ask: SmokeClient, made: CreatedRecords): Promise<ReadonlyArray<string>> => {
   const left: Array<string> = []
   for (const { what, method, path, body } of [...made.undo].reverse()) {

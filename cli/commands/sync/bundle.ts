@@ -1,14 +1,12 @@
-/** Sync by hand: `sync bundle out|in FILE`, and unsent commands written out for review. */
+/** `sync bundle out` and `sync bundle in`: sync by a file that somebody carries. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import type { MissingCommands } from "../../../sync/device/recovery/missing-commands.ts"
-import type { OutboxCommand } from "../../../sync/device/outbox/command.ts"
-import type { UnsentReport } from "../../../sync/device/outbox/unsent.ts"
+import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
-import { type Cells, cellsFor, guardText } from "../../output/csv.ts"
-import { withAction } from "../../program.ts"
-import { conflictJson } from "./conflicts.ts"
+import { type Flags, textFlag, withAction } from "../../program.ts"
+import { exportPending } from "./export-pending.ts"
+import { writePrivately } from "./write-privately.ts"
 
 export const declareBundle = (sync: Command): void => {
   const bundle = sync.command("bundle").description("Sync without a network: by a file somebody carries")
@@ -52,19 +50,15 @@ const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>):
   context.note(`Where there is a network: flightcase sync bundle in ${file} --to ${device.profile.url} --token T`)
 }
 
-const takeIn = async (
-  context: CommandContext,
-  [file = ""]: ReadonlyArray<string>,
-  flags: { readonly [name: string]: unknown }
-): Promise<number> => {
+const takeIn = async (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
   const text = await readBounded(file)
   const { readBundle } = await import("../../../sync/protocol/bundle-format.ts")
-  const sealed = readBundle(text)
-  const to = typeof flags["to"] === "string" ? flags["to"] : context.options.url
+  const bundle = readBundle(text)
+  const to = textFlag(flags, "to") ?? context.options.url
   if (to !== undefined) {
-    if (sealed.kind !== "commands")
+    if (bundle.kind !== "commands")
       throw usageError("This bundle comes from a server; it is for the device, without --to.")
-    return deliver(context, file, sealed as unknown as JsonObject, to, flags)
+    return deliver(context, file, { ...bundle }, to, flags)
   }
   const device = await context.device()
   const report = await device.bundleIn(text)
@@ -85,13 +79,13 @@ const takeIn = async (
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
 
-/** The courier's part: another device's commands to the server, the server's answer into a file. */
+/** Delivers another device's bundle to the server, and writes the server's answer as the bundle to carry back. */
 const deliver = async (
   context: CommandContext,
   file: string,
   bundle: JsonObject,
   to: string,
-  flags: { readonly [name: string]: unknown }
+  flags: Flags
 ): Promise<number> => {
   if (context.offline)
     throw new CliError(exit_codes.network, "Delivering needs the server, and --offline forbids to ask it.")
@@ -104,8 +98,9 @@ const deliver = async (
     body: { bundle }
   })
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
-  const { bundle: back, delivered } = answer.body as { readonly bundle: JsonObject; readonly delivered: JsonObject }
-  const output = typeof flags["output"] === "string" ? flags["output"] : `${file}.back`
+  const back = rowIn(answer.body, "bundle")
+  const delivered = rowIn(answer.body, "delivered")
+  const output = textFlag(flags, "output") ?? `${file}.back`
   await writePrivately(output, `${JSON.stringify(back)}\n`)
   if (context.options.json === true) context.printJson({ delivered: { ...delivered, file: output } })
   else {
@@ -121,98 +116,6 @@ const ownToken = async (context: CommandContext): Promise<string | undefined> =>
   return hasProfile(context.folder()) ? readProfile(context.folder()).token : undefined
 }
 
-const exportPending = async (
-  context: CommandContext,
-  [file = ""]: ReadonlyArray<string>,
-  flags: { readonly [name: string]: unknown }
-): Promise<void> => {
-  const cells = cellsFor(flags["raw"] === true)
-  const { readUnsent } = await import("../../../sync/device/outbox/unsent.ts")
-  const { commands, profile, ...left } = readUnsent(context.folder())
-  const text = file.toLowerCase().endsWith(".csv")
-    ? csvOf(commands, cells)
-    : `${JSON.stringify({ unsent: { ...profile, exported_at: new Date().toISOString(), ...left, commands } }, null, 2)}\n`
-  if (file === "-") context.printContent(text)
-  else await writePrivately(file, text)
-  if (file !== "-" && context.options.json === true)
-    context.printJson({
-      exported: {
-        file,
-        commands: commands.length,
-        unreadable: left.unreadable,
-        unreadable_numbers: conflictJson(left.unreadable_numbers),
-        lost: conflictJson(left.lost),
-        traces: left.traces.length
-      }
-    })
-  else
-    context.note(
-      `Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}.`
-    )
-  for (const line of leftText(left, commands)) context.note(line)
-  if (cells.led() > 0) context.note(guardText(cells.led()))
-}
-
-/** What is not in the file, and what is in it with a doubt. */
-const leftText = (
-  { unreadable_numbers, lost, traces }: Omit<UnsentReport, "commands" | "profile">,
-  commands: UnsentReport["commands"]
-): ReadonlyArray<string> => {
-  const numbers = (ranges: ReadonlyArray<MissingCommands>): string =>
-    ranges.map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`)).join(", ")
-  const altered = commands.filter((one) => one.altered === true).map(({ n }) => n)
-  return [
-    ...(unreadable_numbers.length === 0
-      ? []
-      : [`Could not be read any more: ${numbers(unreadable_numbers)}, sent or not.`]),
-    ...(altered.length === 0
-      ? []
-      : [
-          `Read, but not as it was written: ${altered.join(", ")}; look at what the file says of ${altered.length === 1 ? "it" : "them"} with care.`
-        ]),
-    ...(lost === null ? [] : [`Acknowledged here, and not in the outbox any more: ${numbers([lost])}.`]),
-    ...(traces.length === 0
-      ? []
-      : [
-          `What ${traces.length === 1 ? "one of these" : `${traces.length} of these`} did here is in the file under traces (not in a table).`
-        ])
-  ]
-}
-
-const csvOf = (
-  commands: ReadonlyArray<Pick<OutboxCommand, "n" | "id" | "state" | "name" | "issued_at" | "payload" | "error">>,
-  cells: Cells
-): string => {
-  const cell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
-  const rows = commands.map(({ n, id, state, name, issued_at, payload, error }) =>
-    [
-      String(n),
-      id,
-      state,
-      name,
-      issued_at,
-      JSON.stringify(payload.params),
-      JSON.stringify(payload.body),
-      error?.message ?? ""
-    ]
-      .map((text) => cell(cells.of(text)))
-      .join(",")
-  )
-  return `${["number,id,state,command,issued_at,params,body,refused_because", ...rows].join("\r\n")}\r\n`
-}
-
-/** Beside the name, then renamed: a stick pulled too early holds no half bundle under its name. */
-const writePrivately = async (file: string, text: string): Promise<void> => {
-  const { rename, rm, writeFile } = await import("node:fs/promises")
-  const beside = `${file}.part`
-  try {
-    await writeFile(beside, text, { mode: 0o600, flush: true })
-    await rename(beside, file)
-  } catch (error) {
-    await rm(beside, { force: true }).catch(() => undefined)
-    throw error
-  }
-}
 const readBounded = async (file: string): Promise<string> => {
   const { readFile, stat } = await import("node:fs/promises")
   const { bundle_bytes_max } = await import("../../../sync/protocol/bundle-format.ts")

@@ -1,6 +1,7 @@
 /** `sync conflicts` and `sync report`: what was refused and why, what was merged, what came out otherwise. */
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import type { Conflict, CommandReport } from "../../../sync/device/device.ts"
+import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { exit_codes } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
@@ -8,14 +9,11 @@ import { styled } from "../../output/terminal.ts"
 import { cellText, oneLine, minuteText } from "../../output/text.ts"
 import type { Flags } from "../../program.ts"
 
-/** Plain data, as it is printed with --json. */
-export const conflictJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
-
 export const showConflicts = async (context: CommandContext): Promise<number> => {
   const found = await (await context.device()).conflicts()
   if (context.options.json === true)
     context.printJson({
-      conflicts: found.map((one) => conflictJson({ ...one, error: { ...one.error, errors: one.error.errors ?? {} } }))
+      conflicts: found.map((one) => plainJson({ ...one, error: { ...one.error, errors: one.error.errors ?? {} } }))
     })
   else if (found.length === 0) context.note("No conflicts.")
   else if (!context.terminal.is_tty) {
@@ -36,7 +34,7 @@ const readable = (text: string): string =>
 const shown = (value: Json): string => (value === null || value === "" ? "nothing" : readable(cellText(value)))
 const words = (name: string): string => name.replaceAll("_", " ")
 /** `product.updated` → updated */
-const deed = (event: string): string => words(event.slice(event.indexOf(".") + 1))
+const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
 
 /** A conflict for people, line by line. */
 export const conflictText = (
@@ -59,7 +57,7 @@ export const conflictText = (
           ...changes.map(({ who, when, what, event, field, from, to }) => {
             const change =
               field === null
-                ? deed(event)
+                ? actionWords(event)
                 : field === "held_by"
                   ? `held by ${shown(to)}`
                   : `${words(field)}: ${shown(from)} → ${shown(to)}`
@@ -72,9 +70,9 @@ export const conflictText = (
   ]
 }
 
-/** What is told about accepted commands, a row each. */
-export const reportRows = (told: ReadonlyArray<CommandReport>): ReadonlyArray<JsonObject> =>
-  told.flatMap(({ n, name, merged, differences }) => [
+/** Rows of the report: fields merged with others' changes, and results that differ from what was shown here. */
+export const reportRows = (reports: ReadonlyArray<CommandReport>): ReadonlyArray<JsonObject> =>
+  reports.flatMap(({ n, name, merged, differences }) => [
     ...merged.map(({ what, field, theirs, mine, who }): JsonObject => ({
       n,
       name,
@@ -97,25 +95,25 @@ export const reportRows = (told: ReadonlyArray<CommandReport>): ReadonlyArray<Js
     }))
   ])
 const deeds: { readonly [op: string]: string } = { insert: "made", update: "changed", delete: "removed" }
-const toldLine = ({ n, kind, what, field, here, there, who }: JsonObject): string =>
+const reportLine = ({ n, kind, what, field, here, there, who }: JsonObject): string =>
   kind === "merged"
     ? `${n}  ${what}: ${words(String(field))} is ${shown(here ?? null)} as you set it; ${who} had set ${shown(there ?? null)} meanwhile.`
     : field === null
       ? `${n}  ${what}: ${deeds[String(there)] ?? "left alone"} by the server, ${deeds[String(here)] ?? "left alone"} here.`
       : `${n}  ${what}: ${words(String(field))} is ${shown(there ?? null)}; ${shown(here ?? null)} was shown here.`
-export const reportLines = (told: ReadonlyArray<CommandReport>): ReadonlyArray<string> =>
-  reportRows(told).map((row) => oneLine(toldLine(row)))
+export const reportLines = (reports: ReadonlyArray<CommandReport>): ReadonlyArray<string> =>
+  reportRows(reports).map((row) => oneLine(reportLine(row)))
 
-/** Accepted commands with something to tell; `--seen` ticks off what is listed. */
+/** Lists accepted commands whose result differs from what was shown; `--seen` marks those listed as seen. */
 export const reportText = async (
   context: CommandContext,
   _args: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
   const device = await context.device()
-  const told = device.told(flags["all"] === true)
-  if (context.options.json === true) context.printJson({ report: conflictJson(told) })
-  else if (told.length === 0)
+  const reports = device.told(flags["all"] === true)
+  if (context.options.json === true) context.printJson({ report: plainJson(reports) })
+  else if (reports.length === 0)
     context.note(
       flags["all"] === true
         ? "Nothing came out otherwise than it was shown here."
@@ -125,16 +123,16 @@ export const reportText = async (
     context.print(
       tableText(
         ["n", "name", "kind", "what", "field", "here", "there", "who"].map((key) => column(key)),
-        reportRows(told),
+        reportRows(reports),
         context.terminal
       )
     )
   } else
     context.print(
-      reportLines(told)
+      reportLines(reports)
         .map((line) => `${line}\n`)
         .join("")
     )
-  const last = told.at(-1)
+  const last = reports.at(-1)
   if (flags["seen"] === true && last !== undefined) device.seen(last.n)
 }

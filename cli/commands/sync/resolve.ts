@@ -1,5 +1,6 @@
-/** `sync resolve`: settling a conflict, by flags or by answering what to do about it. */
+/** `sync resolve`: settles a conflict as flags say, or by questions on a terminal. */
 import { parseJson } from "../../../core/kernel/body-limits.ts"
+import type { Fields } from "../../../core/kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import type { Conflict, Device, ResolutionResult, ResolutionRequest } from "../../../sync/device/device.ts"
 import type { CommandContext } from "../../context.ts"
@@ -7,24 +8,24 @@ import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { resolveId } from "../../resolve-id.ts"
 import { jsonArgument } from "../../input.ts"
 import { printAnswer } from "../../output/print.ts"
-import type { Flags } from "../../program.ts"
+import { type Flags, listFlag } from "../../program.ts"
 import { conflictText } from "./conflicts.ts"
 
 const ways = ["retry", "amend", "edit", "set", "substitute", "split", "drop"] as const
 type Flag = (typeof ways)[number]
 /** What is to be settled: a conflict, or a command that waits for one. */
-type Open = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
+type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
 export const resolveConflict = async (
   context: CommandContext,
   [given = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<number | void> => {
-  const asked = ways.filter((way) => flags[way] !== undefined)
-  if (asked.length > 1) throw usageError(`Say one way only: ${asked.map((way) => `--${way}`).join(" or ")}.`)
-  if (asked.length === 0 && !context.interactive)
+  const named = ways.filter((way) => flags[way] !== undefined)
+  if (named.length > 1) throw usageError(`Say one way only: ${named.map((way) => `--${way}`).join(" or ")}.`)
+  if (named.length === 0 && !context.interactive)
     throw usageError("Say how: one of --retry, --drop or --amend JSON, or --set, --edit, --substitute or --split.")
-  if (flags["withDependants"] === true && asked[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
+  if (flags["withDependants"] === true && named[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
   const device = await context.device()
   const conflict = openOf(await device.conflicts(), given)
   if (conflict === undefined)
@@ -32,25 +33,26 @@ export const resolveConflict = async (
       way_out: "flightcase sync conflicts lists them."
     })
   const how =
-    asked[0] === undefined ? await chosen(context, device, conflict) : await flagged(context, conflict, asked[0], flags)
+    named[0] === undefined ? await chosen(context, device, conflict) : await flagged(context, conflict, named[0], flags)
   if (how === undefined) return context.note("Left as it is.")
   tell(
     context,
     how === "edit" ? await settledInEditor(context, device, conflict) : await settled(context, device, conflict, how)
   )
 }
-const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): Open | undefined => {
-  const all: ReadonlyArray<Open> = conflicts.flatMap((one): ReadonlyArray<Open> => [
+const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): OpenConflict | undefined => {
+  const all: ReadonlyArray<OpenConflict> = conflicts.flatMap((one): ReadonlyArray<OpenConflict> => [
     one,
     ...one.held.map(({ id, n, name, payload }) => ({ id, n, name, payload }))
   ])
   return all.find(({ id, n }) => id === given || String(n) === given)
 }
 
+/** Settles it as decided; a refusal is thrown. */
 const settled = async (
   context: CommandContext,
   device: Device,
-  conflict: Open,
+  conflict: OpenConflict,
   how: ResolutionRequest
 ): Promise<ResolutionResult> => {
   const answer = await device.resolve(conflict.id, how)
@@ -79,14 +81,14 @@ const tell = (context: CommandContext, { body, released = [] }: ResolutionResult
 
 const flagged = async (
   context: CommandContext,
-  conflict: Open,
+  conflict: OpenConflict,
   way: Flag,
   flags: Flags
 ): Promise<ResolutionRequest | "edit"> => {
   if (way === "drop") return dropping(context, conflict, flags["withDependants"] === true)
   if (way === "split") return { split: true }
   if (way === "edit") return "edit"
-  if (way === "set") return { amend: await withValues(conflict, [flags["set"] ?? []].flat().map(String)) }
+  if (way === "set") return { amend: await withValues(conflict, listFlag(flags, "set")) }
   if (way === "substitute") {
     const unit = flags["substitute"]
     return { substitute: typeof unit === "string" ? await resolveId(context, "stock_levels", unit) : true }
@@ -96,10 +98,10 @@ const flagged = async (
   if (!isJsonObject(body)) throw usageError("--amend wants a JSON object: the body to send instead.")
   return { amend: body }
 }
-/** On a terminal, what waits for it is shown, and may go with it. */
+/** Drops a command; on a terminal it asks whether those that depend on it go too. */
 const dropping = async (
   context: CommandContext,
-  conflict: Open,
+  conflict: OpenConflict,
   with_dependants: boolean
 ): Promise<ResolutionRequest> => {
   const held = conflict.held ?? []
@@ -108,12 +110,10 @@ const dropping = async (
   return { drop: true, with_dependants: await (await import("../../prompt.ts")).confirm("Drop them, too?") }
 }
 
-/** `field=value`, a step into lists and objects by dots; values are read as the field wants them. */
-const withValues = async (conflict: Open, given: ReadonlyArray<string>): Promise<JsonObject> => {
+/** The body with other values: `field=value`, where dots lead into lists and objects. Exit 2 for an unknown field. */
+const withValues = async (conflict: OpenConflict, given: ReadonlyArray<string>): Promise<JsonObject> => {
   const { catalogue } = await import("../../../core/catalogue.ts")
-  const fields = catalogue.endpoint(conflict.name)?.fields as
-    | { readonly [name: string]: { readonly type: { readonly kind: string } } }
-    | undefined
+  const fields: Fields | undefined = catalogue.endpoint(conflict.name)?.fields
   return given.reduce<JsonObject>((body, one) => {
     const at = one.indexOf("=")
     const path = one.slice(0, at).split(".")
@@ -121,7 +121,8 @@ const withValues = async (conflict: Open, given: ReadonlyArray<string>): Promise
     if (at <= 0) throw usageError(`--set wants field=value, and ${JSON.stringify(one)} is none.`)
     if (kind === undefined)
       throw usageError(`${conflict.name} has no field ${path[0]}.`, `It has: ${Object.keys(fields ?? {}).join(", ")}.`)
-    return put(body, path, valueOf(one.slice(at + 1), path.length > 1 ? "json" : kind)) as JsonObject
+    const changed = put(body, path, valueOf(one.slice(at + 1), path.length > 1 ? "json" : kind))
+    return isJsonObject(changed) ? changed : body
   }, conflict.payload.body)
 }
 const valueOf = (text: string, kind: string): Json => {
@@ -139,8 +140,12 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
-/** Edited until it holds or the person gives up: what was typed is not lost to a refusal. Saved unchanged, nothing happens. */
-const settledInEditor = async (context: CommandContext, device: Device, conflict: Open): Promise<ResolutionResult> => {
+/** Opens the body in an editor until it is accepted or the person gives up; a refused text is edited further. */
+const settledInEditor = async (
+  context: CommandContext,
+  device: Device,
+  conflict: OpenConflict
+): Promise<ResolutionResult> => {
   if (!context.interactive) throw usageError("--edit needs a terminal.", "--amend JSON and --set FIELD=VALUE do not.")
   const { confirm } = await import("../../prompt.ts")
   for (let before = conflict.payload.body; ;) {
@@ -188,19 +193,22 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
   }
 }
 
+/** A refused command itself, and not one that waits for it. */
+const isWhole = (conflict: OpenConflict): conflict is Conflict => conflict.error !== undefined
+
 const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
-/** What to do, asked on a terminal: the ways that make sense for this conflict. */
+/** Asks on a terminal how to settle it, offering the ways that make sense for this conflict. */
 const chosen = async (
   context: CommandContext,
   device: Device,
-  conflict: Open
+  conflict: OpenConflict
 ): Promise<ResolutionRequest | "edit" | undefined> => {
   const { choose } = await import("../../prompt.ts")
-  if (conflict.error !== undefined)
+  if (isWhole(conflict))
     context.note(
-      conflictText(context, conflict as Conflict)
-        .slice(0, -1 - (conflict.ways_out?.length ?? 0))
+      conflictText(context, conflict)
+        .slice(0, -1 - conflict.ways_out.length)
         .join("\n")
     )
   const offered =

@@ -1,21 +1,21 @@
-/** `sync` and what stands between here and the server. */
+/** `sync`: sends and fetches; its verbs show what is pending and settle what was refused. */
 import type { Command } from "commander"
 import { declareBundle } from "./bundle.ts"
 import { watching, withWatch } from "./watch.ts"
+import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
-import { printRecord } from "../../output/print.ts"
 import { progressOf } from "../../output/progress.ts"
-import { column, tableText } from "../../output/table.ts"
 import { withAction, repeatable } from "../../program.ts"
-import { conflictJson, showConflicts, reportLines, reportText } from "./conflicts.ts"
+import { showConflicts, reportLines, reportText } from "./conflicts.ts"
+import { showStatus } from "./status.ts"
 import { resolveConflict } from "./resolve.ts"
 
 export const declare = (program: Command): void => {
   const sync = program.command("sync").description("Send what was done here, fetch what was done elsewhere")
   withAction(withWatch(sync), async (context, _args, flags) => (await watching(context, flags)) ?? run(context))
   declareBundle(sync)
-  withAction(sync.command("status").description("What is pending, and how fresh the replica is"), status)
+  withAction(sync.command("status").description("What is pending, and how fresh the replica is"), showStatus)
   withAction(
     sync.command("conflicts").description("What the server refused, what changed meanwhile, and the ways out"),
     showConflicts
@@ -64,15 +64,15 @@ const run = async (context: CommandContext): Promise<number> => {
   } finally {
     progress.end()
   }
-  const told = device.told(true).filter(({ n }) => !before.has(n))
+  const reports = device.told(true).filter(({ n }) => !before.has(n))
   const { held } = await device.status()
-  if (context.options.json === true) context.printJson({ sync: conflictJson({ ...report, held, told }) })
+  if (context.options.json === true) context.printJson({ sync: plainJson({ ...report, held, told: reports }) })
   else {
     for (const warning of report.warnings) context.note(warning)
     context.note(
       `Sent ${report.sent}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending. Fetched ${report.pulled_events} events, up to ${report.position}.`
     )
-    for (const line of reportLines(told)) context.note(`  ${line}`)
+    for (const line of reportLines(reports)) context.note(`  ${line}`)
     if (held > 0)
       context.note(`${held} ${held === 1 ? "command waits" : "commands wait"} for a conflict to be settled.`)
     if (report.conflicts > 0)
@@ -81,38 +81,4 @@ const run = async (context: CommandContext): Promise<number> => {
       )
   }
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
-}
-
-const status = async (context: CommandContext): Promise<void> => {
-  const device = await context.device()
-  const standing = { profile: device.profile.name, device: device.profile.device, ...(await device.status()) }
-  const pending = await device.pending()
-  if (context.options.json === true)
-    return context.printJson({
-      sync_status: standing,
-      pending: pending.map((one) => ({
-        ...one,
-        stalled: one.stalled === null ? null : { ...one.stalled, errors: one.stalled.errors ?? {} }
-      }))
-    })
-  printRecord(context, standing)
-  if (pending.length > 0 && context.terminal.is_tty) {
-    context.print(
-      `\n${tableText(
-        [
-          column("n", "NO"),
-          column("name", "COMMAND"),
-          column("issued_at", "ISSUED"),
-          column("stalled", "NO LONGER HOLDS BECAUSE")
-        ],
-        pending.map((one) => ({
-          n: one.n,
-          name: one.name,
-          issued_at: one.issued_at,
-          stalled: one.stalled?.message ?? null
-        })),
-        context.terminal
-      )}`
-    )
-  }
 }

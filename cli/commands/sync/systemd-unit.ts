@@ -11,8 +11,8 @@ export interface Unit {
   readonly text: string
 }
 
-/** What starts this program again: the Node it runs on, with the script it was started by. */
-export const ownCommand = (): ReadonlyArray<string> => [process.execPath, realpathSync(process.argv[1]!)]
+/** The command that starts this program again: its Node, and its script. */
+export const ownCommand = (): ReadonlyArray<string> => [process.execPath, realpathSync(process.argv[1] ?? "")]
 
 export const unitFor = (profile: string, env: Environment, command: ReadonlyArray<string>): Unit => {
   const config = env["XDG_CONFIG_HOME"]
@@ -62,7 +62,7 @@ export const installUnit = ({ path, text }: Unit): void => {
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 })
   writeFileSync(path, text, { mode: 0o644, flush: true })
 }
-/** Says whether there was one. */
+/** Removes the unit; true where there was one. */
 export const removeUnit = ({ path }: Unit): boolean => {
   const there = existsSync(path)
   rmSync(path, { force: true })

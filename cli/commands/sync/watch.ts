@@ -1,17 +1,16 @@
-/** `sync --watch`: the replica follows the server for as long as this runs; `sync --quiet`: one sync nobody watches. */
+/** `sync --watch`: the replica follows the server until stopped. `sync --quiet`: one sync in the background. */
 import { existsSync, statSync, watch as watchFiles } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { type Command, Option } from "commander"
 import { takeLock } from "../../../sync/sqlite/file-lock.ts"
-import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Device } from "../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../sync/device/watch.ts"
 import { type Attempt, background_lock, saveAttempt, readAttempt, watch_lock } from "../../background.ts"
+import { objectBody, plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { styled } from "../../output/terminal.ts"
 import { oneLine } from "../../output/text.ts"
-import { conflictJson } from "./conflicts.ts"
 
 export const withWatch = (sync: Command): Command =>
   sync
@@ -36,29 +35,29 @@ export const watching = async (
 
 const unit = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number> => {
   const { installUnit, ownCommand, removeUnit, unitFor } = await import("./systemd-unit.ts")
-  const made = unitFor(context.profile(), context.env, ownCommand())
+  const systemd_unit = unitFor(context.profile(), context.env, ownCommand())
   if (flags["uninstallUnit"] === true) {
     context.note(
-      removeUnit(made)
-        ? `Removed ${made.path}. If it still runs: systemctl --user disable --now ${made.name}; systemctl --user daemon-reload`
-        : `There is no ${made.path}.`
+      removeUnit(systemd_unit)
+        ? `Removed ${systemd_unit.path}. If it still runs: systemctl --user disable --now ${systemd_unit.name}; systemctl --user daemon-reload`
+        : `There is no ${systemd_unit.path}.`
     )
     return exit_codes.ok
   }
   if (flags["print"] === true) {
-    context.printContent(made.text)
+    context.printContent(systemd_unit.text)
     return exit_codes.ok
   }
-  installUnit(made)
-  if (context.options.json === true) context.printJson({ unit: { name: made.name, path: made.path } })
+  installUnit(systemd_unit)
+  if (context.options.json === true) context.printJson({ unit: { name: systemd_unit.name, path: systemd_unit.path } })
   else
     context.note(
-      `Wrote ${made.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${made.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`
+      `Wrote ${systemd_unit.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${systemd_unit.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`
     )
   return exit_codes.ok
 }
 
-/** Of the file this program runs from: another file in its place is another release. */
+/** Identifies the file this program runs from: another file in its place is another release. */
 const programNow = (): string | undefined => {
   const path = fileURLToPath(import.meta.url)
   const own =
@@ -69,7 +68,7 @@ const programNow = (): string | undefined => {
   const { ino, mtimeMs, size } = statSync(own)
   return `${ino} ${mtimeMs} ${size}`
 }
-/** Once another release stands there, and has stood for a moment: a build is many files. */
+/** True once another release has replaced this one for two seconds: a build writes many files. */
 const watchProgram = (): (() => boolean) => {
   const begun = programNow()
   const settle_millis = 2_000
@@ -94,7 +93,7 @@ const follow = async (context: CommandContext): Promise<number> => {
     })
   const stop = new AbortController()
   let code: number = exit_codes.ok
-  // What runs until it is told to ends well when it is told to; whatever is under way is finished first.
+  // A signal is the normal end, so the exit code is 0; a sync under way is finished first.
   for (const [signal, ends_with] of [
     ["SIGTERM", exit_codes.ok],
     ["SIGHUP", exit_codes.ok],
@@ -129,12 +128,12 @@ const follow = async (context: CommandContext): Promise<number> => {
   }
 }
 
-/** Where the system tells of changed files, what is recorded is sent at once. */
+/** Calls `look` when the files of the profile change, so that recorded commands are sent at once. */
 const onRecorded =
   (folder: string) =>
   (look: () => void): (() => void) => {
     try {
-      // A write is told of before its commit can be read; the replica's follows the outbox's, which can be read by then.
+      // The outbox is reported before its commit can be read; the write to the replica that follows comes after it.
       const watcher = watchFiles(folder, (_event, file) => {
         if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look()
       })
@@ -149,7 +148,7 @@ const teller =
   (context: CommandContext, device: Device) =>
   (event: WatchEvent): void => {
     const at = new Date().toISOString()
-    if (context.options.json === true) return context.printJsonLine({ at, ...(conflictJson(event) as JsonObject) })
+    if (context.options.json === true) return context.printJsonLine({ at, ...objectBody(plainJson(event)) })
     if (event.event === "conflict") context.ring()
     context.print(
       `${context.terminal.is_tty ? styled(context.terminal.colour, "dim", at.slice(11, 19)) : at} ${oneLine(sentence(event, device))}\n`
@@ -188,7 +187,7 @@ const sentence = (event: WatchEvent, device: Device): string => {
   }
 }
 
-/** Started by a command that has answered already: nobody reads what it says, so it leaves a note for the next command. */
+/** The background sync: prints nothing, and leaves its result in a file for the next command. */
 const quietly = async (context: CommandContext): Promise<number> => {
   const folder = context.folder()
   const lock = takeLock(folder, background_lock)
@@ -198,11 +197,11 @@ const quietly = async (context: CommandContext): Promise<number> => {
     const before = new Set((await device.conflicts()).map(({ id }) => id))
     let attempt: Pick<Attempt, "ok" | "reason"> = { ok: true }
     try {
-      // What is recorded while it sends is sent with it, within reason.
+      // Commands recorded meanwhile are sent too, in at most five rounds.
       for (let rounds = 0; rounds < 5; rounds++) {
-        const seen = device.lastPending()
+        const last_sent = device.lastPending()
         await device.sync(undefined, { patience_millis: 50 })
-        if (device.lastPending() <= seen) break
+        if (device.lastPending() <= last_sent) break
       }
     } catch (error) {
       if (error instanceof Error && error.name === "SyncBusy") return exit_codes.ok

@@ -3,11 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { commands, nouns } from "../../../cli/command-list.ts"
 import { nearest } from "../../../cli/command-loader.ts"
-import { coreEndpoints, serverEndpoints } from "../../../cli/derived/endpoints.ts"
+import { allEndpoints } from "../../../cli/derived/endpoints.ts"
+import { commands } from "../../../cli/command-list.ts"
+import { overview } from "../../../cli/help.ts"
 import { normalizeFlags } from "../../../cli/derived/flags.ts"
-import { noun_aliases, verbsOf, wordsOf } from "../../../cli/derived/names.ts"
+import { noun_aliases, nounsIn, verbsOf, wordsOf } from "../../../cli/derived/names.ts"
 import { convert, unitOf } from "../../../cli/commands/import/units.ts"
 import { mapperFor, readMapping } from "../../../cli/commands/import/mapping.ts"
 import { separatorIn } from "../../../cli/commands/import/source.ts"
@@ -16,14 +17,19 @@ import { tableText, column } from "../../../cli/output/table.ts"
 import { parseDay, parseMomentIn } from "../../../cli/parse-time.ts"
 import { queryPart } from "../../../cli/query.ts"
 
-const endpoints = [...coreEndpoints, ...(await serverEndpoints())]
+const endpoints = await allEndpoints()
 
 describe("the nouns of the API", () => {
-  it("are all in the overview, and nothing else is", () => {
-    const derived = [...new Set(verbsOf(endpoints).map(({ words }) => words[0]!))].filter(
-      (noun) => commands[noun] === undefined
-    )
-    expect(nouns.map(([noun]) => noun).sort()).toEqual(derived.sort())
+  it("are all in the overview, each once and in a group", () => {
+    const text = overview(nounsIn(endpoints))
+    const [, groups = ""] = /its own verbs:\n([^]*?)\n\nEverywhere/.exec(text) ?? []
+    const shown = groups.replace(/^ {2}[A-Z][^:]*:/gm, "").match(/[a-z-]+/g) ?? []
+    const derived = nounsIn(endpoints).filter((noun) => commands[noun] === undefined)
+    expect(shown.toSorted()).toEqual(derived.toSorted())
+    expect(groups).not.toContain("More:")
+  })
+  it("are in the overview before anybody has put them in a group", () => {
+    expect(overview([...nounsIn(endpoints), "vehicles"])).toContain("\n  More: vehicles\n")
   })
   it("reach every operation under /api/v1 but the sync protocol and files", () => {
     const named = new Set(verbsOf(endpoints).map(({ endpoint }) => endpoint))

@@ -1,12 +1,12 @@
 /**
- * `calendar export`: the activities as iCalendar, without a signed link and, from the replica, without a network.
+ * `calendar export`: activities as iCalendar, without a signed link and, from the replica, without a network.
  * `calendar links`: the signed addresses a phone or a mail program subscribes to, which only the server can sign.
  */
 import type { Command } from "commander"
-import { isJsonObject } from "../../../core/kernel/json.ts"
+import { objectBody, rowsOr } from "../../answers.ts"
 import { printAnswer } from "../../output/print.ts"
 import { oneLine } from "../../output/text.ts"
-import { withAction } from "../../program.ts"
+import { textFlag, withAction } from "../../program.ts"
 
 export const declare = (program: Command): void => {
   const calendar = program.command("calendar").description("The calendar of activities")
@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     await printAnswer(
       context,
       await context.ask({ method: "GET", path: "/api/v1/calendar_feeds/export", query: user }),
-      flags["output"] as string | undefined
+      textFlag(flags, "output")
     )
   })
   const links = calendar
@@ -29,8 +29,7 @@ export const declare = (program: Command): void => {
   withAction(links, async (context) => {
     const { body } = await context.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: [] })
     if (context.options.json === true && body !== undefined) return context.printJson(body)
-    const feeds =
-      isJsonObject(body) && Array.isArray(body["calendar_feeds"]) ? body["calendar_feeds"].filter(isJsonObject) : []
-    for (const { name, url } of feeds) context.print(`${oneLine(String(name))}\n  ${oneLine(String(url))}\n`)
+    for (const { name, url } of rowsOr(objectBody(body)["calendar_feeds"]))
+      context.print(`${oneLine(String(name))}\n  ${oneLine(String(url))}\n`)
   })
 }

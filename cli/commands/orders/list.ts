@@ -1,0 +1,29 @@
+/** `orders list` and `quote list`: opportunities in certain states. */
+import { type Command, Option } from "commander"
+import type { Query } from "../../../core/kernel/query.ts"
+import type { CommandContext } from "../../context.ts"
+import { printAnswer } from "../../output/print.ts"
+import { wholeList } from "../../pages.ts"
+import { type Flags, repeatable } from "../../program.ts"
+import { listQuery } from "../../query.ts"
+
+/** Adds the flags of such a list. */
+export const withListFlags = (command: Command): Command =>
+  command
+    .addOption(repeatable("-q, --q <name=value>", "a filter, such as subject_cont=gala; may be given again"))
+    .option("--sort <field>", "by this field; -field for the other way round")
+    .option("--page <number>")
+    .option("--per-page <number>", "rows of a page, at most 100")
+    .addOption(new Option("--all", "all pages"))
+    .option("--include <a,b>", "related things to show too")
+    .option("--view <id>", "a saved view")
+
+/** Lists the opportunities that `only` lets through. */
+export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {
+  const path = "/api/v1/opportunities"
+  const query = [...listQuery(flags), ...only]
+  await printAnswer(context, {
+    status: 200,
+    body: flags["all"] === true ? await wholeList(context, path, query) : await context.read(path, query)
+  })
+}
