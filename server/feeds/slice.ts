@@ -35,11 +35,11 @@ const feedSays = {
 const open = {
   ability: null,
   permission: null,
-  weight: 0,
+  metering_weight: 0,
   public: true,
   server_only: true,
   produces: "text/calendar",
-  refuses: { 403: null },
+  error_answers: { 403: null },
   answer_headers: feedSays
 } as const
 

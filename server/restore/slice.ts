@@ -27,7 +27,7 @@ import { eventShown } from "../../sync/server/answers.ts"
 const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
 
-const owned = { ability: "*", permission: null, weight: 0, server_only: true } as const
+const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const
 /** All of a business leaves or arrives at once: its owner's alone to do. */
 const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
   viewer.is_owner

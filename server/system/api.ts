@@ -20,7 +20,7 @@ import { makeMetrics } from "./metrics.ts"
 import { openApi } from "./openapi.ts"
 import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
-const open = { ability: null, permission: null, weight: 0, public: true, server_only: true } as const
+const open = { ability: null, permission: null, metering_weight: 0, public: true, server_only: true } as const
 
 /** Not well: 503, which monitors see, with the reason; reads may go on all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
@@ -73,6 +73,7 @@ const health = get("/api/v1/system/health", {
   run: () => healthNow
 })
 
+/** The description last made of each catalogue: it changes only with the address it names. */
 const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly description: JsonObject }>()
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi",
@@ -80,12 +81,15 @@ const description = get("/api/v1/openapi.json", {
   ...open,
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
   run: () =>
-    Effect.map(CommandRuntime, ({ catalogue, public_url }) => {
+    Effect.gen(function* () {
+      const { catalogue, public_url } = yield* CommandRuntime
       // The address is known once the server listens.
       const url = public_url?.() ?? "/"
-      let known = descriptions.get(catalogue)
-      if (known?.url !== url) descriptions.set(catalogue, (known = { url, description: openApi(catalogue, url) }))
-      return ok(known.description)
+      const cached = descriptions.get(catalogue)
+      if (cached?.url === url) return ok(cached.description)
+      const description = yield* openApi(catalogue, url)
+      descriptions.set(catalogue, { url, description })
+      return ok(description)
     })
 })
 

@@ -25,8 +25,8 @@ import { replicas, sync_tables, verdicts_before } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { leaseShown, messagesShown, mustRefetchShown, serverShown, shape_says, verdictsShown } from "./answers.ts"
 
-const reads = { ability: "sync:read", permission: null, weight: 0 } as const
-const writes = { ability: "sync:write", permission: null, weight: 0 } as const
+const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const
+const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
 
 /** A device just enrolled, and what its user's token may do. */
 const { deleted_at: _deleted, ...enrolled } = replicas.columns

@@ -85,8 +85,8 @@ export const deviceResource = resource({
     position: positions.get(row.id) ?? 0
   })
 })
-const reads = { ability: "sync:read", permission: null, weight: 0, server_only: true } as const
-const writes = { ability: "sync:write", permission: null, weight: 0, server_only: true } as const
+const reads = { ability: "sync:read", permission: null, metering_weight: 0, server_only: true } as const
+const writes = { ability: "sync:write", permission: null, metering_weight: 0, server_only: true } as const
 
 const managesDevices = (viewer: Viewer): boolean => hasOnePermission(viewer, "users.edit")
 type OneReplica = { readonly id: { readonly table: typeof replicas } }

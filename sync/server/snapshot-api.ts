@@ -8,7 +8,7 @@ import { requireOwnReplica } from "./push.ts"
 import { checksumsAnswer, planAnswer, rows_per_page_max, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
 import { checksumsShown, mustRefetchShown, planShown, private_says, rowsShown, shape_says } from "./answers.ts"
 
-const reads = { ability: "sync:read", permission: null, weight: 0, server_only: true } as const
+const reads = { ability: "sync:read", permission: null, metering_weight: 0, server_only: true } as const
 const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-Handle"] }
 const replica_id = integer({ required: true, min: 1 })
 const place = {
