@@ -13,6 +13,6 @@ export const declare = (program: Command): void => {
       const { serve } = await import("../../../server/serve.ts")
       // A server has its own way to stop; the command line's would end it with requests under way.
       process.removeAllListeners("SIGINT")
-      serve(process.env)
+      await serve(process.env)
     })
 }
