@@ -23,7 +23,7 @@ import type { ServerSlice } from "./server-slice.ts"
 import { serverSlices } from "./slices.ts"
 import { type StorageFailure, storageFailureOf } from "./storage-fault.ts"
 import { makeSettingsCache } from "./settings-cache.ts"
-import { makePeerNotifier, settings_changed, type PeerNotifier } from "./notify-peers.ts"
+import { makePeerNotifier, mayChangeSettings, type PeerNotifier } from "./notify-peers.ts"
 import { makeAuthentication } from "./tokens/authenticate.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
@@ -68,7 +68,7 @@ export interface ServerApp {
 
 const channel = "flightcase_journal"
 /** Events after which what is known of users, roles and settings is read again. */
-const changes_standing = /^(user|role|setting|token)/
+const changes_settings = /^(user|role|setting|token)/
 
 /** Opens the database, brings its schema forward, furnishes it when empty. Rejects with what stood in the way. */
 export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
@@ -88,7 +88,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     settings_cache.forget()
     authentication.forget()
   }
-  const others: PeerNotifier | undefined =
+  const peers: PeerNotifier | undefined =
     options.database.kind !== "pg"
       ? undefined
       : makePeerNotifier((payload) =>
@@ -103,11 +103,11 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     kept.forget()
     for (const listener of [...listeners]) listener()
   }
-  const committed = (standingChanged: boolean): void => {
+  const committed = (settingsChanged: boolean): void => {
     health?.recorded()
-    if (standingChanged) forget()
+    if (settingsChanged) forget()
     tellListeners()
-    others?.tell(standingChanged)
+    peers?.notify(settingsChanged)
   }
 
   let listening_at: string | undefined
@@ -144,8 +144,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
                 CommandRuntime,
                 self
               )
-            const standingChanged = stored.some((event) => changes_standing.test(event.type))
-            yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(standingChanged)))
+            const settingsChanged = stored.some((event) => changes_settings.test(event.type))
+            yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
             return stored
           })
       })
@@ -253,7 +253,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
       await Promise.allSettled(background_work)
-      await others?.told()
+      await peers?.sent()
       await runtime.dispose()
     }
   }
@@ -303,7 +303,7 @@ const withRateLimits = (
 const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
   Stream.runForEach(listen({ url, channel }), (notice) =>
     Effect.sync(() => {
-      if (notice._tag === "Listening" || notice.payload === settings_changed) forget()
+      if (notice._tag === "Listening" || mayChangeSettings(notice.payload)) forget()
       tellListeners()
     })
   )
